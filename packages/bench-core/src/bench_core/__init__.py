@@ -1,0 +1,49 @@
+"""Records, run folders, scheduling and protocols that Proctor's packages share.
+
+Names are re-exported lazily: `import bench_core` loads no heavy library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from bench_core.__about__ import __version__
+
+if TYPE_CHECKING:
+    from bench_core.errors import BenchError
+    from bench_core.protocols import Agent, Benchmark, Judge, Reporter, TrialContext, World
+    from bench_core.records import Check, Status, Step, Task, TrialKey, TrialResult, Usage
+
+__all__ = [
+    "Agent",
+    "BenchError",
+    "Benchmark",
+    "Check",
+    "Judge",
+    "Reporter",
+    "Status",
+    "Step",
+    "Task",
+    "TrialContext",
+    "TrialKey",
+    "TrialResult",
+    "Usage",
+    "World",
+    "__version__",
+]
+
+_HOMES = {
+    "bench_core.errors": ("BenchError",),
+    "bench_core.protocols": ("Agent", "Benchmark", "Judge", "Reporter", "TrialContext", "World"),
+    "bench_core.records": (
+        "Check", "Status", "Step", "Task", "TrialKey", "TrialResult", "Usage",
+    ),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

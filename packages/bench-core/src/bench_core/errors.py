@@ -1,0 +1,139 @@
+"""Every error Proctor raises on purpose.
+
+The tree::
+
+    BenchError
+    ├── InputError                 what the user gave cannot be used (exit code 2)
+    │   ├── UnknownPluginError     no installed distribution offers that name
+    │   ├── PluginImportError      it is installed but does not import
+    │   ├── UnknownTaskError       the benchmark has no task of that id
+    │   ├── RecordError            a file or wire record does not fit its schema
+    │   │   └── SchemaVersionError a newer Proctor wrote it
+    │   └── RunFolderError         a run folder is missing, damaged or of another run
+    │       └── RunFolderBusyError another process is writing it
+    ├── EnvironmentFaultError      the VM, site, browser or provider failed: never a score
+    │   └── BrowserError           Chromium is missing, did not start or died
+    ├── EvaluationError            the evaluator could not decide: never a score
+    ├── BudgetExceededError        a limit of dollars, tokens or minutes was reached
+    └── AgentError                 the agent's own code failed; its end state is still scored
+
+Facts are attributes; messages name the value and the way out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AgentError",
+    "BenchError",
+    "BrowserError",
+    "BudgetExceededError",
+    "EnvironmentFaultError",
+    "EvaluationError",
+    "InputError",
+    "PluginImportError",
+    "RecordError",
+    "RunFolderBusyError",
+    "RunFolderError",
+    "SchemaVersionError",
+    "UnknownPluginError",
+    "UnknownTaskError",
+]
+
+
+class BenchError(Exception):
+    """Base of all errors that Proctor raises on purpose."""
+
+
+class InputError(BenchError):
+    """What the user gave (a file, an option, an id) cannot be used."""
+
+
+class UnknownPluginError(InputError):
+    """No installed distribution offers the plugin `name` of `kind`."""
+
+    def __init__(
+        self, kind: str, name: str, installed: Iterable[str], install: str | None = None
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.installed = sorted(installed)
+        self.install = install
+        have = ", ".join(repr(each) for each in self.installed) or "none"
+        hint = f"; `pip install {install}` adds {name!r}" if install else ""
+        super().__init__(f"unknown {kind} {name!r}: installed are {have}{hint}")
+
+
+class PluginImportError(InputError):
+    """The plugin `name` is installed by `distribution` but does not import."""
+
+    def __init__(self, kind: str, name: str, distribution: str, reason: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.distribution = distribution
+        self.reason = reason
+        super().__init__(
+            f"the {kind} {name!r} of the distribution {distribution!r} does not import: {reason}; "
+            f"reinstall it with `pip install --force-reinstall {distribution}`"
+        )
+
+
+class UnknownTaskError(InputError):
+    """The benchmark has no task `task_id`."""
+
+    def __init__(self, benchmark: str, task_id: str, near: Iterable[str] = ()) -> None:
+        self.benchmark = benchmark
+        self.task_id = task_id
+        self.near = list(near)
+        hint = f"; did you mean {', '.join(map(repr, self.near))}?" if self.near else ""
+        super().__init__(f"{benchmark} has no task {task_id!r}{hint}")
+
+
+class RecordError(InputError):
+    """A record in a file or on the wire does not fit its schema."""
+
+
+class SchemaVersionError(RecordError):
+    """A record was written by a newer Proctor than this one."""
+
+    def __init__(self, record: str, found: int, known: int, readable_by: str) -> None:
+        self.record = record
+        self.found = found
+        self.known = known
+        self.readable_by = readable_by
+        super().__init__(
+            f"{record} has schema version {found}, this bench-core reads up to {known}: "
+            f"use {readable_by}"
+        )
+
+
+class RunFolderError(InputError):
+    """A run folder is missing, damaged or belongs to another run."""
+
+
+class RunFolderBusyError(RunFolderError):
+    """Another process is writing the run folder."""
+
+
+class EnvironmentFaultError(BenchError):
+    """The VM, site, browser or model provider failed; the trial gets no score."""
+
+
+class BrowserError(EnvironmentFaultError):
+    """Chromium is missing, did not start, or died."""
+
+
+class EvaluationError(BenchError):
+    """The evaluator could not decide; the trial gets no score."""
+
+
+class BudgetExceededError(BenchError):
+    """A limit of dollars, tokens or minutes was reached."""
+
+
+class AgentError(BenchError):
+    """The agent's own code failed; the end state it left is still scored."""

@@ -1,0 +1,115 @@
+"""The records between a benchmark and a judge of end states."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, NonNegativeFloat
+
+from bench_core.records import ErrorInfo, Record, Usage
+
+__all__ = [
+    "Criterion",
+    "CriterionVerdict",
+    "Evidence",
+    "Finding",
+    "JudgeCase",
+    "Outcome",
+    "Screenshot",
+    "Verdict",
+]
+
+Outcome = Literal["pass", "fail", "abstain", "void", "error"]
+"""How a judgement ended; only the first two are verdicts on the agent."""
+
+_Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Criterion(Record):
+    """One thing the end state must show."""
+
+    id: str = Field(min_length=1)
+    text: str
+    source: Literal["given", "derived"] = "given"
+
+
+class Screenshot(Record):
+    """A picture of the environment, by file path, with what it shows."""
+
+    path: str
+    label: str = ""
+
+
+class JudgeCase(Record):
+    """One end state to judge: the goal, the criteria and what the run left behind.
+
+    `state` and `initial_state` hold the JSON itself; `state_path` names a (gzipped) JSON file
+    instead, for states of many megabytes.
+    """
+
+    schema_version: Literal[1] = 1
+    case_id: str = Field(min_length=1)
+    goal: str
+    criteria: tuple[Criterion, ...] = ()
+    state: JsonValue = None
+    state_path: str | None = None
+    initial_state: JsonValue = None
+    screenshots: tuple[Screenshot, ...] = ()
+    actions: tuple[dict[str, JsonValue], ...] = ()
+    agent_answer: JsonValue = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Evidence(Record):
+    """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold."""
+
+    pointer: str | None = None
+    quote: str | None = None
+    screenshot: str | None = None
+    region: str | None = None
+    verified: bool | None = None
+
+
+class CriterionVerdict(Record):
+    """What was decided about one criterion: reason and evidence first, verdict last."""
+
+    criterion_id: str
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    verdict: Literal["pass", "fail", "unknown"]
+
+
+class Finding(Record):
+    """Something about the case itself that a reader of the verdict must know."""
+
+    code: str
+    message: str
+    severity: Literal["info", "warning", "error"] = "warning"
+
+
+class Verdict(Record):
+    """A judge's answer.
+
+    `confidence` is calibrated or null; what the model said of itself is in `raw_confidence`.
+    """
+
+    schema_version: Literal[1] = 1
+    case_id: str
+    judge: str
+    outcome: Outcome
+    criteria: tuple[CriterionVerdict, ...] = ()
+    reasoning: str = ""
+    confidence: _Probability | None = None
+    raw_confidence: _Probability | None = None
+    findings: tuple[Finding, ...] = ()
+    model: str | None = None
+    model_reported: str | None = None
+    usage: Usage = Usage()
+    cost_usd: NonNegativeFloat | None = None
+    fingerprint: dict[str, str] = Field(default_factory=dict)
+    error: ErrorInfo | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False for a verdict on the agent, null otherwise."""
+        return {"pass": True, "fail": False}.get(self.outcome)

@@ -1,0 +1,401 @@
+"""The records that cross a file, a wire or a package border.
+
+All are frozen, forbid unknown fields and survive a round trip through JSON. `score=None` with an
+`error` says "not scored"; `score=0.0` says "the agent failed". The two are never mixed: a
+`TrialResult` whose status and score disagree does not validate.
+"""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    model_validator,
+)
+
+__all__ = [
+    "AgentOutcome",
+    "AgentTask",
+    "Artifact",
+    "Attempt",
+    "Check",
+    "ErrorInfo",
+    "Event",
+    "GitState",
+    "Limits",
+    "Record",
+    "Resource",
+    "RunInfo",
+    "Session",
+    "Status",
+    "Step",
+    "Task",
+    "TrialKey",
+    "TrialResult",
+    "Usage",
+    "World",
+]
+
+SUCCESS_SCORE = 1.0
+"""A trial is a success when its score reaches this value."""
+
+World = Literal["real", "built-in"]
+"""Whether a trial ran on the benchmark's real systems or on the stand-in world of a package."""
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class Status(str, enum.Enum):
+    """How a trial ended. The first four are scored, the others never are."""
+
+    COMPLETED = "completed"
+    """The agent said it was done."""
+    STEP_LIMIT = "step_limit"
+    """The agent ran out of steps."""
+    TIME_LIMIT = "time_limit"
+    """The agent ran out of time."""
+    AGENT_ERROR = "agent_error"
+    """The agent's own code failed or its answer was malformed."""
+    ENVIRONMENT_ERROR = "environment_error"
+    """A VM, site, browser, recorder or model provider failed."""
+    EVALUATION_ERROR = "evaluation_error"
+    """The evaluator could not decide."""
+    BUDGET_EXCEEDED = "budget_exceeded"
+    """The run's budget of dollars, tokens or minutes was spent."""
+    CANCELLED = "cancelled"
+    """The user stopped the run."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether trials of this status carry a score and enter success rates."""
+        return self in _SCORED
+
+    @property
+    def done(self) -> bool:
+        """Whether resuming a run leaves trials of this status alone."""
+        return self in _SCORED or self is Status.EVALUATION_ERROR
+
+
+_SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR})
+
+
+def _relative_posix(path: str) -> str:
+    """Refuse artifact paths that are absolute or climb out of the trial folder."""
+    parts = PurePosixPath(path)
+    if not path or parts.is_absolute() or ".." in parts.parts or "\\" in path:
+        raise ValueError(f"{path!r} must be a relative POSIX path inside the trial folder")
+    return path
+
+
+Artifact = Annotated[str, AfterValidator(_relative_posix)]
+"""A file a trial left, as a POSIX path relative to the trial's folder."""
+
+
+class Resource(Record):
+    """Something trials cannot all use at once: a VM, a site.
+
+    A reading trial shares it, a mutating one holds it alone.
+    """
+
+    name: str = Field(min_length=1)
+    mode: Literal["shared", "exclusive"] = "exclusive"
+
+
+class Limits(Record):
+    """What one trial may use; `None` means no limit."""
+
+    max_steps: PositiveInt | None = None
+    time_limit_s: Annotated[float, Field(gt=0)] | None = None
+
+
+class AgentTask(Record):
+    """What an agent may know of a task: everything but the benchmark's own config."""
+
+    benchmark: str
+    task_id: str
+    goal: str
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+class Task(Record):
+    """One task of a benchmark.
+
+    Attributes:
+        groups: Reporting slices, name to values, e.g. `{"site": ["gitlab", "reddit"]}`.
+        template: Tasks made from one template are one cluster in every interval.
+        resources: What trials of this task hold while they run.
+        inputs: What the agent may see beside the goal (start URLs, say).
+        config: The benchmark's own definition as it came, expected answers included; agents never
+            see it.
+    """
+
+    schema_version: Literal[1] = 1
+    benchmark: str = Field(min_length=1)
+    task_id: str = Field(min_length=1)
+    goal: str
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    template: str | None = None
+    resources: tuple[Resource, ...] = ()
+    limits: Limits = Limits()
+    tags: tuple[str, ...] = ()
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    config: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def for_agent(self) -> AgentTask:
+        """Return the part of the task an agent may see."""
+        return AgentTask(
+            benchmark=self.benchmark,
+            task_id=self.task_id,
+            goal=self.goal,
+            inputs=self.inputs,
+            limits=self.limits,
+        )
+
+
+class TrialKey(Record):
+    """Names one trial of a run: a task and which repetition of it, from 1."""
+
+    task_id: str = Field(min_length=1)
+    trial: PositiveInt = 1
+
+
+class Usage(Record):
+    """Tokens and requests of model calls; sums of several calls add field by field.
+
+    `input_tokens` counts all input, cached input included; the cached, written-to-cache,
+    reasoning and image counts are parts of the totals.
+    """
+
+    requests: NonNegativeInt = 0
+    input_tokens: NonNegativeInt = 0
+    cached_input_tokens: NonNegativeInt = 0
+    cache_write_tokens: NonNegativeInt = 0
+    image_tokens: NonNegativeInt = 0
+    output_tokens: NonNegativeInt = 0
+    reasoning_tokens: NonNegativeInt = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input plus output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{f: getattr(self, f) + getattr(other, f) for f in type(self).model_fields})
+
+
+class Check(Record):
+    """One criterion of an evaluation, with what was expected and what was found."""
+
+    criterion: str
+    expected: JsonValue = None
+    actual: JsonValue = None
+    passed: bool | None = None
+    reason: str | None = None
+
+
+class ErrorInfo(Record):
+    """What went wrong, told without a traceback to the user; the traceback is kept for debugging."""
+
+    kind: str
+    message: str
+    phase: str | None = None
+    traceback: str | None = None
+
+
+class Attempt(Record):
+    """One try at a trial; only environment errors lead to another."""
+
+    number: PositiveInt = 1
+    status: Status
+    started: datetime
+    duration_s: NonNegativeFloat
+    error: ErrorInfo | None = None
+
+
+class Step(Record):
+    """One line of `trajectory.jsonl`: what the agent saw, thought and did.
+
+    `screenshot` is relative to the trial's folder; `actions` are in the agent's own vocabulary.
+    """
+
+    step: PositiveInt
+    started: datetime | None = None
+    duration_s: NonNegativeFloat | None = None
+    url: str | None = None
+    title: str | None = None
+    screenshot: Artifact | None = None
+    thought: str | None = None
+    actions: tuple[dict[str, JsonValue], ...] = ()
+    results: tuple[str, ...] = ()
+    error: str | None = None
+    usage: Usage | None = None
+
+
+class AgentOutcome(Record):
+    """What an agent reports when it stops; the benchmark scores the end state itself.
+
+    `status` is one of the scored statuses or `budget_exceeded`; `answer` is whatever the benchmark
+    asked for.
+    """
+
+    status: Status = Status.COMPLETED
+    answer: JsonValue = None
+    steps: NonNegativeInt = 0
+    usage: Usage = Usage()
+    cost_usd: NonNegativeFloat | None = None
+    model_reported: str | None = None
+    flags: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class TrialResult(Record):
+    """One line of `results.jsonl`: how one trial of one task ended and what it scored.
+
+    Attributes:
+        model: The model as asked for, `provider:name`.
+        model_reported: The model as the API named it.
+        profile: Which rules scored it (`official`, `v2`, `fixed`, ...).
+        score: As the benchmark gives it; null when the trial was not scored.
+        success: `score >= 1.0`, null when the trial was not scored.
+        confidence: How sure the evaluation is, from 0 to 1, where it says.
+        method: How it was evaluated, e.g. `webarena-verified 1.2.3`.
+        failure_mode: One word of the benchmark's failure taxonomy.
+        cost_usd: In US dollars; null when a price is unknown.
+        timings_s: Seconds by phase (`environment`, `agent`, `evaluation`, `total`).
+        artifacts: Paths relative to the trial's folder.
+        details: The benchmark's own record, e.g. the official score.
+    """
+
+    schema_version: Literal[1] = 1
+    benchmark: str = Field(min_length=1)
+    task_id: str = Field(min_length=1)
+    trial: PositiveInt = 1
+    agent: str
+    model: str | None = None
+    model_reported: str | None = None
+    world: World = "real"
+    profile: str = "official"
+    status: Status
+    score: FiniteFloat | None = None
+    success: bool | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    method: str | None = None
+    checks: tuple[Check, ...] = ()
+    flags: tuple[str, ...] = ()
+    failure_mode: str | None = None
+    steps: NonNegativeInt = 0
+    usage: Usage = Usage()
+    cost_usd: NonNegativeFloat | None = None
+    timings_s: dict[str, NonNegativeFloat] = Field(default_factory=dict)
+    started: datetime | None = None
+    attempts: tuple[Attempt, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    error: ErrorInfo | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _derive_success(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "success" not in data:
+            score = data.get("score")
+            if isinstance(score, int | float):
+                return {**data, "success": score >= SUCCESS_SCORE}
+            return {**data, "success": None}
+        return data
+
+    @model_validator(mode="after")
+    def _status_and_score_agree(self) -> TrialResult:
+        if self.status.scored != (self.score is not None):
+            raise ValueError(
+                f"status {self.status.value!r} "
+                f"{'needs' if self.status.scored else 'forbids'} a score, got {self.score!r}"
+            )
+        expected = None if self.score is None else self.score >= SUCCESS_SCORE
+        if self.success is not expected:
+            raise ValueError(f"success must be {expected} for score {self.score!r}")
+        return self
+
+    @property
+    def key(self) -> TrialKey:
+        """The trial this result is of."""
+        return TrialKey(task_id=self.task_id, trial=self.trial)
+
+
+class Event(Record):
+    """One line of `events.jsonl`: something that happened while a run was under way."""
+
+    time: datetime
+    kind: str = Field(min_length=1)
+    task_id: str | None = None
+    trial: PositiveInt | None = None
+    attempt: PositiveInt | None = None
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class GitState(Record):
+    """The commit of the working directory a run was started in."""
+
+    commit: str
+    dirty: bool
+
+
+class Session(Record):
+    """One process that worked on a run: a run that was resumed twice has three."""
+
+    started: datetime
+    finished: datetime | None = None
+    outcome: Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"] = "running"
+    host: str | None = None
+    command: tuple[str, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    git: GitState | None = None
+
+
+class RunInfo(Record):
+    """`run.json`: what was asked and with what.
+
+    A run folder holds one benchmark, one agent, one model and one configuration; `config_hash` and
+    `task_set_hash` are SHA-256 over canonical JSON and must match for a run to be resumed.
+    """
+
+    schema_version: Literal[1] = 1
+    run_id: str = Field(min_length=1)
+    benchmark: str
+    benchmark_version: str | None = None
+    agent: str
+    model: str | None = None
+    world: World = "real"
+    profile: str = "official"
+    trials: PositiveInt = 1
+    seed: int = 0
+    config: dict[str, JsonValue] = Field(default_factory=dict)
+    config_hash: str
+    task_set_hash: str
+    versions: dict[str, str] = Field(default_factory=dict)
+    python: str | None = None
+    platform: str | None = None
+    host: str | None = None
+    git: GitState | None = None
+    prices: tuple[dict[str, JsonValue], ...] = ()
+    prices_as_of: str | None = None
+    started: datetime
+    finished: datetime | None = None
+    sessions: tuple[Session, ...] = ()

@@ -1,0 +1,3 @@
+"""The version of waa-client, the only place it is written."""
+
+__version__ = "0.1.0"
