@@ -1,0 +1,2 @@
+"""placeholder"""
+def render_markdown(report): return "# todo\n"
