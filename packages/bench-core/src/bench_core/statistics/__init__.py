@@ -1,0 +1,89 @@
+"""Intervals, comparisons and summaries of benchmark results: a tower over bench-core's base.
+
+Closed forms are pure Python; `bootstrap` needs numpy (`pip install 'bench-core[statistics]'`), which
+is loaded when the first bootstrap is asked for. Names are re-exported lazily.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench_core.statistics.costs import describe, total_usage
+    from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
+    from bench_core.statistics.passes import (
+        pass_at_k,
+        pass_at_k_interval,
+        pass_hat_k,
+        pass_hat_k_interval,
+    )
+    from bench_core.statistics.proportions import clopper_pearson, jeffreys, wilson
+    from bench_core.statistics.rates import macro_average_interval, success_rate_interval
+    from bench_core.statistics.scores import (
+        IDENTITY,
+        identity_of,
+        latest_results,
+        task_scores,
+        task_successes,
+    )
+    from bench_core.statistics.summary import summarise
+    from bench_core.statistics.summary_records import (
+        Coverage,
+        Distribution,
+        Exclusion,
+        PassRate,
+        Rate,
+        Slice,
+        Summary,
+    )
+
+__all__ = [
+    "ESTIMAND_TEXT",
+    "IDENTITY",
+    "Coverage",
+    "Distribution",
+    "Estimand",
+    "Exclusion",
+    "Interval",
+    "PassRate",
+    "Rate",
+    "Slice",
+    "Summary",
+    "clopper_pearson",
+    "describe",
+    "identity_of",
+    "jeffreys",
+    "latest_results",
+    "macro_average_interval",
+    "pass_at_k",
+    "pass_at_k_interval",
+    "pass_hat_k",
+    "pass_hat_k_interval",
+    "success_rate_interval",
+    "summarise",
+    "task_scores",
+    "task_successes",
+    "total_usage",
+    "wilson",
+]
+
+_HOMES = {
+    "costs": ("describe", "total_usage"),
+    "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
+    "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
+    "proportions": ("clopper_pearson", "jeffreys", "wilson"),
+    "rates": ("macro_average_interval", "success_rate_interval"),
+    "scores": ("IDENTITY", "identity_of", "latest_results", "task_scores", "task_successes"),
+    "summary": ("summarise",),
+    "summary_records": (
+        "Coverage", "Distribution", "Exclusion", "PassRate", "Rate", "Slice", "Summary",
+    ),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
