@@ -147,7 +147,7 @@ def _evaluation_errors(run: RunReport) -> Iterator[Caveat]:
     if broken:
         text = (
             f"In {count(broken)} {_trials(broken, '', '').strip()} the evaluator could not decide; "
-            "`rescore` tries again from what was stored."
+            "re-scoring tries again from what was stored."
         )
         yield Caveat(code="evaluation_errors", severity="warning", text=text)
 

@@ -59,11 +59,11 @@ def mismatches(runs: Mapping[str, RunView]) -> tuple[Mismatch, ...]:
 
 def _evaluators(view: RunView) -> dict[str, str]:
     """Return the versions of the evaluators that scored a run, by name."""
-    methods = {r.method for r in view.results if r.score is not None and r.method}
+    methods = {r.method for r in view.results.values() if r.score is not None and r.method}
     found: dict[str, set[str]] = {}
     for method in methods:
-        name, _, version = method.partition(" ")
-        found.setdefault(name, set()).add(version)
+        name, _, version = method.rpartition(" ")
+        found.setdefault(name or method, set()).add(version if name else "")
     return {name: ", ".join(sorted(versions)) for name, versions in found.items()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.numbers import count, interval, percent
+from bench_report.numbers import count, interval, level, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def _headline(run: RunReport) -> Iterator[str]:
     if rate.estimate is None:
         return
     found = rate.new_tasks
-    within = f" ({percent(found.level)} interval {interval(found)}; {found.method})" if found else ""
+    within = f" ({level(found.level)} interval {interval(found)}; {found.method})" if found else ""
     yield (
         f"Its {'strict ' if strict else ''}success rate is {percent(rate.estimate)}{within}, "
         f"from {count(rate.trials)} trials of {count(rate.tasks)} tasks."

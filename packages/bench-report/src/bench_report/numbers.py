@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bench_core.statistics import Interval
+    from bench_core.statistics import Interval, Rate
 
-__all__ = ["count", "dollars", "duration", "interval", "percent", "plain", "p_value", "points", "short"]
+__all__ = ["count", "dollars", "duration", "interval", "level", "p_value", "percent", "plain", "points", "rate_words", "short"]
 
 NONE = "–"
 _CENT = 0.01
@@ -27,6 +27,11 @@ def percent(value: float | None) -> str:
     return {"0.0%": "<0.1%", "100.0%": ">99.9%"}.get(text, text)
 
 
+def level(value: float) -> str:
+    """Write a nominal confidence: `95%`."""
+    return f"{value * 100:g}%"
+
+
 def points(value: float | None) -> str:
     """Write a difference of two rates in percentage points, with its sign."""
     return NONE if value is None else f"{value * 100:+.1f} pp".replace("-", "\u2212")
@@ -41,7 +46,7 @@ def p_value(value: float | None) -> str:
     """Write a p-value with two significant digits, down to `<0.001`."""
     if value is None:
         return NONE
-    return "<0.001" if value < _SMALL_P else f"{value:.2g}"
+    return "<0.001" if value < _SMALL_P else f"{value:#.2g}"
 
 
 def count(value: float | None) -> str:
@@ -88,3 +93,14 @@ def duration(value: float | None) -> str:
     if whole < _HOUR:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def rate_words(rate: Rate) -> str:
+    """Write a rate in one line with all that belongs to it, or why there is none."""
+    found = rate.new_tasks
+    if rate.estimate is None:
+        return f"no rate: {rate.refused.get('new_tasks', 'no trial was scored')}"
+    sample = f"{count(rate.trials)} trials of {count(rate.tasks)} tasks"
+    if found is None:
+        return f"{percent(rate.estimate)}, no interval ({sample})"
+    return f"{percent(rate.estimate)} ({level(found.level)} interval {interval(found)}, {sample})"

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from bench_report import numbers, plots
 from bench_report.payload import as_json, embeddable, pack, table_of
+from bench_report.readings import readings
 from bench_report.text import clip, visible
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class SliceTable(NamedTuple):
     rows: list[tuple[str, list[tuple[int, Any, Any]]]]
     hidden: int
     overlapping: bool
+    refused: list[str]
 
 
 class Share(NamedTuple):
@@ -102,6 +104,9 @@ def _template() -> jinja2.Template:
     }
     environment.globals |= {
         "interval_plot": plots.interval_plot,
+        "difference_plot": plots.difference_plot,
+        "difference_reach": plots.difference_reach,
+        "readings": readings,
         "share_bar": _share_bar,
         "shares": _shares,
         "efforts": _efforts,
@@ -193,4 +198,6 @@ def _slice_table(report: Report, name: str) -> SliceTable:
             found.setdefault(row.name, []).append((index, row, efforts.get((name, row.name))))
     rows = sorted(found.items())
     overlapping = any(len(set(task.groups.get(name, ()))) > 1 for task in report.tasks)
-    return SliceTable(name, rows[:_MAX_SLICE_ROWS], max(0, len(rows) - _MAX_SLICE_ROWS), overlapping)
+    shown, hidden = rows[:_MAX_SLICE_ROWS], max(0, len(rows) - _MAX_SLICE_ROWS)
+    refused = {row.success.refused.get("new_tasks", "") for _, by_run in shown for _, row, _ in by_run}
+    return SliceTable(name, shown, hidden, overlapping, sorted(refused - {""}))

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bench_report.numbers import interval, percent
+from bench_report.numbers import interval, percent, points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.statistics import Interval
 
-__all__ = ["histogram", "interval_plot", "share_bar"]
+    from bench_report.model import Comparison, Difference
+
+__all__ = ["difference_plot", "difference_reach", "histogram", "interval_plot", "share_bar"]
 
 _TICKS = (0, 25, 50, 75, 100)
 _MAX_BINS = 24
@@ -47,6 +49,41 @@ def interval_plot(
     ).format(
         classes=classes, label=_spoken(value, found), height=height, body=Markup("".join(parts))
     )
+
+
+def difference_reach(comparison: Comparison) -> float:
+    """Return a round limit that holds all differences and their intervals."""
+    ends = (
+        abs(end)
+        for each in comparison.differences
+        for end in (each.low, each.value, each.high)
+        if end is not None
+    )
+    widest = max(ends, default=1.0)
+    return next((limit for limit in (0.1, 0.25, 0.5) if widest <= limit), 1.0)
+
+
+def difference_plot(difference: Difference, reach: float, *, tone: int) -> Markup:
+    """Draw a difference as a point on its interval around zero, from -reach to +reach."""
+
+    def place(value: float) -> float:
+        return 50 + 50 * value / reach
+
+    parts = [
+        '<line class="axis" x1="0" x2="100%" y1="11" y2="11"/>',
+        '<line class="zero" x1="50%" x2="50%" y1="0" y2="22"/>',
+    ]
+    if difference.low is not None and difference.high is not None:
+        parts.append(_band(place(difference.low), place(difference.high), 22))
+    if difference.value is not None:
+        parts.append(f'<circle class="point" cx="{_x(place(difference.value))}" cy="11" r="4.5"/>')
+    spoken = f"difference {points(difference.value)}"
+    if difference.low is not None:
+        spoken += f", interval {points(difference.low)} to {points(difference.high)}"
+    return Markup(
+        '<svg class="plot interval difference tone-{tone}" role="img" aria-label="{label}" '
+        'width="100%" height="22">{body}</svg>'
+    ).format(tone=tone, label=spoken, body=Markup("".join(parts)))
 
 
 def _band(low: float, high: float, height: float) -> str:

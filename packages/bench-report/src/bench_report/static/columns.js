@@ -14,8 +14,12 @@ function successRate(store, rows) {
   return mean(scored(store, rows).map((row) => Number(store.outcome[row] === PASS)));
 }
 
+const GROUP_COLUMNS = 2;
+
+/** The first groups that tell tasks apart; the others can still be searched and filtered by. */
 function groupColumns(store, task) {
-  return Object.keys(store.tasks.groups).map((name) => ({
+  const telling = Object.keys(store.tasks.groups).filter((name) => store.tasks.groups[name].values.length > 1);
+  return telling.slice(0, GROUP_COLUMNS).map((name) => ({
     key: name,
     title: name.replaceAll("_", " "),
     css: "c-group",
@@ -104,3 +108,9 @@ function trialColumns(store) {
 }
 
 const scoreText = (score) => (score === null ? NONE : String(Number(score.toFixed(4))));
+
+const NARROW = matchMedia("(max-width: 46rem)");
+const NARROW_COLUMNS = ["c-mark", "c-task", "c-goal", "c-strip", "c-number c-trial"];
+
+/** The columns there is room for. */
+const fitting = (columns) => (NARROW.matches ? columns.filter((column) => NARROW_COLUMNS.includes(column.css)) : columns);

@@ -32,6 +32,7 @@ class Explorer {
     this.controls();
     this.state.listeners.push(() => this.update());
     this.update();
+    NARROW.addEventListener("change", () => this.refresh());
     addEventListener("beforeprint", () => this.print(PRINTED_ROWS));
     addEventListener("afterprint", () => this.print(0));
     addEventListener("keydown", (event) => this.key(event));
@@ -107,7 +108,7 @@ class Explorer {
     this.items = sortItems(items, columns, state.get("sort"));
     this.grid.box.scrollTop = 0;
     this.grid.current = 0;
-    this.grid.show(columns, this.items, state.get("sort"));
+    this.grid.show(fitting(columns), this.items, state.get("sort"));
     const all = trials ? store.size : store.tasks.id.length;
     const noun = trials ? "trials" : "tasks";
     byId("shown").textContent = items.length === all ? `${count(all)} ${noun}` : `${count(items.length)} of ${count(all)} ${noun}`;
