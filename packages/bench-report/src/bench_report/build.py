@@ -12,7 +12,6 @@ from bench_core.errors import InputError
 from bench_core.run_folder import read_run
 from bench_core.statistics import describe, summarise
 from bench_core.statistics.costs import duration_s
-
 from bench_report.__about__ import __version__
 from bench_report.caveats import caveats
 from bench_report.comparable import check_comparable
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from bench_core.records import TrialResult
     from bench_core.run_folder import RunView
-
     from bench_report.model import RunState
 
 __all__ = ["labels", "ordered", "read_runs", "relative", "report_of"]
@@ -106,7 +104,9 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
 
 def _title(views: Sequence[RunView]) -> str:
     names = " and ".join(sorted({view.info.benchmark for view in views}))
-    return f"{views[0].info.agent} on {names}" if len(views) == 1 else f"{len(views)} runs on {names}"
+    return (
+        f"{views[0].info.agent} on {names}" if len(views) == 1 else f"{len(views)} runs on {names}"
+    )
 
 
 def _task_entries(views: Iterable[RunView]) -> tuple[TaskEntry, ...]:

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.records import Status
-
 from bench_report.model import Caveat
 from bench_report.numbers import count, percent
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench_core.statistics import Interval
-
     from bench_report.model import Mismatch, RunReport
 
 __all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats"]
@@ -96,7 +94,9 @@ def _size(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="few_tasks", severity="warning", text=text)
     for interval in (run.summary.success.new_tasks, _macro_interval(run)):
         for note in interval.notes if interval else ():
-            yield Caveat(code="interval_note", severity="warning", text=f"{note[:1].upper()}{note[1:]}.")
+            yield Caveat(
+                code="interval_note", severity="warning", text=f"{note[:1].upper()}{note[1:]}."
+            )
 
 
 def _macro_interval(run: RunReport) -> Interval | None:

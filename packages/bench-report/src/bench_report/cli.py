@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from bench_core.cli import json_option, runner_group
 
+from bench_core.cli.groups import runner_group
+from bench_core.cli.options import json_option
 from bench_report.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -20,22 +21,12 @@ _FORMATS = ("html", "md", "json")
 _SCREENSHOTS = ("auto", "embed", "link", "none")
 
 
-class _Formats(click.ParamType):
-    """Formats with commas between them."""
-
-    name = "FORMAT[,FORMAT...]"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Split at commas and refuse unknown names."""
-        if isinstance(value, tuple):
-            return value
-        names = tuple(name.strip().lower() for name in str(value).split(",") if name.strip())
-        unknown = [name for name in names if name not in _FORMATS]
-        if unknown or not names:
-            self.fail(f"{value!r}: give one or more of {', '.join(_FORMATS)}", param, ctx)
-        return names
+def _parse_formats(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Split at commas and refuse unknown names."""
+    names = tuple(name.strip().lower() for name in value.split(",") if name.strip())
+    if not names or any(name not in _FORMATS for name in names):
+        raise click.BadParameter(f"{value!r}: give one or more of {', '.join(_FORMATS)}")
+    return names
 
 
 @runner_group("bench-report", __version__)
@@ -51,14 +42,24 @@ def main() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the report.  [default: <first RUN>/report]",
 )
-@click.option("--format", "formats", type=_Formats(), default=_FORMATS, help="Default: all.")
+@click.option(
+    "--format",
+    "formats",
+    callback=_parse_formats,
+    default=",".join(_FORMATS),
+    show_default=True,
+    metavar="FORMAT[,FORMAT...]",
+    help="What to write.",
+)
 @click.option("--title", help="Title of the report.")
 @click.option(
     "--count-errors-as-failures",
     is_flag=True,
     help="Let trials without a score enter all rates as failures.",
 )
-@click.option("--mix", is_flag=True, help="Allow runs that cannot be compared, and mark the report.")
+@click.option(
+    "--mix", is_flag=True, help="Allow runs that cannot be compared, and mark the report."
+)
 @click.option(
     "--screenshots",
     type=click.Choice(_SCREENSHOTS),
@@ -96,7 +97,6 @@ def schema() -> None:
 def _told(report: Report) -> list[str]:
     """Say each run's headline and every serious caveat in a line."""
     from bench_core.terminal import plain_text  # noqa: PLC0415  # as above
-
     from bench_report.numbers import rate_words  # noqa: PLC0415  # as above
 
     lines = [f"{plain_text(run.label)}: {rate_words(run.summary.success)}" for run in report.runs]

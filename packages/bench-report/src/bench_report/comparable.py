@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-
 from bench_report.model import Mismatch
 
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def mismatches(runs: Mapping[str, RunView]) -> tuple[Mismatch, ...]:
     }
     aspects |= _evaluator_aspects({label: _evaluators(view) for label, view in runs.items()})
     return tuple(
-        Mismatch(aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()})
+        Mismatch(
+            aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()}
+        )
         for aspect, by_run in aspects.items()
         if len({value for value in by_run.values() if value}) > 1
     )

@@ -9,7 +9,6 @@ from bench_core.statistics import task_successes
 from bench_core.statistics.clustering import reduce_tasks, task_mean
 from bench_core.statistics.distributions import t_cdf
 from bench_core.statistics.proportions import t_or_normal_quantile
-
 from bench_report.model import Comparison, Difference
 
 if TYPE_CHECKING:
@@ -89,9 +88,7 @@ def _difference(
 def _holm(differences: Sequence[Difference]) -> list[Difference]:
     """Adjust p-values for the number of runs compared (Holm 1979)."""
     tested = sorted(
-        (each.p_value, place)
-        for place, each in enumerate(differences)
-        if each.p_value is not None
+        (each.p_value, place) for place, each in enumerate(differences) if each.p_value is not None
     )
     adjusted, floor = list(differences), 0.0
     for rank, (p_value, place) in enumerate(tested):

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench_core.records import Step
 from pydantic import ValidationError
 
+from bench_core.records import Step
 from bench_report.text import clip, inline, shown_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,11 @@ def _attempts(result: TrialResult) -> list[list[Any]]:
     if len(result.attempts) < 2:  # noqa: PLR2004  # a single attempt is the trial itself
         return []
     return [
-        [each.status.value, each.duration_s, inline(each.error.message, _LINE) if each.error else None]
+        [
+            each.status.value,
+            each.duration_s,
+            inline(each.error.message, _LINE) if each.error else None,
+        ]
         for each in result.attempts
     ]
 
@@ -118,7 +122,9 @@ def _note(folder: Path) -> str | None:
             lines = sum(1 for _ in file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return f"Only the first {_MAX_STEPS} of {lines:,} steps are shown." if lines > _MAX_STEPS else None
+    return (
+        f"Only the first {_MAX_STEPS} of {lines:,} steps are shown." if lines > _MAX_STEPS else None
+    )
 
 
 def _step(

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bench_report.numbers import (
+    NONE,
     count,
     dollars,
     duration,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["render_markdown"]
 
 _MAX_TASKS = 2_000
-_MARKS = {True: "✓", False: "✗", None: "–"}
+_MARKS = {True: "✓", False: "✗", None: NONE}
 
 
 def render_markdown(report: Report) -> str:
@@ -62,7 +63,9 @@ def _headline(report: Report) -> Iterator[str]:
         ("Run", "Rate", "95% interval", "Scored trials", "Tasks", "Clusters", "Left out"),
         (_headline_row(run, strict=strict) for run in report.runs),
     )
-    found = next((r.summary.success.new_tasks for r in report.runs if r.summary.success.new_tasks), None)
+    found = next(
+        (r.summary.success.new_tasks for r in report.runs if r.summary.success.new_tasks), None
+    )
     if found:
         yield f"{level(found.level)} intervals about new tasks of this kind: {escaped(found.method)}."
 
@@ -91,7 +94,7 @@ def _comparison(report: Report) -> Iterator[str]:
             (
                 escaped(each.run),
                 points(each.value),
-                "–" if each.low is None else f"{points(each.low)} to {points(each.high)}",
+                NONE if each.low is None else f"{points(each.low)} to {points(each.high)}",
                 p_value(each.adjusted_p_value),
                 count(each.shared_tasks),
                 escaped(each.note or each.method),
@@ -107,7 +110,7 @@ def _readings(report: Report) -> Iterator[str]:
             f"{escaped(reading.name)} ({reading.about})",
             escaped(report.runs[each.run].label),
             percent(each.value),
-            interval(each.interval) if each.interval else escaped(each.refused or "–"),
+            interval(each.interval) if each.interval else escaped(each.refused or NONE),
         )
         for reading in readings(report)
         for each in reading.values
@@ -148,12 +151,12 @@ def _slice_rows(run: RunReport, name: str) -> Iterator[tuple[str, ...]]:
             escaped(run.label),
             percent(row.success.estimate),
             interval(row.success.new_tasks),
-            percent(row.macro_average.estimate) if row.macro_average else "–",
+            percent(row.macro_average.estimate) if row.macro_average else NONE,
             count(row.success.tasks),
             count(row.success.trials),
-            plain(effort.steps.mean) if effort else "–",
-            short(effort.tokens.mean) if effort else "–",
-            dollars(effort.cost_usd.mean) if effort else "–",
+            plain(effort.steps.mean) if effort else NONE,
+            short(effort.tokens.mean) if effort else NONE,
+            dollars(effort.cost_usd.mean) if effort else NONE,
         )
 
 
@@ -191,7 +194,9 @@ def _exclusions(report: Report) -> Iterator[str]:
         for each in run.summary.exclusions
     ]
     if rows:
-        counted = "counted as failures" if report.count_errors_as_failures else "left out of the rate"
+        counted = (
+            "counted as failures" if report.count_errors_as_failures else "left out of the rate"
+        )
         yield f"### Without a score, {counted}"
         yield _table(("Run", "Status", "Trials", "First reason"), rows, numbers_from=4)
 
@@ -207,9 +212,7 @@ def _effort(report: Report) -> Iterator[str]:
             ("time", run.summary.time_s, duration),
         ):
             figures = (spread.median, spread.mean, spread.p90, spread.largest, spread.total)
-            rows.append(
-                (escaped(run.label), name, *map(write, figures), count(spread.unknown))
-            )
+            rows.append((escaped(run.label), name, *map(write, figures), count(spread.unknown)))
     head = ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total", "Unknown for")
     yield _table(head, rows, numbers_from=2)
 
@@ -229,7 +232,7 @@ def _tasks(report: Report) -> Iterator[str]:
     yield _table(
         ("Task", "Goal", *(escaped(run.label) for run in report.runs)), rows, numbers_from=9
     )
-    yield "Each mark is a trial: ✓ passed, ✗ failed, – not scored."
+    yield f"Each mark is a trial: ✓ passed, ✗ failed, {NONE} not scored."
     if len(report.tasks) > _MAX_TASKS:
         yield f"{count(len(report.tasks) - _MAX_TASKS)} more tasks are in report.json."
 
@@ -248,7 +251,11 @@ def _provenance(report: Report) -> Iterator[str]:
     yield "## Provenance"
     for run in report.runs:
         info = run.info
-        git = f"{info.git.commit}{' (uncommitted changes)' if info.git.dirty else ''}" if info.git else ""
+        git = (
+            f"{info.git.commit}{' (uncommitted changes)' if info.git.dirty else ''}"
+            if info.git
+            else ""
+        )
         facts = {
             "Run": info.run_id,
             "Folder": run.folder,

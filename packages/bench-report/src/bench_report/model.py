@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+
 from bench_core.records import Record, RunInfo, Status
 from bench_core.statistics import Distribution, Summary
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 __all__ = [
     "Caveat",

@@ -7,9 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.statistics import Interval, Rate
 
-__all__ = ["count", "dollars", "duration", "interval", "level", "p_value", "percent", "plain", "points", "rate_words", "short"]
+__all__ = [
+    "count",
+    "dollars",
+    "duration",
+    "interval",
+    "level",
+    "p_value",
+    "percent",
+    "plain",
+    "points",
+    "rate_words",
+    "short",
+]
 
-NONE = "–"
+NONE = "\N{EN DASH}"
+"""Stands where there is no figure."""
 _CENT = 0.01
 _SMALL_P = 0.001
 _MINUTE = 60.0

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.statistics import Interval
-
     from bench_report.model import Comparison, Difference
 
 __all__ = ["difference_plot", "difference_reach", "histogram", "interval_plot", "share_bar"]
@@ -42,13 +41,10 @@ def interval_plot(
     if value is not None:
         radius = 8 if tall else 4.5
         parts.append(f'<circle class="point" cx="{_x(value * 100)}" cy="{middle:g}" r="{radius}"/>')
-    classes = "plot interval" + (" tall" if tall else "") + ("" if tone is None else f" tone-{tone}")
-    return Markup(
-        '<svg class="{classes}" role="img" aria-label="{label}" width="100%" height="{height}">'
-        "{body}</svg>"
-    ).format(
-        classes=classes, label=_spoken(value, found), height=height, body=Markup("".join(parts))
+    classes = (
+        "plot interval" + (" tall" if tall else "") + ("" if tone is None else f" tone-{tone}")
     )
+    return _svg(classes, _spoken(value, found), height, parts)
 
 
 def difference_reach(comparison: Comparison) -> float:
@@ -80,10 +76,7 @@ def difference_plot(difference: Difference, reach: float, *, tone: int) -> Marku
     spoken = f"difference {points(difference.value)}"
     if difference.low is not None:
         spoken += f", interval {points(difference.low)} to {points(difference.high)}"
-    return Markup(
-        '<svg class="plot interval difference tone-{tone}" role="img" aria-label="{label}" '
-        'width="100%" height="22">{body}</svg>'
-    ).format(tone=tone, label=spoken, body=Markup("".join(parts)))
+    return _svg(f"plot interval difference tone-{tone}", spoken, 22, parts)
 
 
 def _band(low: float, high: float, height: float) -> str:
@@ -119,9 +112,7 @@ def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
         )
         start += width
     gaps = _gaps([100 * count / total for _, count in parts])
-    return Markup(
-        '<svg class="plot shares" role="img" aria-label="{label}" width="100%" height="28">{body}</svg>'
-    ).format(label=label, body=Markup("".join(drawn) + gaps))
+    return _svg("plot shares", label, 28, [*drawn, gaps])
 
 
 def _gaps(widths: Sequence[float]) -> str:
@@ -151,6 +142,12 @@ def histogram(values: Sequence[float], *, label: str, height: int = 72) -> Marku
         if n
     )
     base = f'<line class="axis" x1="0" x2="100%" y1="{height}" y2="{height}"/>'
+    return _svg("plot histogram", label, height + 1, [bars, base])
+
+
+def _svg(classes: str, label: str, height: float, parts: Sequence[str]) -> Markup:
+    """Wrap shapes, made of numbers alone, as an image with a name."""
+    body = Markup("".join(parts))  # noqa: S704  # see above
     return Markup(
-        '<svg class="plot histogram" role="img" aria-label="{label}" width="100%" height="{h}">{body}</svg>'
-    ).format(label=label, h=height + 1, body=Markup(bars + base))
+        '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}">{}</svg>'
+    ).format(classes, label, height, body)

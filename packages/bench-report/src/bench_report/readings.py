@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench_core.statistics import Estimand, Interval, Rate, Summary
-
     from bench_report.model import Report
 
 __all__ = ["Reading", "ReadingValue", "readings"]

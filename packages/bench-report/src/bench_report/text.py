@@ -17,8 +17,12 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-_COMBINING_RUN = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]{4})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]+")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&$^:@=])")
+_COMBINING_RUN = re.compile(
+    "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]{4})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]+"
+)
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>|&~$]")
+_MARKDOWN_START = re.compile(r"^(\d*)([#\-+=.)])")
+_MARKDOWN_LINK = re.compile(r"(?i)(:)(?=//)|(www)(?=\.)|(@)(?=\w)")
 _C0_END = 0x20
 _DELETE = 0x7F
 
@@ -31,9 +35,9 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Show characters that hide, reorder or command: `ESC` as a symbol, bidi controls by number.
+    r"""Show characters that hide, reorder or command: `ESC` as a symbol, bidi controls by number.
 
-    >>> visible("a\\x1b[31mb")
+    >>> visible("a\x1b[31mb")
     'a␛[31mb'
     """
     text = text.replace("\r\n", "\n")
@@ -60,5 +64,13 @@ def shown_json(value: JsonValue, limit: int) -> str:
 
 
 def markdown(text: str, limit: int = 200) -> str:
-    """Return one line of text that Markdown shows as it is, also inside a table cell."""
-    return _MARKDOWN.sub(r"\\\1", inline(text, limit))
+    r"""Return one line of text that Markdown shows as it is, also inside a table cell.
+
+    Nothing in it becomes a link or mentions anybody.
+
+    >>> markdown("# [a](https://b) <i>@all")
+    '\\# \\[a\\](https:<!-- -->//b) \\<i\\>@<!-- -->all'
+    """
+    line = _MARKDOWN.sub(r"\\\g<0>", inline(text, limit))
+    line = _MARKDOWN_START.sub(r"\1\\\2", line)
+    return _MARKDOWN_LINK.sub(r"\g<0><!-- -->", line)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-
 from bench_report.build import read_runs, report_of
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.run_folder import RunView
-
     from bench_report.model import Report
 
 __all__ = ["FORMATS", "SCREENSHOTS", "Screenshots", "build_report", "write_report"]
