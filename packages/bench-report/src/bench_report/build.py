@@ -47,10 +47,9 @@ def read_runs(folders: Sequence[Path]) -> dict[str, RunView]:
 
 
 def labels(views: Sequence[RunView]) -> list[str]:
-    """Name runs by agent and model; those that share both also by their run id."""
+    """Name runs by agent and model; those that share both also by the name of their folder."""
     names = [" · ".join(filter(None, (v.info.agent, v.info.model))) for v in views]
-    ids = [view.info.run_id for view in views]
-    names = _told_apart(names, [f"({run_id})" for run_id in ids])
+    names = _told_apart(names, [f"({view.path.resolve().name})" for view in views])
     return _told_apart(names, [f"#{number}" for number in range(1, len(views) + 1)])
 
 

@@ -46,7 +46,7 @@ def _mixed(found: Sequence[Mismatch]) -> Iterator[Caveat]:
 
 
 def _world(run: RunReport) -> Iterator[Caveat]:
-    if run.info.world == "built-in":
+    if run.built_in:
         text = (
             "Stand-in world: proves plumbing, not agent quality. The trials ran on the small "
             "built-in copy of the benchmark's systems; do not set these rates beside published ones."

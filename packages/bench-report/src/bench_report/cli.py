@@ -89,9 +89,10 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 @main.command()
 def schema() -> None:
     """Print the JSON Schema of report.json."""
-    from bench_report.model import Report  # noqa: PLC0415  # pydantic, which --help can do without
+    from bench_core.schemas import schema_text  # noqa: PLC0415  # pydantic, as above
+    from bench_report.model import Report  # noqa: PLC0415  # as above
 
-    click.echo(json.dumps(Report.model_json_schema(mode="serialization"), indent=2))
+    click.echo(schema_text(Report), nl=False)
 
 
 def _told(report: Report) -> list[str]:

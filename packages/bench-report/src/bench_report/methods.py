@@ -26,9 +26,7 @@ def _run(run: RunReport) -> Iterator[str]:
     info, coverage = run.info, run.summary.coverage
     model = f" with the model {info.model}" if info.model else ""
     version = f" {info.benchmark_version}" if info.benchmark_version else ""
-    where = (
-        "the benchmark's real systems" if info.world == "real" else "the built-in stand-in world"
-    )
+    where = "the built-in stand-in world" if run.built_in else "the benchmark's real systems"
     trials = "one trial" if info.trials == 1 else f"{info.trials} trials"
     yield (
         f"{run.label}: the agent {info.agent}{model} worked on {info.benchmark}{version} "

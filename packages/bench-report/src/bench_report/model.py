@@ -104,6 +104,11 @@ class RunReport(Record):
     problems: tuple[str, ...] = ()
     trials: tuple[TrialRow, ...] = ()
 
+    @property
+    def built_in(self) -> bool:
+        """Whether the run or any of its trials says that it ran on a stand-in world."""
+        return "built-in" in {self.info.world, *self.summary.identity.get("world", ())}
+
 
 class Mismatch(Record):
     """What the runs of a mixed report differ in, with the value each run has."""

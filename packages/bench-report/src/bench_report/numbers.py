@@ -28,6 +28,8 @@ _SMALL_P = 0.001
 _MINUTE = 60.0
 _HOUR = 3600.0
 _THOUSAND = 1000.0
+_HALF_MILLISECOND = 0.0005
+_HALF_TENTH = 0.05
 
 
 def percent(value: float | None) -> str:
@@ -98,9 +100,9 @@ def duration(value: float | None) -> str:
     """Write seconds as people say them: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 03 min`."""
     if value is None:
         return NONE
-    if value < 1:
+    if value < 1 - _HALF_MILLISECOND:
         return f"{value * _THOUSAND:.0f} ms"
-    if value < _MINUTE:
+    if value < _MINUTE - _HALF_TENTH:
         return f"{value:.1f} s"
     whole = round(value)
     if whole < _HOUR:

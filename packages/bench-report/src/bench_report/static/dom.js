@@ -44,8 +44,8 @@ const twoDigits = (value) => String(value).padStart(2, "0");
 
 const duration = (value) => {
   if (value === null) return NONE;
-  if (value < 1) return `${Math.round(value * 1000)} ms`;
-  if (value < 60) return `${value.toFixed(1)} s`;
+  if (value < 0.9995) return `${Math.round(value * 1000)} ms`;
+  if (value < 59.95) return `${value.toFixed(1)} s`;
   const whole = Math.round(value);
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${twoDigits(whole % 60)} s`;
   return `${Math.floor(whole / 3600)} h ${twoDigits(Math.floor((whole % 3600) / 60))} min`;
