@@ -47,7 +47,8 @@ def test_stacked_marks_are_thinned_out() -> None:
 
 
 def test_json_is_shown_indented_and_strings_bare() -> None:
-    assert shown_json({"a": [1]}, 100) == '{\n "a": [\n  1\n ]\n}'
+    assert shown_json({"a": [1]}, 100) == '{"a": [1]}'
+    assert shown_json({"a": "x" * 60}, 100) == '{\n "a": "' + "x" * 60 + '"\n}'
     assert shown_json("text", 100) == "text"
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from bench_report.__about__ import __version__
 
 if TYPE_CHECKING:
-    from bench_report.build import read_runs, report_of
+    from bench_report.build import report_of
     from bench_report.comparable import IncomparableRunsError
     from bench_report.model import Report
     from bench_report.reporter import FolderReporter
+    from bench_report.sources import read_runs
     from bench_report.write import build_report, write_report
 
 __all__ = [
@@ -33,7 +34,7 @@ _HOME_OF = {
     "IncomparableRunsError": "comparable",
     "Report": "model",
     "build_report": "write",
-    "read_runs": "build",
+    "read_runs": "sources",
     "report_of": "build",
     "write_report": "write",
 }

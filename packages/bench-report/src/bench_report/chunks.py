@@ -7,15 +7,14 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from bench_report.build import ordered, relative
-from bench_report.evidence import PICTURES, evidence_of
+from bench_report.evidence import PICTURES, TrialFolder, evidence_of
 from bench_report.payload import as_json, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.run_folder import RunView
+    from bench_report.sources import Source
 
 __all__ = ["Chunk", "Evidence", "Image", "Pictures", "collect_evidence"]
 
@@ -76,7 +75,7 @@ class Pictures:
 
 
 def collect_evidence(
-    runs: Mapping[str, RunView], out: Path, *, pictures: Pictures, limit: int
+    runs: Sequence[Source], out: Path, *, pictures: Pictures, limit: int
 ) -> Evidence:
     """Read and pack the evidence of all trials, in the order of the table's rows.
 
@@ -98,15 +97,14 @@ def collect_evidence(
 
 
 def _all_evidence(
-    runs: Mapping[str, RunView], out: Path, pictures: Pictures
+    runs: Sequence[Source], out: Path, pictures: Pictures
 ) -> Iterator[dict[str, Any]]:
-    for view in runs.values():
-        kept = (view.path / "trials").is_dir()
-        base = relative(view.path, out)
-        for result in ordered(view):
-            folder = view.trial_folder(result.key) if kept else None
-            href = f"{base}/{folder.relative_to(view.path).as_posix()}" if folder else None
-            yield evidence_of(result, folder, href, pictures.source)
+    for run in runs:
+        base = run.seen_from(out)
+        for result in run.results:
+            kept = run.trial_folder(result)
+            folder = None if kept is None else TrialFolder(run.view.path / kept, f"{base}/{kept}")
+            yield evidence_of(result, folder, pictures.source)
 
 
 def _chunked(trials: Iterator[str]) -> Iterator[tuple[int, list[str]]]:

@@ -10,7 +10,7 @@ from bench_report.model import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bench_core.run_folder import RunView
+    from bench_report.sources import Source
 
 __all__ = ["IncomparableRunsError", "check_comparable", "mismatches"]
 
@@ -33,22 +33,19 @@ class IncomparableRunsError(InputError):
         )
 
 
-_ASPECTS: Mapping[str, Callable[[RunView], str]] = {
-    "benchmark": lambda view: view.info.benchmark,
-    "benchmark version": lambda view: view.info.benchmark_version or "",
-    "task set": lambda view: view.info.task_set_hash[:_SHOWN_HASH],
-    "world": lambda view: view.info.world,
-    "profile": lambda view: view.info.profile,
+_ASPECTS: Mapping[str, Callable[[Source], str]] = {
+    "benchmark": lambda run: run.info.benchmark,
+    "benchmark version": lambda run: run.info.benchmark_version or "",
+    "task set": lambda run: run.info.task_set_hash[:_SHOWN_HASH],
+    "world": lambda run: run.info.world,
+    "profile": lambda run: run.info.profile,
 }
 
 
-def mismatches(runs: Mapping[str, RunView]) -> tuple[Mismatch, ...]:
-    """Return what the labelled runs differ in; what a run does not state cannot differ."""
-    aspects = {
-        aspect: {label: read(view) for label, view in runs.items()}
-        for aspect, read in _ASPECTS.items()
-    }
-    aspects |= _evaluator_aspects({label: _evaluators(view) for label, view in runs.items()})
+def mismatches(runs: Sequence[Source]) -> tuple[Mismatch, ...]:
+    """Return what the runs differ in; what a run does not state cannot differ."""
+    aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
+    aspects |= _evaluator_aspects({run.label: _evaluators(run) for run in runs})
     return tuple(
         Mismatch(
             aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()}
@@ -58,9 +55,9 @@ def mismatches(runs: Mapping[str, RunView]) -> tuple[Mismatch, ...]:
     )
 
 
-def _evaluators(view: RunView) -> dict[str, str]:
+def _evaluators(run: Source) -> dict[str, str]:
     """Return the versions of the evaluators that scored a run, by name."""
-    methods = {r.method for r in view.results.values() if r.score is not None and r.method}
+    methods = {r.method for r in run.results if r.score is not None and r.method}
     found: dict[str, set[str]] = {}
     for method in methods:
         name, _, version = method.rpartition(" ")
@@ -84,7 +81,7 @@ def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dic
     return aspects
 
 
-def check_comparable(runs: Mapping[str, RunView], *, mix: bool) -> tuple[Mismatch, ...]:
+def check_comparable(runs: Sequence[Source], *, mix: bool) -> tuple[Mismatch, ...]:
     """Return the mismatches of runs that are mixed on purpose.
 
     Raises:

@@ -14,7 +14,7 @@ from bench_report.model import Comparison, Difference
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bench_core.run_folder import RunView
+    from bench_report.sources import Source
 
 __all__ = ["compare"]
 
@@ -22,24 +22,24 @@ LEVEL = 0.95
 _Rates = dict[str, float]
 
 
-def compare(runs: Mapping[str, RunView], *, strict: bool = False) -> Comparison | None:
+def compare(runs: Sequence[Source], *, strict: bool = False) -> Comparison | None:
     """Pair every later run with the first one; `None` for a single run."""
-    (baseline, first), *others = runs.items()
+    first, *others = runs
     if not others:
         return None
-    rates = _rates(first, strict=strict)
+    baseline, rates = first.label, _rates(first, strict=strict)
     templates = {task.task_id: task.template for task in first.tasks if task.template}
     found = [
-        _difference(label, baseline, _rates(view, strict=strict), rates, templates)
-        if view.info.benchmark == first.info.benchmark
-        else _unpaired(label, baseline)
-        for label, view in others
+        _difference(run.label, baseline, _rates(run, strict=strict), rates, templates)
+        if run.info.benchmark == first.info.benchmark
+        else _unpaired(run.label, baseline)
+        for run in others
     ]
     return Comparison(baseline=baseline, differences=tuple(_holm(found)))
 
 
-def _rates(view: RunView, *, strict: bool) -> _Rates:
-    outcomes = task_successes(view.results.values(), errors_as_failures=strict)
+def _rates(run: Source, *, strict: bool) -> _Rates:
+    outcomes = task_successes(run.results, errors_as_failures=strict)
     return {key: sum(values) / len(values) for key, values in outcomes.items() if values}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Check, TrialResult
 
-__all__ = ["evidence_of", "link"]
+__all__ = ["PICTURES", "TrialFolder", "evidence_of", "link"]
 
 PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 """Files shown as pictures; a browser runs nothing inside them."""
@@ -30,15 +30,21 @@ _MAX_FILES = 200
 _MAX_TRAJECTORY = 64 * 2**20
 
 
+class TrialFolder(NamedTuple):
+    """Where a trial's artifacts are, for us and for the page."""
+
+    path: Path
+    href: str
+
+
 def evidence_of(
-    result: TrialResult, folder: Path | None, href: str | None, picture: Callable[[Path, str], str]
+    result: TrialResult, folder: TrialFolder | None, picture: Callable[[Path, str], str]
 ) -> dict[str, Any]:
     """Collect the evidence of a trial, clipped and made visible; parts that are absent are left out.
 
     Args:
         result: The trial.
         folder: Where its artifacts are; `None` when the run kept none.
-        href: The same folder as a link from the report.
         picture: Turns a picture's file and its link into the source the page loads.
     """
     found: dict[str, Any] = {
@@ -48,10 +54,10 @@ def evidence_of(
         "attempts": _attempts(result),
         "details": shown_json(result.details, 4 * _TEXT) if result.details else None,
     }
-    if folder is not None and href is not None:
-        found["files"] = [[inline(n, _LINE), link(href, n)] for n in _files(result, folder)]
-        found["steps"] = [_step(each, folder, href, picture) for each in _steps(folder)]
-        found["note"] = _note(folder)
+    if folder is not None:
+        found["files"] = _files(result, folder)
+        found["steps"] = [_step(each, folder, picture) for each in _steps(folder.path)]
+        found["note"] = _note(folder.path)
     return {name: value for name, value in found.items() if value}
 
 
@@ -95,11 +101,10 @@ def _attempts(result: TrialResult) -> list[list[Any]]:
     ]
 
 
-def _files(result: TrialResult, folder: Path) -> Iterator[str]:
-    """Yield artifacts that are there; names of files in a folder stand for the folder."""
-    for name in result.artifacts[:_MAX_FILES]:
-        if (folder / name).exists():
-            yield name
+def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
+    """Return names and links of the artifacts that are there."""
+    there = [each for each in result.artifacts[:_MAX_FILES] if (folder.path / each).exists()]
+    return [[inline(each, _LINE), link(folder.href, each)] for each in there]
 
 
 def _steps(folder: Path) -> Iterator[Step]:
@@ -127,9 +132,7 @@ def _note(folder: Path) -> str | None:
     )
 
 
-def _step(
-    step: Step, folder: Path, href: str, picture: Callable[[Path, str], str]
-) -> dict[str, Any]:
+def _step(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> dict[str, Any]:
     return {
         "step": step.step,
         "seconds": step.duration_s,
@@ -139,16 +142,14 @@ def _step(
         "actions": [clip(json.dumps(a, ensure_ascii=False), _TEXT) for a in step.actions],
         "results": [clip(each, _TEXT) for each in step.results],
         "error": clip(step.error, _TEXT) if step.error else None,
-        "screenshot": _screenshot(step, folder, href, picture),
+        "screenshot": _screenshot(step, folder, picture),
     }
 
 
-def _screenshot(
-    step: Step, folder: Path, href: str, picture: Callable[[Path, str], str]
-) -> str | None:
+def _screenshot(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> str | None:
     if step.screenshot is None:
         return None
-    file = folder / step.screenshot
+    file = folder.path / step.screenshot
     if file.suffix.lower() not in PICTURES or not file.is_file():
         return None
-    return picture(file, link(href, step.screenshot))
+    return picture(file, link(folder.href, step.screenshot))

@@ -19,11 +19,12 @@ __all__ = ["as_json", "embeddable", "pack", "table_of"]
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
 _WORD_LENGTH = 200
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def as_json(value: object) -> str:
     """Return compact JSON, refusing what JSON has no word for."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def pack(document: str) -> str:

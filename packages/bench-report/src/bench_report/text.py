@@ -23,6 +23,9 @@ _COMBINING_RUN = re.compile(
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>|&~$]")
 _MARKDOWN_START = re.compile(r"^(\d*)([#\-+=.)])")
 _MARKDOWN_LINK = re.compile(r"(?i)(:)(?=//)|(www)(?=\.)|(@)(?=\w)")
+_FLAT = json.JSONEncoder(ensure_ascii=False)
+_FLAT_LENGTH = 60
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=1)
 _C0_END = 0x20
 _DELETE = 0x7F
 
@@ -40,6 +43,8 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb")
     'a␛[31mb'
     """
+    if text.isprintable() and text.isascii():
+        return text
     text = text.replace("\r\n", "\n")
     return _COMBINING_RUN.sub(r"\1", _HIDDEN.sub(_picture, text))
 
@@ -57,10 +62,11 @@ def inline(text: str, limit: int) -> str:
 
 
 def shown_json(value: JsonValue, limit: int) -> str:
-    """Return JSON for people: strings bare, the rest indented, at most about `limit` long."""
+    """Return JSON for people: strings bare, small values on a line, at most about `limit` long."""
     if isinstance(value, str):
         return clip(value, limit)
-    return clip(json.dumps(value, ensure_ascii=False, indent=1), limit)
+    flat = _FLAT.encode(value)
+    return clip(flat if len(flat) <= _FLAT_LENGTH else _INDENTED.encode(value), limit)
 
 
 def markdown(text: str, limit: int = 200) -> str:

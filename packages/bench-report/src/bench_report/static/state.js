@@ -22,8 +22,9 @@ class State {
     return values;
   }
 
+  /** The address has changed: a link was followed, or the back button pressed. */
   follow() {
-    const values = this.read();
+    const values = this.read() ?? (this.values.open ? { ...this.values, open: "" } : null);
     if (!values) return;
     this.values = values;
     this.tell();
@@ -33,9 +34,11 @@ class State {
     return this.values[name] ?? "";
   }
 
+  /** Opening a trial is a step that the back button undoes; everything else replaces the address. */
   set(changes) {
+    const step = Boolean(changes.open) && !this.values.open;
     this.values = { ...this.values, ...changes };
-    history.replaceState(null, "", this.address());
+    history[step ? "pushState" : "replaceState"](null, "", this.address());
     this.tell();
   }
 
