@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.models import Model, RetryPolicy, open_model
 from bench_core.testing.model_server import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 PROVIDERS = ("anthropic", "openai", "openai-chat", "google")
 SDK = {

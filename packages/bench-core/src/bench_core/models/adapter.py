@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.models.errors import ModelError, classify
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
+from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,8 @@ class Parsed:
 class Adapter(ABC):
     """Speaks one API through its vendor's SDK.
 
-    SDK clients belong to the event loop they were made in; an adapter keeps one per loop.
+    SDK clients belong to the event loop they were made in; an adapter keeps one per loop. The key
+    is removed from whatever comes back, also where a server echoes it.
     """
 
     provider: str
@@ -48,6 +50,7 @@ class Adapter(ABC):
         self.model = model
         self.base_url = base_url
         self._api_key = api_key
+        self._secrets = Redactor([api_key])
         self._clients: dict[int, tuple[asyncio.AbstractEventLoop, Any]] = {}
 
     @abstractmethod
@@ -75,14 +78,14 @@ class Adapter(ABC):
         started = time.monotonic()
         try:
             raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
-            parsed = self._parse(wire(raw))
+            parsed = self._parse(self._secrets.redact_json(wire(raw), evidence=True))
         except asyncio.TimeoutError:
             raise ModelError(
                 "timeout", f"no reply within {timeout_s:.1f} s", provider=self.provider
             ) from None
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
         except Exception as error:
-            raise classify(error, self.provider) from error
+            raise classify(error, self.provider, self._secrets.redact) from error
         return self._reply(request, parsed, time.monotonic() - started)
 
     async def aclose(self) -> None:

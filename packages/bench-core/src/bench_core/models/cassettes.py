@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from bench_core.errors import InputError, RecordError
 from bench_core.models.records import Reply
 from bench_core.records import Record
+from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,8 @@ class Cassette:
         mode: `replay` never calls a model, `record` always does and starts a new file, `auto`
             replays what is there and records the rest.
         match: `hash` finds a request wherever it stands, `sequence` takes the next line.
-        redact: Removes secrets from every line before it is written.
+        redact: Removes secrets from every line before it is written; by default the values of the
+            environment's key variables and whatever looks like a key.
     """
 
     def __init__(
@@ -73,12 +75,12 @@ class Cassette:
         mode: Mode = "replay",
         match: Match = "hash",
         *,
-        redact: Callable[[str], str] = str,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self.path = Path(path)
         self.mode = mode
         self.match = match
-        self._redact = redact
+        self._redact = redact or Redactor.from_environment().redact
         self._entries = [] if mode == "record" else _read(self.path, required=mode == "replay")
         self._position = 0
         self._used: dict[str, int] = {}

@@ -7,9 +7,12 @@ to another, so errors are classified by status code and by the names of their cl
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.errors import EnvironmentFaultError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify"]
 
@@ -96,14 +99,14 @@ class ModelError(EnvironmentFaultError):
         )
 
 
-def classify(error: BaseException, provider: str) -> ModelError:
-    """Turn whatever an SDK raised into a `ModelError`."""
+def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
+    """Turn whatever an SDK raised into a `ModelError` without secrets."""
     if isinstance(error, ModelError):
         return error
     status = _status(error)
     return ModelError(
         _kind(error, status),
-        _message(error),
+        redact(_message(error)),
         provider=provider,
         status=status,
         retry_after_s=_retry_after(error),
