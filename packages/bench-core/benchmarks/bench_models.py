@@ -12,7 +12,7 @@ CALLS = 100
 REQUEST = ModelRequest(messages=(Message.user("hello " * 200),), system="Be brief.")
 
 
-def _answer(seen: Seen) -> Answer:
+def _answer(_: Seen) -> Answer:
     return Answer(text="hi there")
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest, Part, StopReason
     from bench_core.records import Usage
 
+_SHORTEST_SECRET = 8
+
 __all__ = ["Adapter", "Parsed", "tool_call", "wire"]
 
 
@@ -50,7 +52,8 @@ class Adapter(ABC):
         self.model = model
         self.base_url = base_url
         self._api_key = api_key
-        self._secrets = Redactor([api_key])
+        # A key of a few letters is no secret (local servers take any) and would blank whole words.
+        self._secrets = Redactor([api_key] if len(api_key) >= _SHORTEST_SECRET else [])
         self._clients: dict[int, tuple[asyncio.AbstractEventLoop, Any]] = {}
 
     @abstractmethod
