@@ -57,7 +57,7 @@ class Bodies:
             hop.body_note = f"the first {limit} of {len(body)} bytes"
 
     def _is_wanted(self, hop: Hop) -> bool:
-        if hop.response is None or not hop.is_http:
+        if hop.response is None:
             return False
         if not any(kind in hop.response.mime_type for kind in _KEPT_TYPES):
             hop.content_note = "only bodies of JSON, HTML and forms are recorded"
