@@ -189,7 +189,7 @@ def assert_same(entry: dict[str, Any], logged: Any) -> None:
     assert sent(entry) == logged.body
     assert response["status"] == logged.status
     kind = response["content"]["mimeType"]
-    if logged.status == 200 and ("json" in kind or "html" in kind):
+    if logged.method != "OPTIONS" and logged.status == 200 and ("json" in kind or "html" in kind):
         content = logged.answer
         if ("content-encoding", "gzip") in names_and_values(response["headers"]):
             content = json.dumps({"long": "x" * 5000}).encode()

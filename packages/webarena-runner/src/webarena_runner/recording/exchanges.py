@@ -79,6 +79,7 @@ class Hop:
         started: Seconds on the browser's monotonic clock, comparable across its processes.
         body: What was posted; None when nothing was, or not known yet.
         has_wire_report: Whether the network stack reports it too; None until known.
+        loader: Which document of the frame asked; a document's own request id is its loader.
         failure: The browser's error text.
         content: The response body; None when it was not kept, and then `content_note` says why.
     """
@@ -89,6 +90,7 @@ class Hop:
     headers: Mapping[str, str]
     kind: str
     frame_id: str
+    loader: str
     page: str | None
     wall_time: float
     started: float
@@ -233,6 +235,8 @@ class Traffic:
         if hop is not None:
             hop.ended = params["timestamp"]
             hop.transferred = int(params.get("encodedDataLength", 0))
+            if hop.request_id == hop.loader:
+                self._abandon(hop)
         return hop
 
     def _failed(self, params: Params, _page: str | None) -> Hop | None:
@@ -241,6 +245,13 @@ class Traffic:
             hop.ended = params["timestamp"]
             hop.failure = _failure_text(params)
         return hop
+
+    def _abandon(self, document: Hop) -> None:
+        """End what the frame's earlier document still waited for: no event will tell."""
+        for hop in self.pending():
+            if hop.frame_id == document.frame_id and hop.loader != document.loader:
+                hop.ended = document.ended
+                hop.failure = "the page was left before it ended"
 
     def _open(self, params: Params) -> Hop | None:
         """Return the hop an event is about; None for what is not HTTP or began before us."""
@@ -258,6 +269,7 @@ def _hop(params: Params, page: str | None) -> Hop:
         headers=request.get("headers", {}),
         kind=params.get("type", "Other"),
         frame_id=params.get("frameId", ""),
+        loader=params.get("loaderId", ""),
         page=page,
         wall_time=params["wallTime"],
         started=params["timestamp"],

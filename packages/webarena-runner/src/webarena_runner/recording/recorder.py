@@ -27,7 +27,7 @@ __all__ = ["HarRecorder"]
 
 _ATTACH_S = 3.0
 _POLL_S = 0.02
-_STREAMS = ("EventSource", "WebSocket")
+_AWAITED = ("Document", "XHR", "Fetch", "Ping", "Preflight")
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
@@ -174,7 +174,7 @@ class HarRecorder:
         """Tell whether an answer may still come; one that took long already may never."""
         oldest = time.time() - patience_s
         return any(
-            hop.kind not in _STREAMS and hop.wall_time > oldest for hop in self._traffic.pending()
+            hop.kind in _AWAITED and hop.wall_time > oldest for hop in self._traffic.pending()
         )
 
     async def _disconnect(self) -> None:
@@ -184,6 +184,6 @@ class HarRecorder:
             self._link = None
 
 
-def _is_of_the_browser_itself(target: Mapping[str, Any]) -> bool:
+def _is_of_the_browser_itself(target: Mapping[str, str]) -> bool:
     """Tell the address bar and its like, which load hundreds of files, from tabs and workers."""
     return target["type"] != "page" and target["url"].startswith("chrome://")
