@@ -61,12 +61,12 @@ def main() -> None:
         sdk = asyncio.run(_sdk_alone(server))
         ours = asyncio.run(_adapter(server))
         rate = asyncio.run(_rate(server))
-    print(f"{'one call, CPU of the calling thread':42} {'ms':>8} {'ratio':>8}")  # noqa: T201
-    print(f"{'openai SDK alone':42} {sdk:8.2f} {1:8.2f}")  # noqa: T201
-    print(f"{'bench_core.models over it':42} {ours:8.2f} {ours / sdk:8.2f}")  # noqa: T201
-    print(f"{'added by the adapter (bound: 3 ms)':42} {ours - sdk:8.2f}")  # noqa: T201
-    print()  # noqa: T201
-    print(f"{'200 concurrent calls at 20 requests/s':42} {rate:8.2f} requests/s")  # noqa: T201
+    print(f"{'one call, CPU of the calling thread':42} {'ms':>8} {'ratio':>8}")
+    print(f"{'openai SDK alone':42} {sdk:8.2f} {1:8.2f}")
+    print(f"{'bench_core.models over it':42} {ours:8.2f} {ours / sdk:8.2f}")
+    print(f"{'added by the adapter (bound: 3 ms)':42} {ours - sdk:8.2f}")
+    print()
+    print(f"{'200 concurrent calls at 20 requests/s':42} {rate:8.2f} requests/s")
 
 
 if __name__ == "__main__":
