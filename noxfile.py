@@ -28,14 +28,15 @@ DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The one Python that runs browser tests: nox's own, which is always there."""
 
-NAMES = [each.name for each in packages()]
 MATRIX = [
     nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
     for each in packages()
     for python in each.pythons
 ]
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
-MEASURED = [name for name in NAMES if package(name).has("benchmarks", "bench_*.py")]
+TOGETHER = "together"
+"""The benchmarks that need all packages."""
+MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
 
 DEMOS = [
     # package, its demo command, the run folders it leaves
@@ -96,7 +97,7 @@ def minimums(session: nox.Session, name: str) -> None:
     pyproject = str(tested.folder / "pyproject.toml")
     session.run(*pip, "--resolution", "lowest-direct", "--all-extras", "-r", pyproject, *core)
     session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
-    session.run(*pip, *group("test", tested.folder))
+    session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
     session.run("pytest", str(tested.folder / "tests"), "-m", "not browser", *session.posargs)
 
 
@@ -127,17 +128,16 @@ def coverage(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation and run its examples; warnings are errors."""
     install(session, packages(), group("docs"))
-    for builder in ("html", "doctest"):
-        session.run(
-            "sphinx-build",
-            "-W",
-            "--keep-going",
-            "-q",
-            "-b",
-            builder,
-            "docs",
-            f"docs/_build/{builder}",
-        )
+    shutil.rmtree(ROOT / "docs" / "reference" / "generated", ignore_errors=True)
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "docs/_build/html")
+    modules = [each.module for each in packages()]
+    options = [
+        "-q",
+        "--doctest-modules",
+        "--doctest-ignore-import-errors",
+        "--collect-in-virtualenv",
+    ]
+    session.run("pytest", "docs", *options, "--pyargs", *modules, *session.posargs)
     session.log(f"the documentation is at {ROOT / 'docs/_build/html/index.html'}")
 
 
@@ -183,12 +183,16 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("name", MEASURED, ids=MEASURED)
+@nox.parametrize("name", [*MEASURED, TOGETHER], ids=[*MEASURED, TOGETHER])
 def bench(session: nox.Session, name: str) -> None:
     """Run a package's benchmarks, each beside a peer in the same run."""
-    measured = package(name)
-    install(session, with_core(measured), group("bench", measured.folder))
-    for script in sorted((measured.folder / "benchmarks").glob("bench_*.py")):
+    if name == TOGETHER:
+        folder = ROOT / "integration_tests"
+        install(session, packages(), [])
+    else:
+        folder = package(name).folder
+        install(session, with_core(package(name)), group("bench", folder))
+    for script in sorted((folder / "benchmarks").glob("bench_*.py")):
         session.run("python", str(script), *session.posargs)
 
 
