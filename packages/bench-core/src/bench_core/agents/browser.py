@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.records import (
@@ -26,7 +26,7 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from bench_core.agents.records import Action, Target
     from bench_core.protocols import BrowserHandle
@@ -35,7 +35,9 @@ __all__ = ["BrowserEnvironment", "connect_browser"]
 
 _TIMEOUT_MS = 20_000
 _SETTLE_MS = 2_000
-_FIRST_SHOT_MS = 5_000
+# A screenshot asked for while a page gives way to the next may never come: ask again soon.
+_LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
+_REACTION_S = 0.1
 _KEYS = {
     "ctrl": "Control", "alt": "Alt", "shift": "Shift", "meta": "Meta", "enter": "Enter",
     "tab": "Tab", "escape": "Escape", "esc": "Escape", "backspace": "Backspace",
@@ -79,22 +81,37 @@ class BrowserEnvironment:
         self._elements: dict[str, Element] = {}
 
     async def observe(self) -> Observation:
-        """Return screenshot, tabs and the elements in view; see `Environment`."""
-        with _faults():
-            page = self._page()
-            await _settle(page)
-            picture = await _screenshot(page)
-            found = [Element.model_validate(each) for each in await page.evaluate(_ELEMENTS_JS)]
-            self._elements = {element.id: element for element in found}
-            return Observation(
-                screenshot=ImagePart.from_bytes(picture),
-                size=self._viewport,
-                url=page.url,
-                title=await page.title(),
-                tabs=tuple([each.url for each in self._context.pages]),
-                active_tab=self._active,
-                elements=tuple(found),
-            )
+        """Return screenshot, tabs and the elements in view; see `Environment`.
+
+        A page that navigates away meanwhile is looked at again.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        for timeout_ms in _LOOKS_MS:
+            try:
+                return await self._look(self._page(), timeout_ms)
+            except Error as error:  # noqa: PERF203  # three looks at most
+                if self._gone() or timeout_ms == _LOOKS_MS[-1]:
+                    message = str(error).splitlines()[0]
+                    raise EnvironmentFaultError(
+                        f"the browser does not answer: {message}"
+                    ) from error
+        raise AssertionError("unreachable: the last look returns or raises")
+
+    async def _look(self, page: Any, timeout_ms: int) -> Observation:
+        await _settle(page)
+        picture = await page.screenshot(type="png", timeout=timeout_ms)
+        found = [Element.model_validate(each) for each in await page.evaluate(_ELEMENTS_JS)]
+        self._elements = {element.id: element for element in found}
+        return Observation(
+            screenshot=ImagePart.from_bytes(picture),
+            size=self._viewport,
+            url=page.url,
+            title=await page.title(),
+            tabs=tuple([each.url for each in self._context.pages]),
+            active_tab=self._active,
+            elements=tuple(found),
+        )
 
     async def act(self, action: Action) -> ActionResult:
         """Do one thing in the active page; see `Environment`."""
@@ -102,6 +119,7 @@ class BrowserEnvironment:
 
         try:
             await self._do(action)
+            await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
         except _NoSuchTargetError as error:
             return ActionResult(ok=False, error=str(error))
         except Error as error:
@@ -193,29 +211,6 @@ class BrowserEnvironment:
 
 class _NoSuchTargetError(Exception):
     """The agent named something that is not there."""
-
-
-@contextmanager
-def _faults() -> Iterator[None]:
-    """Turn Playwright's errors while observing into environment faults."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
-
-    try:
-        yield
-    except Error as error:
-        raise EnvironmentFaultError(f"the browser does not answer: {error}") from error
-
-
-async def _screenshot(page: Any) -> bytes:
-    """Take a screenshot; a tab in the background may draw nothing until it is brought forward."""
-    from playwright.async_api import TimeoutError as PlaywrightTimeoutError  # noqa: PLC0415
-
-    try:
-        picture: bytes = await page.screenshot(type="png", timeout=_FIRST_SHOT_MS)
-    except PlaywrightTimeoutError:
-        await page.bring_to_front()
-        picture = await page.screenshot(type="png", timeout=_TIMEOUT_MS)
-    return picture
 
 
 async def _settle(page: Any) -> None:
