@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from pydantic import Field, NonNegativeFloat, ValidationError
 
 from bench_core.errors import InputError
+from bench_core.models.listfile import read_list
 from bench_core.models.records import Price
 from bench_core.records import Record
 
@@ -157,12 +158,10 @@ def load_prices(path: Path, *, otherwise: Prices | None = None) -> PriceList:
     Raises:
         InputError: The file is missing or a row does not fit `PriceRow`.
     """
-    import yaml  # noqa: PLC0415  # only when a file is given
-
+    raw = read_list(path, "a price list")
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
         rows = [PriceRow.model_validate(each) for each in raw]
-    except (OSError, TypeError, UnicodeDecodeError, ValidationError, yaml.YAMLError) as error:
+    except ValidationError as error:
         raise InputError(
             f"{path}: not a list of price rows (`- model: openai:gpt-5.2`, `input: 1.75`, "
             f"`output: 14`): {error}"

@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from bench_core.errors import InputError
 from bench_core.models.errors import ModelError
+from bench_core.models.listfile import read_list
 from bench_core.models.records import Message, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
 from bench_core.records import Usage
@@ -109,12 +108,7 @@ def load_script(path: Path | str) -> ScriptedAdapter:
     Raises:
         InputError: The file is missing or is not a list of texts and dictionaries.
     """
-    import yaml  # noqa: PLC0415  # only when a file is given; YAML reads JSON too
-
-    try:
-        lines = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(lines, list) or not all(isinstance(each, str | dict) for each in lines):
-            raise InputError(f"{path}: a script is a list of texts and dictionaries")
-        return ScriptedAdapter(lines, model=Path(path).name)
-    except (OSError, UnicodeDecodeError, ValidationError, yaml.YAMLError) as error:
-        raise InputError(f"{path}: cannot read the script: {error}") from error
+    lines = read_list(Path(path), "the script")
+    if not all(isinstance(each, str | dict) for each in lines):
+        raise InputError(f"{path}: a script is a list of texts and dictionaries")
+    return ScriptedAdapter(lines, model=Path(path).name)
