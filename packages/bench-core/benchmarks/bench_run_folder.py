@@ -175,7 +175,7 @@ def measure(name: str, records: int) -> Measured:
 def measure_apart(name: str, records: int) -> Measured:
     """Run one case in a process of its own."""
     command = [sys.executable, __file__, "--case", name, "--records", str(records)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  # this file
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Measured(**json.loads(done.stdout))
 
 
@@ -207,23 +207,23 @@ def main() -> None:
     parser.add_argument("--case", choices=CASES)
     options = parser.parse_args()
     if options.case:
-        print(json.dumps(vars(measure(options.case, options.records[0]))))  # noqa: T201  # its output
+        print(json.dumps(vars(measure(options.case, options.records[0]))))
         return
     head = f"{'':<24}{'records':>9}{'write us':>10}{'wall s':>8}{'read us':>9}{'disk MB':>9}{'RSS MB':>8}"
-    print(head)  # noqa: T201  # its output
+    print(head)
     ours = []
     for name, records in plan_of(options.records):
         found = measure_apart(name, records)
         if name == "run folder":
             ours.append(found)
-        print(  # noqa: T201  # its output
+        print(
             f"{name:<24}{records:>9}{found.write_us:>10.1f}{found.write_wall_s:>8.2f}"
             f"{found.read_us:>9.1f}{found.disk_mb:>9.1f}{found.memory_mb:>8.0f}",
             flush=True,
         )
     broken = broken_bounds(ours)
     for what in broken:
-        print(f"bound broken: {what}")  # noqa: T201  # its output
+        print(f"bound broken: {what}")
     sys.exit(1 if broken else 0)
 
 

@@ -182,7 +182,9 @@ def lock_for_writing(folder: Path) -> FileLock:
 
 
 def _user() -> str:
-    return folder_name(getpass.getuser()) if sys.platform == "win32" else str(os.getuid())
+    if sys.platform == "win32":
+        return folder_name(getpass.getuser())
+    return str(os.getuid())
 
 
 def _try_lock(path: Path, *, shared: bool) -> int | None:
