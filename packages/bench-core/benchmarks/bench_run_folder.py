@@ -51,7 +51,7 @@ class Measured:
     memory_mb: float
 
 
-def proctor(folder: Path, tasks: Sequence[Task], results: Iterable[TrialResult]) -> Iterator[None]:
+def proctor(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) -> Iterator[None]:
     """Write and read a run folder: redacted, locked, synced in groups, validated when read."""
     secrets = {"A_API_KEY": "sk-planted-0123456789abcdef", "B_TOKEN": "token/with+odd=chars"}
     info = describe_run(benchmark="demo", agent="a", tasks=tasks, trials=TRIALS)
@@ -69,9 +69,7 @@ def proctor(folder: Path, tasks: Sequence[Task], results: Iterable[TrialResult])
     yield
 
 
-def plain_jsonl(
-    folder: Path, tasks: Sequence[Task], results: Iterable[TrialResult]
-) -> Iterator[None]:
+def plain_jsonl(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) -> Iterator[None]:
     """Write JSON Lines with a sync per line; read them without any check."""
     with (folder / "results.jsonl").open("w", encoding="utf-8") as file:
         for result in results:
@@ -84,9 +82,7 @@ def plain_jsonl(
     yield
 
 
-def sqlite_wal(
-    folder: Path, tasks: Sequence[Task], results: Iterable[TrialResult]
-) -> Iterator[None]:
+def sqlite_wal(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) -> Iterator[None]:
     """Write JSON into SQLite (WAL), a commit per row; read and parse all rows."""
     with sqlite3.connect(folder / "results.db", isolation_level=None) as database:
         database.execute("PRAGMA journal_mode=WAL")
@@ -103,9 +99,7 @@ def sqlite_wal(
     yield
 
 
-def inspect_eval(
-    folder: Path, tasks: Sequence[Task], results: Iterable[TrialResult]
-) -> Iterator[None]:
+def inspect_eval(folder: Path, tasks: Sequence[Task], results: list[TrialResult]) -> Iterator[None]:
     """Write and read an inspect_ai log whose samples hold what the results hold."""
     from inspect_ai.log import (  # noqa: PLC0415  # may be absent  # noqa: PLC0415
         EvalConfig,
@@ -141,7 +135,7 @@ def _group(rows: Iterable[tuple[str, float | None]], tasks: Sequence[Task]) -> N
             groups[slices[task_id]].append(score)
 
 
-CASES: dict[str, Callable[[Path, Sequence[Task], Iterable[TrialResult]], Iterator[None]]] = {
+CASES: dict[str, Callable[[Path, Sequence[Task], list[TrialResult]], Iterator[None]]] = {
     "run folder": proctor,
     "json + fsync per line": plain_jsonl,
     "sqlite WAL": sqlite_wal,
@@ -158,7 +152,7 @@ def measure(name: str, records: int) -> Measured:
         begin, wall = time.process_time(), time.perf_counter()
         next(stages)
         written, wall = time.process_time(), time.perf_counter() - wall
-        del results
+        results.clear()  # their memory is not what reading costs
         next(stages)
         read = time.process_time()
         disk = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
