@@ -26,7 +26,8 @@ os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 
 DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""The one Python that runs browser tests: nox's own, which is always there."""
+"""The one Python that runs browser tests and slow ones: nox's own, which is always there."""
+QUICK = "not browser and not slow"
 
 MATRIX = [
     nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
@@ -55,7 +56,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def typecheck(session: nox.Session) -> None:
     """Check the types of each package with mypy, strict, on its oldest Python."""
-    install(session, packages(), group("typecheck"))
+    install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
     for each in packages():
         with session.chdir(each.folder):
             config = str(ROOT / "pyproject.toml")
@@ -79,10 +80,9 @@ def tests(session: nox.Session, name: str) -> None:
     """Test a package where only its wheel and bench-core's are installed."""
     tested = package(name)
     install(session, with_core(tested), group("test", tested.folder))
-    in_browser = tested.has_browser_tests and session.python == OWN_PYTHON
-    if in_browser:
+    chosen = ["-m", QUICK] if session.python != OWN_PYTHON else []
+    if not chosen and tested.has_browser_tests:
         provide_chromium(session)
-    chosen = [] if in_browser else ["-m", "not browser"]
     session.run("pytest", str(tested.folder / "tests"), *chosen, *session.posargs)
 
 
@@ -98,7 +98,7 @@ def minimums(session: nox.Session, name: str) -> None:
     session.run(*pip, "--resolution", "lowest-direct", "--all-extras", "-r", pyproject, *core)
     session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
     session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
-    session.run("pytest", str(tested.folder / "tests"), "-m", "not browser", *session.posargs)
+    session.run("pytest", str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
 
 
 @nox.session(requires=["build"])
@@ -230,6 +230,11 @@ def group(name: str, folder: Path = ROOT) -> list[str]:
 def with_core(tested: Package) -> list[Package]:
     """Return the package and bench-core."""
     return [package(CORE), tested] if tested.name != CORE else [tested]
+
+
+def with_extras(each: Package) -> str:
+    """Return the requirement of a package with all it can make use of."""
+    return f"{each.name}[{','.join(each.project.get('optional-dependencies', {}))}]"
 
 
 def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
