@@ -10,6 +10,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bench_core.statistics.bootstrap import (
+        bootstrap_macro_average,
+        bootstrap_mean,
+        bootstrap_task_mean,
+    )
     from bench_core.statistics.costs import describe, total_usage
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
     from bench_core.statistics.passes import (
@@ -50,6 +55,9 @@ __all__ = [
     "Rate",
     "Slice",
     "Summary",
+    "bootstrap_macro_average",
+    "bootstrap_mean",
+    "bootstrap_task_mean",
     "clopper_pearson",
     "describe",
     "identity_of",
@@ -69,6 +77,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
     "costs": ("describe", "total_usage"),
     "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
     "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
