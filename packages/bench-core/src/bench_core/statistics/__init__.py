@@ -15,8 +15,23 @@ if TYPE_CHECKING:
         bootstrap_mean,
         bootstrap_task_mean,
     )
+    from bench_core.statistics.comparison import (
+        Comparison,
+        TaskComparison,
+        compare,
+        compare_models,
+        compare_tasks,
+    )
     from bench_core.statistics.costs import describe, total_usage
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
+    from bench_core.statistics.multiplicity import benjamini_hochberg, holm
+    from bench_core.statistics.paired_tests import (
+        fisher_exact,
+        mcnemar_mid_p,
+        paired_t,
+        sign_flip,
+        tango,
+    )
     from bench_core.statistics.passes import (
         pass_at_k,
         pass_at_k_interval,
@@ -32,6 +47,7 @@ if TYPE_CHECKING:
         task_scores,
         task_successes,
     )
+    from bench_core.statistics.simulation import Population, SimulatedCoverage, simulate_coverage
     from bench_core.statistics.summary import summarise
     from bench_core.statistics.summary_records import (
         Coverage,
@@ -46,30 +62,45 @@ if TYPE_CHECKING:
 __all__ = [
     "ESTIMAND_TEXT",
     "IDENTITY",
+    "Comparison",
     "Coverage",
     "Distribution",
     "Estimand",
     "Exclusion",
     "Interval",
     "PassRate",
+    "Population",
     "Rate",
+    "SimulatedCoverage",
     "Slice",
     "Summary",
+    "TaskComparison",
+    "benjamini_hochberg",
     "bootstrap_macro_average",
     "bootstrap_mean",
     "bootstrap_task_mean",
     "clopper_pearson",
+    "compare",
+    "compare_models",
+    "compare_tasks",
     "describe",
+    "fisher_exact",
+    "holm",
     "identity_of",
     "jeffreys",
     "latest_results",
     "macro_average_interval",
+    "mcnemar_mid_p",
+    "paired_t",
     "pass_at_k",
     "pass_at_k_interval",
     "pass_hat_k",
     "pass_hat_k_interval",
+    "sign_flip",
+    "simulate_coverage",
     "success_rate_interval",
     "summarise",
+    "tango",
     "task_scores",
     "task_successes",
     "total_usage",
@@ -78,17 +109,27 @@ __all__ = [
 
 _HOMES = {
     "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
+    "comparison": ("Comparison", "TaskComparison", "compare", "compare_models", "compare_tasks"),
     "costs": ("describe", "total_usage"),
     "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
+    "multiplicity": ("benjamini_hochberg", "holm"),
+    "paired_tests": ("fisher_exact", "mcnemar_mid_p", "paired_t", "sign_flip", "tango"),
     "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
     "proportions": ("clopper_pearson", "jeffreys", "wilson"),
     "rates": ("macro_average_interval", "success_rate_interval"),
     "scores": ("IDENTITY", "identity_of", "latest_results", "task_scores", "task_successes"),
+    "simulation": ("Population", "SimulatedCoverage", "simulate_coverage"),
     "summary": ("summarise",),
     "summary_records": (
-        "Coverage", "Distribution", "Exclusion", "PassRate", "Rate", "Slice", "Summary",
+        "Coverage",
+        "Distribution",
+        "Exclusion",
+        "PassRate",
+        "Rate",
+        "Slice",
+        "Summary",
     ),
-}  # fmt: skip
+}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
