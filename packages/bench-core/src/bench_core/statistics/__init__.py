@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         compare,
         compare_models,
         compare_tasks,
+        task_differences,
     )
     from bench_core.statistics.costs import describe, total_usage
+    from bench_core.statistics.gating import GateCheck, GateResult, GateVerdict, gate
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
     from bench_core.statistics.multiplicity import benjamini_hochberg, holm
     from bench_core.statistics.paired_tests import (
@@ -37,6 +39,15 @@ if TYPE_CHECKING:
         pass_at_k_interval,
         pass_hat_k,
         pass_hat_k_interval,
+    )
+    from bench_core.statistics.planning import (
+        Design,
+        Plan,
+        Variability,
+        plan,
+        plans_for,
+        power_of,
+        tasks_needed,
     )
     from bench_core.statistics.proportions import clopper_pearson, jeffreys, wilson
     from bench_core.statistics.rates import macro_average_interval, success_rate_interval
@@ -64,17 +75,23 @@ __all__ = [
     "IDENTITY",
     "Comparison",
     "Coverage",
+    "Design",
     "Distribution",
     "Estimand",
     "Exclusion",
+    "GateCheck",
+    "GateResult",
+    "GateVerdict",
     "Interval",
     "PassRate",
+    "Plan",
     "Population",
     "Rate",
     "SimulatedCoverage",
     "Slice",
     "Summary",
     "TaskComparison",
+    "Variability",
     "benjamini_hochberg",
     "bootstrap_macro_average",
     "bootstrap_mean",
@@ -85,6 +102,7 @@ __all__ = [
     "compare_tasks",
     "describe",
     "fisher_exact",
+    "gate",
     "holm",
     "identity_of",
     "jeffreys",
@@ -96,25 +114,39 @@ __all__ = [
     "pass_at_k_interval",
     "pass_hat_k",
     "pass_hat_k_interval",
+    "plan",
+    "plans_for",
+    "power_of",
     "sign_flip",
     "simulate_coverage",
     "success_rate_interval",
     "summarise",
     "tango",
+    "task_differences",
     "task_scores",
     "task_successes",
+    "tasks_needed",
     "total_usage",
     "wilson",
 ]
 
 _HOMES = {
     "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
-    "comparison": ("Comparison", "TaskComparison", "compare", "compare_models", "compare_tasks"),
+    "comparison": (
+        "Comparison",
+        "TaskComparison",
+        "compare",
+        "compare_models",
+        "compare_tasks",
+        "task_differences",
+    ),
     "costs": ("describe", "total_usage"),
+    "gating": ("GateCheck", "GateResult", "GateVerdict", "gate"),
     "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
     "multiplicity": ("benjamini_hochberg", "holm"),
     "paired_tests": ("fisher_exact", "mcnemar_mid_p", "paired_t", "sign_flip", "tango"),
     "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
+    "planning": ("Design", "Plan", "Variability", "plan", "plans_for", "power_of", "tasks_needed"),
     "proportions": ("clopper_pearson", "jeffreys", "wilson"),
     "rates": ("macro_average_interval", "success_rate_interval"),
     "scores": ("IDENTITY", "identity_of", "latest_results", "task_scores", "task_successes"),

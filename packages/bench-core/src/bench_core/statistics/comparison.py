@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
 
-__all__ = ["Comparison", "TaskComparison", "compare", "compare_models", "compare_tasks"]
+__all__ = [
+    "Comparison",
+    "TaskComparison",
+    "compare",
+    "compare_models",
+    "compare_tasks",
+    "task_differences",
+]
 
 POWER = 0.8
 
@@ -209,6 +216,18 @@ def compare_tasks(new: Scores[Key], baseline: Scores[Key]) -> tuple[TaskComparis
         )
         for (key, won, lost, p_value), q_value in zip(rows, q_values, strict=True)
     )
+
+
+def task_differences(new: Scores[Key], baseline: Scores[Key]) -> dict[Key, float]:
+    """Return each shared task's mean score for `new` minus that for `baseline`.
+
+    Raises:
+        NotEstimableError: No task has scores for both.
+
+    >>> task_differences({"a": [1, 0], "b": [1]}, {"a": [0]})
+    {'a': 0.5}
+    """
+    return {key: pair.new - pair.baseline for key, pair in _pairs(new, baseline).items()}
 
 
 class _Pair(NamedTuple):
