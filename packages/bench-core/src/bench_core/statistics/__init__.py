@@ -10,6 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bench_core.statistics.agreement import (
+        Accuracy,
+        Calibration,
+        CalibrationBin,
+        accuracy,
+        calibration,
+        cohen_kappa,
+        krippendorff_alpha,
+    )
     from bench_core.statistics.bootstrap import (
         bootstrap_macro_average,
         bootstrap_mean,
@@ -26,6 +35,13 @@ if TYPE_CHECKING:
     from bench_core.statistics.costs import describe, total_usage
     from bench_core.statistics.gating import GateCheck, GateResult, GateVerdict, gate
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
+    from bench_core.statistics.judge_correction import (
+        CorrectedRate,
+        corrected_rate,
+        latent_class,
+        ppi,
+        rogan_gladen,
+    )
     from bench_core.statistics.multiplicity import benjamini_hochberg, holm
     from bench_core.statistics.paired_tests import (
         fisher_exact,
@@ -73,7 +89,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ESTIMAND_TEXT",
     "IDENTITY",
+    "Accuracy",
+    "Calibration",
+    "CalibrationBin",
     "Comparison",
+    "CorrectedRate",
     "Coverage",
     "Design",
     "Distribution",
@@ -92,20 +112,26 @@ __all__ = [
     "Summary",
     "TaskComparison",
     "Variability",
+    "accuracy",
     "benjamini_hochberg",
     "bootstrap_macro_average",
     "bootstrap_mean",
     "bootstrap_task_mean",
+    "calibration",
     "clopper_pearson",
+    "cohen_kappa",
     "compare",
     "compare_models",
     "compare_tasks",
+    "corrected_rate",
     "describe",
     "fisher_exact",
     "gate",
     "holm",
     "identity_of",
     "jeffreys",
+    "krippendorff_alpha",
+    "latent_class",
     "latest_results",
     "macro_average_interval",
     "mcnemar_mid_p",
@@ -117,6 +143,8 @@ __all__ = [
     "plan",
     "plans_for",
     "power_of",
+    "ppi",
+    "rogan_gladen",
     "sign_flip",
     "simulate_coverage",
     "success_rate_interval",
@@ -131,6 +159,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "agreement": (
+        "Accuracy",
+        "Calibration",
+        "CalibrationBin",
+        "accuracy",
+        "calibration",
+        "cohen_kappa",
+        "krippendorff_alpha",
+    ),
     "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
     "comparison": (
         "Comparison",
@@ -143,6 +180,7 @@ _HOMES = {
     "costs": ("describe", "total_usage"),
     "gating": ("GateCheck", "GateResult", "GateVerdict", "gate"),
     "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
+    "judge_correction": ("CorrectedRate", "corrected_rate", "latent_class", "ppi", "rogan_gladen"),
     "multiplicity": ("benjamini_hochberg", "holm"),
     "paired_tests": ("fisher_exact", "mcnemar_mid_p", "paired_t", "sign_flip", "tango"),
     "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
