@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BENCHMARK",
     "TASK_TYPES",
-    "TaskFilter",
+    "TaskQuery",
     "load_tasks",
     "parse_ids",
     "select_tasks",
@@ -40,7 +40,7 @@ _DATASET = Path("assets", "dataset", "webarena-verified.json")
 _HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
 
 
-class TaskFilter(Record):
+class TaskQuery(Record):
     """Which tasks to run; empty fields select everything, filled ones must all hold.
 
     There is no filter by expected status: a run restricted to the tasks that expect an error
@@ -82,7 +82,7 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
     return sorted(tasks, key=lambda task: int(task.task_id))
 
 
-def select_tasks(tasks: Sequence[Task], wanted: TaskFilter) -> list[Task]:
+def select_tasks(tasks: Sequence[Task], wanted: TaskQuery) -> list[Task]:
     """Return the tasks that `wanted` lets through, in their order.
 
     Raises:
@@ -128,7 +128,7 @@ def start_urls(task: Task) -> tuple[str, ...]:
     return tuple(task.config["start_urls"])  # type: ignore[arg-type]  # a list of str, read as JSON
 
 
-def _fits(task: Task, wanted: TaskFilter) -> bool:
+def _fits(task: Task, wanted: TaskQuery) -> bool:
     sites = set(task_sites(task))
     asked = set(wanted.sites)
     return all(
