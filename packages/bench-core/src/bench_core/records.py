@@ -39,6 +39,7 @@ __all__ = [
     "Resource",
     "RunInfo",
     "Session",
+    "SessionOutcome",
     "Status",
     "Step",
     "Task",
@@ -357,12 +358,17 @@ class GitState(Record):
     dirty: bool
 
 
+SessionOutcome = Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"]
+"""How a process left a run; a killed one leaves `running`, which resuming turns into `aborted`."""
+
+
 class Session(Record):
     """One process that worked on a run: a run that was resumed twice has three."""
 
     started: datetime
     finished: datetime | None = None
-    outcome: Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"] = "running"
+    outcome: SessionOutcome = "running"
+    pid: PositiveInt | None = None
     host: str | None = None
     command: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
