@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench_core.browser_use.fan_out import fan_out, registry_fans_out
+    from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.providers import chat_for, known_providers
     from bench_core.browser_use.scripted import ScriptedChat, ScriptError
     from bench_core.browser_use.settings import prepare
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "fan_out": ("fan_out", "registry_fans_out"),
+    "cdp_handlers": ("fan_out", "registry_fans_out"),
     "providers": ("chat_for", "known_providers"),
     "scripted": ("ScriptError", "ScriptedChat"),
     "settings": ("prepare",),
