@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import BenchError
 from bench_core.redaction import Redactor
-from webarena_runner.agents import make_agent
+from webarena_runner.agents.loading import load_agent
 from webarena_runner.config import load_config
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
 from webarena_runner.results import rescored, trial_result, with_steps
@@ -37,7 +37,7 @@ class WebArenaBenchmark:
 
     Args:
         config: Where the sites are; by default what the environment variables say.
-        agent_for: Makes the agent of a trial from its context.
+        agent_for: Makes a new agent for each trial from its name.
         reset: Puts sites back to their first state before a mutating trial, which holds them
             alone; null leaves them as they are.
         settings: Time limits of the parts around the agent, and Chromium's options.
@@ -50,7 +50,7 @@ class WebArenaBenchmark:
         self,
         config: EnvironmentConfig | None = None,
         *,
-        agent_for: Callable[[TrialContext], Agent] = make_agent,
+        agent_for: Callable[[str], Agent] = load_agent,
         reset: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         settings: TrialSettings | None = None,
         redactor: Redactor | None = None,
@@ -83,7 +83,12 @@ class WebArenaBenchmark:
         if self._reset is not None and task_type(task) == "MUTATE":
             await self._reset(task_sites(task))
         trial = BrowserTrial(
-            task, self._agent_for(context), self.config, context, self._settings, self._redactor
+            task,
+            self._agent_for(context.agent),
+            self.config,
+            context,
+            self._settings,
+            self._redactor,
         )
         write_config(context.folder, self.config)
         with trial_log(context.folder / _LOG, self._redactor) as log:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.jsonl import read_lines
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
+from webarena_runner.agents.trajectory import TRAJECTORY_FILE
 from webarena_runner.failures import classify_failure
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from webarena_runner.evaluation import Evaluation
 
-__all__ = ["TRAJECTORY_FILE", "rescored", "trial_result", "with_steps"]
-
-TRAJECTORY_FILE = "trajectory.jsonl"
+__all__ = ["rescored", "trial_result", "with_steps"]
 
 _AGENT_FLAGS = "agent_flags"
 _AGENT_STATUS = "agent_status"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from bench_core.errors import InputError, UnknownTaskError
-from bench_core.records import Record, Resource, Task
+from bench_core.records import Limits, Record, Resource, Task
 from webarena_runner.official import official_folder
 from webarena_runner.sites import SITES
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BENCHMARK",
+    "DEFAULT_LIMITS",
     "TASK_TYPES",
     "TaskQuery",
     "load_tasks",
@@ -35,6 +36,9 @@ __all__ = [
 BENCHMARK = "webarena"
 
 TASK_TYPES = ("MUTATE", "NAVIGATE", "RETRIEVE")
+
+DEFAULT_LIMITS = Limits(max_steps=30, time_limit_s=600.0)
+"""What a trial may use unless the run says otherwise; 30 steps are WebArena's custom."""
 
 _DATASET = Path("assets", "dataset", "webarena-verified.json")
 _HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
@@ -153,6 +157,7 @@ def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
         goal=row["intent"],
         groups={"site": sites, "type": (kind,), "difficulty": (_difficulty(hard=hard),)},
         template=template,
+        limits=DEFAULT_LIMITS,
         resources=tuple(Resource(name=f"{BENCHMARK}:{site}", mode=mode) for site in sites),
         inputs={
             "sites": list(row["sites"]),

@@ -44,12 +44,18 @@ _NOT_THE_AGENTS_FAULT = (EnvironmentFaultError, BudgetExceededError, InputError)
 
 @dataclass(frozen=True)
 class TrialSettings:
-    """How long the parts around the agent may take, in seconds, and how Chromium is started."""
+    """How long the parts around the agent may take, in seconds, and how Chromium is started.
+
+    Attributes:
+        overtime_s: How long after its time limit the agent may take to end by itself, which tells
+            more of it than being cut off does.
+    """
 
     site_s: float = 30.0
     start_page_s: float = 60.0
     stop_recorder_s: float = 20.0
     stop_agent_s: float = 5.0
+    overtime_s: float = 10.0
     chromium: ChromiumOptions = field(default_factory=ChromiumOptions)
 
 
@@ -85,7 +91,7 @@ class BrowserTrial:
                     self.timings["environment"] = _now() - began
                     handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=tuple(urls))
                     slot.start(self.agent.run(self._for_agent(urls), handle, self.context))
-                    outcome = await slot.outcome(self.context.limits.time_limit_s)
+                    outcome = await slot.outcome(self._time_s())
             finally:
                 await slot.end()
                 self.timings["agent"] = _now() - began - self.timings.get("environment", 0.0)
@@ -97,6 +103,10 @@ class BrowserTrial:
         entered = {session.site for session in sessions}
         await require_sites(self.config, set(sites) - entered, self.settings.site_s)
         return sessions
+
+    def _time_s(self) -> float | None:
+        limit = self.context.limits.time_limit_s
+        return None if limit is None else limit + self.settings.overtime_s
 
     def _for_agent(self, urls: list[str]) -> AgentTask:
         """Give the agent what the official agent input holds, with real URLs."""
@@ -145,8 +155,8 @@ class _AgentSlot:
         """Let the agent begin."""
         self._work = asyncio.create_task(work)
 
-    async def outcome(self, time_limit_s: float | None) -> AgentOutcome:
-        """Wait for the agent, its time limit or the end of the browser.
+    async def outcome(self, time_s: float | None) -> AgentOutcome:
+        """Wait for the agent, `time_s` or the end of the browser.
 
         Raises:
             EnvironmentFaultError: The browser crashed or the model provider failed.
@@ -155,7 +165,7 @@ class _AgentSlot:
         closed = asyncio.create_task(self._chromium.wait_closed())
         try:
             await asyncio.wait(
-                {self._work, closed}, timeout=time_limit_s, return_when=asyncio.FIRST_COMPLETED
+                {self._work, closed}, timeout=time_s, return_when=asyncio.FIRST_COMPLETED
             )
             if closed.done() and not self._work.done():
                 await asyncio.wait({self._work}, timeout=self._grace_s)
