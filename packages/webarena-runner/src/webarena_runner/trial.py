@@ -9,7 +9,6 @@ the agent is.
 from __future__ import annotations
 
 import asyncio
-import json
 import traceback
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from webarena_runner.auth import SiteSession
     from webarena_runner.config import EnvironmentConfig
+    from webarena_runner.recording import Har
 
 __all__ = ["BrowserTrial", "TrialSettings", "require_sites"]
 
@@ -53,7 +53,7 @@ class TrialSettings:
 
     site_s: float = 30.0
     start_page_s: float = 60.0
-    stop_recorder_s: float = 20.0
+    stop_recorder_s: float = 5.0
     stop_agent_s: float = 5.0
     overtime_s: float = 10.0
     chromium: ChromiumOptions = field(default_factory=ChromiumOptions)
@@ -70,6 +70,7 @@ class BrowserTrial:
     settings: TrialSettings
     redactor: Redactor
     timings: dict[str, float] = field(default_factory=dict)
+    _har: Har | None = None
 
     async def run(self) -> AgentOutcome:
         """Let the agent work in a fresh Chromium and leave `network.har` in the trial's folder.
@@ -83,7 +84,7 @@ class BrowserTrial:
         urls = self.config.render(start_urls(self.task), sites)
         sessions = await self._open_sites(sites)
         async with launch_chromium(self.settings.chromium) as chromium:
-            await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
+            await inject_cookies(chromium.cdp_url, cdp_cookies(sessions))
             slot = _AgentSlot(chromium, self.settings.stop_agent_s)
             try:
                 async with self._recorded(chromium):
@@ -120,17 +121,19 @@ class BrowserTrial:
 
     @asynccontextmanager
     async def _recorded(self, chromium: Chromium) -> AsyncIterator[None]:
-        recorder = HarRecorder(chromium.ws_url)
-        await recorder.start()
-        try:
-            yield
-        finally:
-            har = await asyncio.wait_for(recorder.stop(), self.settings.stop_recorder_s)
-            # Of evidence only known keys are removed: what is stored is what is scored.
-            text = self.redactor.redact(json.dumps(har, ensure_ascii=False), evidence=True)
-            (self.context.folder / HAR_FILE).write_text(text, encoding="utf-8")
+        """Record while the block runs and keep the traffic however it ends."""
+        har_file = self.context.folder / HAR_FILE
+        async with HarRecorder(chromium.cdp_url) as recorder:
+            try:
+                yield
+            finally:
+                self._har = await recorder.stop(self.settings.stop_recorder_s)
+                # Of evidence only known keys are removed: what is stored is what is scored.
+                self._har.write(har_file, lambda text: self.redactor.redact(text, evidence=True))
 
     def _check_recording(self) -> None:
+        if self._har is not None and not self._har.complete:
+            raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(self.context.folder):
             raise EnvironmentFaultError(f"the recorder failed: {fault}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -17,7 +18,15 @@ __all__ = ["trial_log"]
 
 _LOGGERS = ("browser_use", "bubus", "webarena_runner", "bench_core")
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _current: ContextVar[str] = ContextVar("trial", default="")
+
+
+class _PlainFormatter(logging.Formatter):
+    """Leaves out the colours that browser-use puts into its messages."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _COLOURS.sub("", super().format(record))
 
 
 @contextmanager
@@ -28,7 +37,7 @@ def trial_log(path: Path, redactor: Redactor) -> Iterator[logging.Logger]:
     """
     token = _current.set(str(path))
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.setFormatter(_PlainFormatter(_FORMAT))
     handler.addFilter(lambda _record: _current.get() == str(path))
     handler.addFilter(RedactingFilter(redactor))
     loggers = [logging.getLogger(name) for name in _LOGGERS]
