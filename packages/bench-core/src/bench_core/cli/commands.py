@@ -88,7 +88,7 @@ def run_spec(
     )
 
 
-def execute_run(
+def execute_run(  # noqa: PLR0913  # keywords with defaults
     benchmark: Benchmark,
     spec: RunSpec,
     options: Mapping[str, Any],
