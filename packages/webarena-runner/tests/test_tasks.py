@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench_core.errors import InputError, UnknownTaskError
 from webarena_runner.official import official
 from webarena_runner.tasks import (
-    TaskFilter,
+    TaskQuery,
     load_tasks,
     parse_ids,
     select_tasks,
@@ -33,7 +33,7 @@ def tasks() -> list[Task]:
 
 
 def ids_of(tasks: list[Task], **wanted: object) -> list[str]:
-    return [task.task_id for task in select_tasks(tasks, TaskFilter.model_validate(wanted))]
+    return [task.task_id for task in select_tasks(tasks, TaskQuery.model_validate(wanted))]
 
 
 def test_all_812_tasks_are_there_in_order(tasks: list[Task]) -> None:

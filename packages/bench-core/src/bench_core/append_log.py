@@ -96,6 +96,7 @@ class AppendLog:
         self._sync = sync
         self._lock = threading.Lock()
         self._handle: int | None = os.open(path, _FLAGS, 0o666)
+        self._size = path.stat().st_size
 
     def append(self, line: bytes) -> None:
         """Hand one line (without its line feed) to the operating system.
@@ -106,13 +107,13 @@ class AppendLog:
         """
         with self._lock:
             handle = self._open_handle()
-            start = os.fstat(handle).st_size
             try:
                 _write_all(handle, line + b"\n")
                 self._sync.mark(handle)
+                self._size += len(line) + 1
             except OSError as error:
                 with contextlib.suppress(OSError):
-                    os.ftruncate(handle, start)
+                    os.ftruncate(handle, self._size)
                 raise RunFolderError(
                     f"cannot write to {self.path}: {error.strerror or error}; free the disk and "
                     f"run the same command again: what was written before is kept"

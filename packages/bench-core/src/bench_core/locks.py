@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, RunFolderBusyError
 from bench_core.files import folder_name
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["FileLock", "Holder", "lock_folder"]
+__all__ = ["FileLock", "Holder", "lock_folder", "lock_for_writing"]
 
 POLL_S = 0.05
 """How long a waiting process sleeps between two tries."""
@@ -167,6 +167,18 @@ def lock_folder() -> Path:
     if sys.platform != "win32" and folder.stat().st_uid != os.getuid():
         raise InputError(f"the lock folder {folder} belongs to another user: set PROCTOR_LOCK_DIR")
     return folder
+
+
+def lock_for_writing(folder: Path) -> FileLock:
+    """Return the lock of the one writer of `folder`, taken.
+
+    Raises:
+        RunFolderBusyError: Another process holds it.
+    """
+    lock = FileLock(folder / ".lock", queue=False)
+    if not lock.try_acquire():
+        raise RunFolderBusyError(folder, lock.holder())
+    return lock
 
 
 def _user() -> str:

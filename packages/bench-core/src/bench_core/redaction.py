@@ -55,10 +55,10 @@ class _Shape:
     pattern: re.Pattern[str]
 
 
-def _prefixed(*prefixes: str, length: int) -> _Shape:
+def _prefixed(*prefixes: str, length: int, anchors: tuple[str, ...] = ()) -> _Shape:
     heads = "|".join(re.escape(each) for each in prefixes)
     return _Shape(
-        tuple(each.lower() for each in prefixes),
+        anchors or tuple(each.lower() for each in prefixes),
         re.compile(f"{_START}((?:{heads}){_WORD}{{{length},}})"),
     )
 
@@ -74,7 +74,17 @@ _SHAPES = (
     _prefixed("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", length=20),
     _prefixed("glpat-", length=16),
     _prefixed("hf_", length=20),
-    _prefixed("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-", length=10),
+    _prefixed(
+        "xoxb-",
+        "xoxp-",
+        "xoxa-",
+        "xoxr-",
+        "xoxs-",
+        "xoxe-",
+        "xapp-",
+        length=10,
+        anchors=("xox", "xapp-"),
+    ),
     _prefixed("AKIA", "ASIA", length=16),
     _prefixed("gsk_", "xai-", "tvly-", "r8_", "pplx-", "nvapi-", "wandb_", length=20),
     _Shape(("eyj",), re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})")),
@@ -83,7 +93,7 @@ _SHAPES = (
         re.compile(r"(?:bearer|basic)(?:\s|%20|\+)+([A-Za-z0-9_\-.~+/=]{8,})", re.IGNORECASE),
     ),
     _Shape(
-        ("api-key", "subscription-key", "auth-token", "authorization"),
+        ("api-key", "subscription-key", "auth"),
         re.compile(
             rf"(?:{'|'.join(_HEADERS)})"
             r"""\\*["']?\s*[:=]\s*[bB]?\\*["']?(?:(?:bearer|basic|token|apikey)\s+)?"""
@@ -92,6 +102,7 @@ _SHAPES = (
         ),
     ),
 )
+_ANCHORS = tuple(dict.fromkeys(anchor for shape in _SHAPES for anchor in shape.anchors))
 
 
 class Redactor:
@@ -168,10 +179,15 @@ class Redactor:
         return json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
 
     def _suspects(self, text: str) -> bool:
+        """Whether something in `text` is worth a closer look; the cost of most records."""
+        for needle in self._needles:
+            if needle in text:
+                return True
         lowered = text.lower()
-        return any(needle in text for needle in self._needles) or any(
-            anchor in lowered for shape in _SHAPES for anchor in shape.anchors
-        )
+        for anchor in _ANCHORS:  # noqa: SIM110  # any() takes three times as long here
+            if anchor in lowered:
+                return True
+        return False
 
     def _redact_members(
         self, members: dict[Any, Any], *, evidence: bool, keep: frozenset[str]

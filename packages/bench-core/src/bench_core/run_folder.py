@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, get_args
 
 from bench_core.append_log import AppendLog, GroupSync
 from bench_core.codec import IDENTITY, encode
-from bench_core.errors import InputError, RunFolderBusyError, RunFolderError
+from bench_core.errors import InputError, RunFolderError
 from bench_core.files import sweep_temporary, write_atomic
 from bench_core.jsonl import read_lines, set_aside_torn
-from bench_core.locks import FileLock
+from bench_core.locks import FileLock, lock_for_writing
 from bench_core.provenance import current_session
 from bench_core.records import Event, RunInfo, SessionOutcome, TrialKey, TrialResult
 from bench_core.redaction import Redactor
@@ -114,7 +114,7 @@ class RunFolder:
         """
         _refuse_duplicates(tasks)
         path.mkdir(parents=True, exist_ok=True)
-        lock = _lock_run(path)
+        lock = lock_for_writing(path)
         try:
             return cls._create_locked(
                 path, info, tasks, lock, redactor or Redactor.from_environment()
@@ -149,7 +149,7 @@ class RunFolder:
         """
         info = read_info(path)
         _refuse_other_run(path, info, config_hash, task_set_hash, trials)
-        lock = _lock_run(path)
+        lock = lock_for_writing(path)
         try:
             return cls._resume_locked(path, trials, lock, redactor or Redactor.from_environment())
         except BaseException:
@@ -364,15 +364,6 @@ def _refuse_other_run(
             f"{path} was planned with {info.trials} trials per task; {trials} would drop some: "
             f"use another folder"
         )
-
-
-def _lock_run(path: Path) -> FileLock:
-    lock = FileLock(path / ".lock", queue=False)
-    if not lock.try_acquire():
-        holder = lock.holder()
-        lock.release()
-        raise RunFolderBusyError(path, holder)
-    return lock
 
 
 def _set_aside(view: RunView, name: str) -> dict[str, JsonValue] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench_core.codec import decode
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import folder_name
-from bench_core.jsonl import read_lines
+from bench_core.jsonl import collector_paused, read_lines
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 
 if TYPE_CHECKING:
@@ -103,7 +103,11 @@ def read_run(path: Path) -> RunView:
         RunFolderError: There is no run, or its tasks or results are damaged.
         SchemaVersionError: A newer bench-core wrote it.
     """
-    info = read_info(path)
+    with collector_paused():
+        return _read(path, read_info(path))
+
+
+def _read(path: Path, info: RunInfo) -> RunView:
     written_by = info.versions.get("bench-core")
     tasks = read_lines(path / "tasks.jsonl", Task, written_by=written_by)
     if tasks.bad:

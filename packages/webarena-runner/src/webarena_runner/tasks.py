@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from bench_core.errors import InputError, UnknownTaskError
-from bench_core.records import Record, Resource, Task
+from bench_core.records import Limits, Record, Resource, Task
 from webarena_runner.official import official_folder
 from webarena_runner.sites import SITES
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BENCHMARK",
+    "DEFAULT_LIMITS",
     "TASK_TYPES",
-    "TaskFilter",
+    "TaskQuery",
     "load_tasks",
     "parse_ids",
     "select_tasks",
@@ -36,11 +37,14 @@ BENCHMARK = "webarena"
 
 TASK_TYPES = ("MUTATE", "NAVIGATE", "RETRIEVE")
 
+DEFAULT_LIMITS = Limits(max_steps=30, time_limit_s=600.0)
+"""What a trial may use unless the run says otherwise; 30 steps are WebArena's custom."""
+
 _DATASET = Path("assets", "dataset", "webarena-verified.json")
 _HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
 
 
-class TaskFilter(Record):
+class TaskQuery(Record):
     """Which tasks to run; empty fields select everything, filled ones must all hold.
 
     There is no filter by expected status: a run restricted to the tasks that expect an error
@@ -82,7 +86,7 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
     return sorted(tasks, key=lambda task: int(task.task_id))
 
 
-def select_tasks(tasks: Sequence[Task], wanted: TaskFilter) -> list[Task]:
+def select_tasks(tasks: Sequence[Task], wanted: TaskQuery) -> list[Task]:
     """Return the tasks that `wanted` lets through, in their order.
 
     Raises:
@@ -128,7 +132,7 @@ def start_urls(task: Task) -> tuple[str, ...]:
     return tuple(task.config["start_urls"])  # type: ignore[arg-type]  # a list of str, read as JSON
 
 
-def _fits(task: Task, wanted: TaskFilter) -> bool:
+def _fits(task: Task, wanted: TaskQuery) -> bool:
     sites = set(task_sites(task))
     asked = set(wanted.sites)
     return all(
@@ -153,6 +157,7 @@ def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
         goal=row["intent"],
         groups={"site": sites, "type": (kind,), "difficulty": (_difficulty(hard=hard),)},
         template=template,
+        limits=DEFAULT_LIMITS,
         resources=tuple(Resource(name=f"{BENCHMARK}:{site}", mode=mode) for site in sites),
         inputs={
             "sites": list(row["sites"]),

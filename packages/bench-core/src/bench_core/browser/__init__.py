@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bench_core.browser.chromium import Chromium, launch_chromium
+    from bench_core.browser.endpoints import websocket_url
     from bench_core.browser.finding import find_chromium, install_command
     from bench_core.browser.options import ChromiumOptions
     from bench_core.browser.profiles import sweep_leftovers
@@ -22,10 +23,12 @@ __all__ = [
     "install_command",
     "launch_chromium",
     "sweep_leftovers",
+    "websocket_url",
 ]
 
 _HOMES = {
     "bench_core.browser.chromium": ("Chromium", "launch_chromium"),
+    "bench_core.browser.endpoints": ("websocket_url",),
     "bench_core.browser.finding": ("find_chromium", "install_command"),
     "bench_core.browser.options": ("ChromiumOptions",),
     "bench_core.browser.profiles": ("sweep_leftovers",),
