@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.providers import chat_for, known_providers
     from bench_core.browser_use.scripted import ScriptedChat, ScriptError
-    from bench_core.browser_use.settings import prepare
+    from bench_core.browser_use.settings import import_browser_use, prepare
     from bench_core.browser_use.signals import without_signal_handlers
     from bench_core.browser_use.watch import ModelWatch, Patience
 
@@ -24,6 +24,7 @@ __all__ = [
     "ScriptedChat",
     "chat_for",
     "fan_out",
+    "import_browser_use",
     "known_providers",
     "prepare",
     "registry_fans_out",
@@ -34,7 +35,7 @@ _HOMES = {
     "cdp_handlers": ("fan_out", "registry_fans_out"),
     "providers": ("chat_for", "known_providers"),
     "scripted": ("ScriptError", "ScriptedChat"),
-    "settings": ("prepare",),
+    "settings": ("import_browser_use", "prepare"),
     "signals": ("without_signal_handlers",),
     "watch": ("ModelWatch", "Patience"),
 }

@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_core.browser_use.settings import prepare
+from bench_core.browser_use.settings import import_browser_use
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None
 
 
 def _chat_class(provider: _Provider) -> Any:
-    prepare()
+    import_browser_use()
     try:
         module = importlib.import_module(f"browser_use.llm.{provider.module}")
     except ImportError as error:

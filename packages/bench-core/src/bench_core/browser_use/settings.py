@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import logging
 import os
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-__all__ = ["QUIET_ENVIRONMENT", "Preparation", "prepare"]
+__all__ = ["QUIET_ENVIRONMENT", "Preparation", "import_browser_use", "prepare"]
 
 QUIET_ENVIRONMENT = {
     "ANONYMIZED_TELEMETRY": "false",
@@ -58,6 +61,27 @@ def prepare(environment: MutableMapping[str, str] | None = None) -> Preparation:
     target.update(missing)
     _keep_loggers_silent()
     return Preparation(missing, "browser_use" in sys.modules)
+
+
+def import_browser_use() -> Any:
+    """Import browser-use into a prepared environment, without the folders it makes on import.
+
+    Raises:
+        InputError: It is not installed, or something it needs is not.
+    """
+    prepare()
+    try:
+        module = importlib.import_module("browser_use")
+        session = importlib.import_module("browser_use.browser.session")
+    except ImportError as error:
+        raise InputError(
+            f"browser-use does not import: {error}; `pip install 'bench-core[browser-use]'` adds it"
+        ) from error
+    unused = session.DEFAULT_BROWSER_PROFILE
+    for folder in (unused.user_data_dir, unused.downloads_path):
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return module
 
 
 def _folder_of_this_process() -> str:

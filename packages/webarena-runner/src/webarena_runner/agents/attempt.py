@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import shutil
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -54,15 +56,23 @@ class Attempt:
         """Let the agent work until it is done or out of limits, then say how it went."""
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
-            session = await open_session(self._browser, self._context.folder / "downloads")
-            agent = None
+            agent = await self._attached()
+        return await self._outcome(agent)
+
+    async def _attached(self) -> Any:
+        """Let the agent work with what it needs and return it when it has ended."""
+        with tempfile.TemporaryDirectory(
+            prefix="proctor-agent-", ignore_cleanup_errors=True
+        ) as scratch:
+            session = await open_session(self._browser, Path(scratch))
             try:
                 agent = self._agent(session)
                 await self._work(agent)
             finally:
                 await close_session(session)
-                self._tidy(agent)
-        return await self._outcome(agent)
+            await self._trajectory.note(agent)
+            shutil.rmtree(agent.agent_directory, ignore_errors=True)
+            return agent
 
     @property
     def _time_limit_s(self) -> float:
@@ -124,16 +134,7 @@ class Attempt:
     _finished = False
     _crash: BaseException | None = None
 
-    def _tidy(self, agent: Any) -> None:
-        """Remove what browser-use leaves behind: its temporary folder, an unused one for downloads."""
-        if agent is not None:
-            shutil.rmtree(agent.agent_directory, ignore_errors=True)
-        downloads = self._context.folder / "downloads"
-        if downloads.is_dir() and not any(downloads.iterdir()):
-            downloads.rmdir()
-
     async def _outcome(self, agent: Any) -> AgentOutcome:
-        await self._trajectory.note(agent)
         fault = self._watch.fault
         if isinstance(fault, EnvironmentFaultError):
             raise fault

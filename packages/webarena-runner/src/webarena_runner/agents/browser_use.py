@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use import chat_for, prepare
+from bench_core.browser_use import chat_for, import_browser_use
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
 from bench_core.protocols import BrowserHandle
@@ -58,7 +58,7 @@ class BrowserUseAgent:
         """
         if not isinstance(environment, BrowserHandle):
             raise InputError(f"the agent {self.name!r} needs a browser, not a {environment.kind}")
-        prepare()
+        import_browser_use()
         chat = self.chat(task, context)
         return await Attempt(task, environment, context, chat, self.settings).run()
 

@@ -21,8 +21,8 @@ _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
 
 
-async def open_session(handle: BrowserHandle, downloads: Path) -> Any:
-    """Attach to the browser and put the first start tab in front.
+async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
+    """Attach to the browser and put the first start tab in front; downloads go to `scratch`.
 
     Raises:
         BrowserError: The browser cannot be reached.
@@ -36,7 +36,8 @@ async def open_session(handle: BrowserHandle, downloads: Path) -> Any:
         keep_alive=True,
         enable_default_extensions=False,
         captcha_solver=False,
-        downloads_path=downloads,
+        downloads_path=scratch / "downloads",
+        user_data_dir=scratch / "profile",  # never used, but made in a folder of its own otherwise
         viewport={"width": width, "height": height},
         no_viewport=False,
     )
