@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, runtime_checkabl
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
+from bench_core.processes import ProcessGroups
 from bench_core.records import Limits, Record, Usage
 from bench_core.records import World as WorldKind
 
@@ -50,10 +51,16 @@ class Meter(Protocol):
 
 
 class _FreeMeter:
-    """Counts nothing: the meter of a trial without a budget."""
+    """Counts nothing: the meter of a trial without a budget. One is as good as another."""
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Do nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FreeMeter)
+
+    def __hash__(self) -> int:
+        return hash(_FreeMeter)
 
 
 class TrialContext(Record):
@@ -78,6 +85,7 @@ class TrialContext(Record):
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
+    _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
 
     @property
     def meter(self) -> Meter:
@@ -88,6 +96,20 @@ class TrialContext(Record):
         """Return a copy that reports its model calls to `meter`."""
         copy = self.model_copy()
         copy._meter = meter  # noqa: SLF001  # its own class, on a copy
+        return copy
+
+    @property
+    def processes(self) -> ProcessGroups:
+        """Where the trial tells which process groups it started: `context.processes.own(pgid)`.
+
+        What still lives when the trial is over or was given up is killed.
+        """
+        return self._processes
+
+    def with_processes(self, processes: ProcessGroups) -> TrialContext:
+        """Return a copy that registers its process groups in `processes`."""
+        copy = self.model_copy()
+        copy._processes = processes  # noqa: SLF001  # its own class, on a copy
         return copy
 
 
