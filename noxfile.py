@@ -26,16 +26,24 @@ os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 
 DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""The one Python that runs browser tests: nox's own, which is always there."""
+"""The one Python that runs browser tests and slow ones: nox's own, which is always there."""
+QUICK = "not browser and not slow"
 
-NAMES = [each.name for each in packages()]
 MATRIX = [
     nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
     for each in packages()
     for python in each.pythons
 ]
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
-MEASURED = [name for name in NAMES if package(name).has("benchmarks", "bench_*.py")]
+SDK_LINES = {
+    "oldest": ["anthropic==0.77.0", "openai==2.7.2", "google-genai==1.50.0"],
+    "browser-use": ["browser-use==0.11.13", "pydantic-settings"],
+    "newest": ["anthropic>=2", "openai>=3", "google-genai>=3"],
+}
+"""The lines of the providers' SDKs on which the same records must come out."""
+TOGETHER = "together"
+"""The benchmarks that need all packages."""
+MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
 
 DEMOS = [
     # package, its demo command, the run folders it leaves
@@ -54,7 +62,7 @@ def lint(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def typecheck(session: nox.Session) -> None:
     """Check the types of each package with mypy, strict, on its oldest Python."""
-    install(session, packages(), group("typecheck"))
+    install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
     for each in packages():
         with session.chdir(each.folder):
             config = str(ROOT / "pyproject.toml")
@@ -77,11 +85,12 @@ def architecture(session: nox.Session) -> None:
 def tests(session: nox.Session, name: str) -> None:
     """Test a package where only its wheel and bench-core's are installed."""
     tested = package(name)
-    install(session, with_core(tested), group("test", tested.folder))
-    in_browser = tested.has_browser_tests and session.python == OWN_PYTHON
-    if in_browser:
+    everything = session.python == OWN_PYTHON
+    once = group("test-once", tested.folder) if everything else []
+    install(session, with_core(tested), [*group("test", tested.folder), *once])
+    chosen = [] if everything else ["-m", QUICK]
+    if everything and tested.has_browser_tests:
         provide_chromium(session)
-    chosen = [] if in_browser else ["-m", "not browser"]
     session.run("pytest", str(tested.folder / "tests"), *chosen, *session.posargs)
 
 
@@ -96,8 +105,18 @@ def minimums(session: nox.Session, name: str) -> None:
     pyproject = str(tested.folder / "pyproject.toml")
     session.run(*pip, "--resolution", "lowest-direct", "--all-extras", "-r", pyproject, *core)
     session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
-    session.run(*pip, *group("test", tested.folder))
-    session.run("pytest", str(tested.folder / "tests"), "-m", "not browser", *session.posargs)
+    session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
+    session.run("pytest", str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("line", list(SDK_LINES), ids=list(SDK_LINES))
+def sdks(session: nox.Session, line: str) -> None:
+    """Test the model adapters on the oldest SDKs, on those browser-use forces, on the newest."""
+    core = package(CORE)
+    install(session, [core], [*group("test", core.folder), *SDK_LINES[line]])
+    folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
+    session.run("pytest", *folders, "-m", "not browser", *session.posargs)
 
 
 @nox.session(requires=["build"])
@@ -127,17 +146,16 @@ def coverage(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation and run its examples; warnings are errors."""
     install(session, packages(), group("docs"))
-    for builder in ("html", "doctest"):
-        session.run(
-            "sphinx-build",
-            "-W",
-            "--keep-going",
-            "-q",
-            "-b",
-            builder,
-            "docs",
-            f"docs/_build/{builder}",
-        )
+    shutil.rmtree(ROOT / "docs" / "reference" / "generated", ignore_errors=True)
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "docs/_build/html")
+    modules = [each.module for each in packages()]
+    options = [
+        "-q",
+        "--doctest-modules",
+        "--doctest-ignore-import-errors",
+        "--collect-in-virtualenv",
+    ]
+    session.run("pytest", "docs", *options, "--pyargs", *modules, *session.posargs)
     session.log(f"the documentation is at {ROOT / 'docs/_build/html/index.html'}")
 
 
@@ -183,12 +201,16 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("name", MEASURED, ids=MEASURED)
+@nox.parametrize("name", [*MEASURED, TOGETHER], ids=[*MEASURED, TOGETHER])
 def bench(session: nox.Session, name: str) -> None:
     """Run a package's benchmarks, each beside a peer in the same run."""
-    measured = package(name)
-    install(session, with_core(measured), group("bench", measured.folder))
-    for script in sorted((measured.folder / "benchmarks").glob("bench_*.py")):
+    if name == TOGETHER:
+        folder = ROOT / "integration_tests"
+        install(session, packages(), [])
+    else:
+        folder = package(name).folder
+        install(session, with_core(package(name)), group("bench", folder))
+    for script in sorted((folder / "benchmarks").glob("bench_*.py")):
         session.run("python", str(script), *session.posargs)
 
 
@@ -226,6 +248,11 @@ def group(name: str, folder: Path = ROOT) -> list[str]:
 def with_core(tested: Package) -> list[Package]:
     """Return the package and bench-core."""
     return [package(CORE), tested] if tested.name != CORE else [tested]
+
+
+def with_extras(each: Package) -> str:
+    """Return the requirement of a package with all it can make use of."""
+    return f"{each.name}[{','.join(each.project.get('optional-dependencies', {}))}]"
 
 
 def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:

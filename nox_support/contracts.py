@@ -34,7 +34,7 @@ class BaseAndTowers(Contract):
     """Hold a package to its plan.
 
     Base modules import the standard library, the `base` row's libraries and each other. A tower
-    imports the base, the towers it stands over and its own libraries, and no other tower. Rows
+    imports the base, what the base imports, the towers it stands over and its own libraries. Rows
     read `name over tower, tower [library, library]`; a tower that does not exist yet is fine.
     """
 

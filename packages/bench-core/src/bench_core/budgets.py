@@ -7,6 +7,7 @@ flight stop at their own next call, and what was spent counts again when the run
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
@@ -93,6 +94,7 @@ class RunBudget:
         self.budget = budget or Budget()
         self._spent = spent or Spent()
         self._seconds = seconds
+        self._lock = threading.Lock()
 
     @property
     def spent(self) -> Spent:
@@ -112,26 +114,32 @@ class RunBudget:
         return max(0.0, self.budget.max_minutes * _SECONDS_PER_MINUTE - self.spent.seconds)
 
     def add(self, spent: Spent) -> None:
-        """Count something spent."""
-        self._spent += spent
+        """Count something spent; safe to call from several threads."""
+        with self._lock:
+            self._spent += spent
 
-    def meter(self, on_spend: Callable[[Spent], None] | None = None) -> TrialMeter:
-        """Return a meter for one attempt; `on_spend` hears of each model call."""
-        return TrialMeter(self, on_spend)
+    def meter(self) -> TrialMeter:
+        """Return a meter for one attempt."""
+        return TrialMeter(self)
 
 
 class TrialMeter:
     """The live meter of one attempt.
 
     Pickled, it becomes a `SnapshotMeter` that holds what was left of the budget at that moment.
+
+    Attributes:
+        spent: What the attempt has spent.
+        stopped: Whether the attempt was told that the budget is gone.
+        on_spend: Hears of each model call, in the thread that made it.
     """
 
-    def __init__(self, run: RunBudget, on_spend: Callable[[Spent], None] | None = None) -> None:
+    def __init__(self, run: RunBudget) -> None:
         self.spent = Spent()
         self.stopped = False
-        """Whether the attempt was told that the budget is gone."""
+        self.on_spend: Callable[[Spent], None] | None = None
         self._run = run
-        self._on_spend = on_spend
+        self._lock = threading.Lock()
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call.
@@ -140,12 +148,13 @@ class TrialMeter:
             BudgetExceededError: The run's budget is spent; stop the trial.
         """
         call = Spent.call(usage, cost_usd)
-        self.spent += call
+        with self._lock:
+            self.spent += call
         self._run.add(call)
         reason = self._run.exhausted
         self.stopped = self.stopped or reason is not None
-        if self._on_spend is not None:
-            self._on_spend(call)
+        if self.on_spend is not None:
+            self.on_spend(call)
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 

@@ -89,8 +89,8 @@ class FileLock:
     def try_acquire(self, *, shared: bool = False) -> bool:
         """Take the lock if that is possible now.
 
-        A refused exclusive try queues up before new readers; call again to try further or
-        `release` to give up.
+        A refused try queues up: a writer before new readers, readers before the next writer. Call
+        again to try further or `release` to give up.
         """
         if self.held:
             raise RuntimeError(f"{self.path} is already locked by this object")
@@ -99,7 +99,7 @@ class FileLock:
             if self._gate is None:
                 return False
         self._main = _try_lock(self.path, shared=shared)
-        if shared or self._main is not None:
+        if self._main is not None:
             self._open_gate()
         if self._main is not None and not shared:
             _write_holder(self._main)
@@ -181,10 +181,6 @@ def lock_for_writing(folder: Path) -> FileLock:
     return lock
 
 
-def _user() -> str:
-    return folder_name(getpass.getuser()) if sys.platform == "win32" else str(os.getuid())
-
-
 def _try_lock(path: Path, *, shared: bool) -> int | None:
     """Open and lock `path` without waiting; return the handle that holds the lock, or null."""
     handle = os.open(path, _FLAGS, 0o666)
@@ -229,6 +225,9 @@ if sys.platform == "win32":
             ("event", wintypes.HANDLE),
         )
 
+    def _user() -> str:
+        return folder_name(getpass.getuser())
+
     def _lock_handle(handle: int, *, shared: bool) -> bool:
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         flags = _FAIL_IMMEDIATELY | (0 if shared else _EXCLUSIVE)
@@ -242,6 +241,9 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    def _user() -> str:
+        return str(os.getuid())
 
     def _lock_handle(handle: int, *, shared: bool) -> bool:
         try:

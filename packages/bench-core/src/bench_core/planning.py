@@ -7,14 +7,14 @@ import hashlib
 import random
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError, UnknownTaskError
-from bench_core.records import Limits, Record, Resource, Task, TrialKey, World
+from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "PlannedTrial",
@@ -115,17 +115,14 @@ class RunSpec(Record):
 
 
 class PlannedTrial(Record):
-    """One trial a scheduler has to run, with what was tried before.
-
-    `earlier_attempts` counts tries in former sessions, whose artifacts are kept.
-    """
+    """One trial a scheduler has to run; `earlier` are its attempts in former sessions."""
 
     key: TrialKey
     task: Task
     resources: tuple[Resource, ...] = ()
     limits: Limits = Limits()
     seed: int = 0
-    earlier_attempts: NonNegativeInt = 0
+    earlier: tuple[Attempt, ...] = ()
 
 
 def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> list[Task]:
@@ -147,18 +144,28 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> li
 
 
 def plan_trials(
-    tasks: Iterable[Task], remaining: Iterable[TrialKey], spec: RunSpec
+    tasks: Iterable[Task],
+    remaining: Iterable[TrialKey],
+    spec: RunSpec,
+    earlier: Mapping[TrialKey, tuple[Attempt, ...]] | None = None,
 ) -> list[PlannedTrial]:
-    """Return what is left to run of `tasks`, in the order of `remaining`."""
+    """Return what is left to run of `tasks`, in the order of `remaining`.
+
+    Args:
+        tasks: The run's tasks.
+        remaining: The trials that are not done.
+        spec: What the run is asked for.
+        earlier: What former sessions tried.
+    """
     by_id = {task.task_id: task for task in tasks}
     return [
-        PlannedTrial.model_construct(
+        PlannedTrial(
             key=key,
             task=by_id[key.task_id],
             resources=effective_resources(by_id[key.task_id], spec.site_locks),
             limits=effective_limits(by_id[key.task_id].limits, spec.limits),
             seed=trial_seed(spec.seed, key),
-            earlier_attempts=0,
+            earlier=(earlier or {}).get(key, ()),
         )
         for key in remaining
     ]
@@ -180,13 +187,14 @@ def effective_limits(task: Limits, run: Limits) -> Limits:
     return task.model_copy(update=run.model_dump(exclude_none=True))
 
 
-def effective_resources(
-    task: Task, site_locks: Literal["rw", "exclusive"]
-) -> tuple[Resource, ...]:
+def effective_resources(task: Task, site_locks: Literal["rw", "exclusive"]) -> tuple[Resource, ...]:
     """Return what trials of `task` hold, sorted by name; one name once, the stronger mode."""
     modes: dict[str, Literal["shared", "exclusive"]] = {}
     for resource in task.resources:
-        alone = site_locks == "exclusive" or "exclusive" in (resource.mode, modes.get(resource.name))
+        alone = site_locks == "exclusive" or "exclusive" in (
+            resource.mode,
+            modes.get(resource.name),
+        )
         modes[resource.name] = "exclusive" if alone else "shared"
     return tuple(Resource(name=name, mode=modes[name]) for name in sorted(modes))
 

@@ -68,7 +68,9 @@ class ProcessGroups:
             return ()
         running = _running_groups()
         return tuple(
-            pgid for pgid, started in groups.items() if _lives(pgid, running) and _same(pgid, started)
+            pgid
+            for pgid, started in groups.items()
+            if _lives(pgid, running) and _same(pgid, started)
         )
 
     def terminate(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from bench_core.cli import exit_codes
+from bench_core import exit_codes
 from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench_core.cli import exit_codes
+from bench_core import exit_codes
 from bench_core.errors import BenchError, InputError
 from bench_core.terminal import plain_text
 
@@ -20,16 +20,18 @@ _DEBUG = "bench_core.cli.debug"
 
 
 class CommandFailed(click.ClickException):
-    """An error told to the user in one line, without a traceback."""
+    """An error told to the user without a traceback; exit code 1."""
 
-    def __init__(self, message: str, exit_code: int = exit_codes.FELL_SHORT) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = exit_codes.FELL_SHORT
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message to standard error, without anything a terminal would obey."""
         lines = [plain_text(line) for line in self.format_message().splitlines()]
         click.echo("Error: " + "\n".join(lines), file=file, err=file is None)
+
+
+class _InputRefused(CommandFailed):
+    exit_code = exit_codes.USAGE
 
 
 class BenchGroup(click.Group):
@@ -46,7 +48,7 @@ class BenchGroup(click.Group):
         except (BenchError, OSError) as error:
             if ctx.meta.get(_DEBUG) or _is_broken_pipe(error):
                 raise
-            raise CommandFailed(_message(error), _exit_code(error)) from error
+            raise _failure_of(error) from error
         except KeyboardInterrupt:
             ctx.exit(exit_codes.INTERRUPTED)
 
@@ -88,9 +90,6 @@ def _is_broken_pipe(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
-def _message(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _exit_code(error: Exception) -> int:
-    return exit_codes.USAGE if isinstance(error, InputError) else exit_codes.FELL_SHORT
+def _failure_of(error: Exception) -> CommandFailed:
+    kind = _InputRefused if isinstance(error, InputError) else CommandFailed
+    return kind(str(error) or type(error).__name__)

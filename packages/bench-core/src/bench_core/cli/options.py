@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["json_option", "out_option", "rescore_options", "run_options", "task_options"]
 
@@ -26,40 +26,6 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _POSITIVE = click.IntRange(min=1)
 _POSITIVE_AMOUNT = click.FloatRange(min=0, min_open=True)
-
-
-class _GroupFilter(click.ParamType):
-    """`site=gitlab`: keep tasks whose group `site` contains `gitlab`."""
-
-    name = "NAME=VALUE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Split the value at the first equals sign."""
-        if isinstance(value, tuple):
-            return value
-        name, equals, member = str(value).partition("=")
-        if not (name and equals and member):
-            self.fail(f"{value!r} is not of the form NAME=VALUE, e.g. site=gitlab", param, ctx)
-        return name, member
-
-
-class _Ids(click.ParamType):
-    """One task id or several with commas."""
-
-    name = "ID[,ID...]"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Split at commas."""
-        if isinstance(value, tuple):
-            return value
-        ids = tuple(each.strip() for each in str(value).split(",") if each.strip())
-        if not ids:
-            self.fail("name at least one task id", param, ctx)
-        return ids
 
 
 def json_option(command: _Command) -> _Command:
@@ -80,11 +46,11 @@ def task_options(command: _Command) -> _Command:
     """Add the options that choose tasks."""
     return _stack(
         command,
-        click.option("--task", "-t", "ids", type=_Ids(), multiple=True,
+        click.option("--task", "-t", "ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
                      help="Only these tasks; repeat it or use commas."),
-        click.option("--skip-task", "skip_ids", type=_Ids(), multiple=True,
+        click.option("--skip-task", "skip_ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
                      help="Leave these tasks out."),
-        click.option("--group", "groups", type=_GroupFilter(), multiple=True,
+        click.option("--group", "groups", metavar="NAME=VALUE", multiple=True, callback=_split_groups,
                      help="Only tasks in this group; values of one name are alternatives."),
         click.option("--tag", "tags", multiple=True, metavar="TAG",
                      help="Only tasks with this tag; repeat it for several."),
@@ -134,6 +100,26 @@ def rescore_options(command: _Command) -> _Command:
         click.option("--name", help="Name of the rescore.  [default: the time]"),
         json_option,
     )
+
+
+def _split_ids(
+    _ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the ids in all values, each of which may hold several with commas."""
+    return tuple(each.strip() for value in values for each in value.split(",") if each.strip())
+
+
+def _split_groups(
+    _ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return group name to accepted members from values like `site=gitlab`."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        name, _, member = value.partition("=")
+        if not (name and member):
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE, e.g. site=gitlab")
+        groups[name] = (*groups.get(name, ()), member)
+    return groups
 
 
 def _limit_options(attempts: int) -> tuple[Callable[[Any], Any], ...]:

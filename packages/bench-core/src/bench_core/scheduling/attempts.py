@@ -31,6 +31,13 @@ class StopReason(enum.Enum):
     BUDGET = Status.BUDGET_EXCEEDED
 
 
+_KINDS = {
+    StopReason.DEADLINE: "hard_deadline",
+    StopReason.CANCELLED: "cancelled",
+    StopReason.BUDGET: "budget_exceeded",
+}
+
+
 class RunningAttempt:
     """An attempt that runs as an asyncio task of its own.
 
@@ -51,7 +58,7 @@ class RunningAttempt:
         self._settled: asyncio.Future[None] = self._loop.create_future()
         self._timers: list[asyncio.TimerHandle] = []
         self.stop_reason: StopReason | None = None
-        self.task = asyncio.create_task(_without_system_exit(work), name=name)
+        self.task = asyncio.create_task(work, name=name)
         self.task.add_done_callback(self._settle)
         if deadline_s is not None:
             self.stop_later(deadline_s, StopReason.DEADLINE)
@@ -84,13 +91,18 @@ class RunningAttempt:
             self._settled.set_result(None)
 
 
-def conclude(attempt: RunningAttempt, trial: PlannedTrial, context: TrialContext) -> TrialResult:
+def conclude(
+    attempt: RunningAttempt, trial: PlannedTrial, context: TrialContext, *, out_of_budget: bool
+) -> TrialResult:
     """Return the result of an attempt that has settled.
 
-    What an attempt returns after it was stopped does not count: the stop may have spoilt it.
+    What an attempt returns after it was stopped, or after its meter told it that the budget is
+    gone (`out_of_budget`), does not count: that may have spoilt it.
     """
-    if attempt.stop_reason is not None:
-        return _unscored(trial, context, attempt.stop_reason.value, _stopped(attempt, context))
+    reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
+    if reason is not None:
+        error = _stopped(reason, context, abandoned=attempt.abandoned)
+        return _unscored(trial, context, reason.value, error)
     if attempt.task.cancelled():
         error = ErrorInfo(
             kind="CancelledError", message="the trial cancelled itself", phase="harness"
@@ -102,28 +114,16 @@ def conclude(attempt: RunningAttempt, trial: PlannedTrial, context: TrialContext
     return _checked(attempt.task.result(), trial, context)
 
 
-async def _without_system_exit(work: Coroutine[Any, Any, TrialResult]) -> TrialResult:
-    try:
-        return await work
-    except SystemExit as error:
-        # asyncio would end the whole loop
-        raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
-
-
-def _stopped(attempt: RunningAttempt, context: TrialContext) -> ErrorInfo:
-    messages = {
+def _stopped(reason: StopReason, context: TrialContext, *, abandoned: bool) -> ErrorInfo:
+    message = {
         StopReason.DEADLINE: "hard deadline: the trial did not end by itself"
         + _limit_in_words(context),
         StopReason.CANCELLED: "the run was stopped",
         StopReason.BUDGET: "the run's budget is spent",
-    }
-    message = messages[attempt.stop_reason or StopReason.CANCELLED]
-    if attempt.abandoned:
+    }[reason]
+    if abandoned:
         message += "; it ignored its cancellation and was abandoned"
-    kinds = {StopReason.DEADLINE: "hard_deadline", StopReason.BUDGET: "budget_exceeded"}
-    return ErrorInfo(
-        kind=kinds.get(attempt.stop_reason or StopReason.CANCELLED, "cancelled"), message=message
-    )
+    return ErrorInfo(kind=_KINDS[reason], message=message)
 
 
 def _limit_in_words(context: TrialContext) -> str:
@@ -147,7 +147,11 @@ def _result_of_error(
     for kind, status in statuses:
         if isinstance(raised, kind):
             return _unscored(trial, context, status, error)
-    return _harness_error(trial, context, error.model_copy(update={"phase": "harness"}))
+    # a bare KeyError says no more than its key
+    message = f"{error.kind}: {error.message}"
+    return _harness_error(
+        trial, context, error.model_copy(update={"phase": "harness", "message": message})
+    )
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:

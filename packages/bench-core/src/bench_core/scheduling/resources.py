@@ -51,9 +51,7 @@ def claim_of(resources: Iterable[Resource]) -> Claim:
 
 def conflict(one: Claim, other: Claim) -> bool:
     """Whether two claims cannot be held at the same time."""
-    return not (
-        one.exclusive.isdisjoint(other.names) and one.shared.isdisjoint(other.exclusive)
-    )
+    return not (one.exclusive.isdisjoint(other.names) and one.shared.isdisjoint(other.exclusive))
 
 
 @dataclass(eq=False)
@@ -128,10 +126,12 @@ class ResourceQueue(Generic[_Item]):
             if not self._holders[name]:
                 del self._holders[name]
 
-    def clear(self) -> None:
-        """Forget all waiting items; what is held stays held."""
+    def clear(self) -> list[_Item]:
+        """Forget and return all waiting items; what is held stays held."""
+        waiting = [item for lane in self._lanes.values() for _, item in lane.items]
         self._lanes.clear()
         self._load.clear()
+        return waiting
 
     def held(self) -> dict[str, int | None]:
         """Return the held names with their number of sharers, null where one holds it alone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from bench_core.errors import NotEstimableError
 
@@ -28,6 +28,8 @@ Scores = Mapping[Key, Sequence[float]]
 """Task id to the scores of its trials. Trials without a score are left out, not scored 0."""
 Clusters = Mapping[Key, Hashable]
 """Task id to the group (template) that makes tasks alike; absent tasks stand alone."""
+
+_Moments: TypeAlias = "tuple[float, int, float | None]"
 
 
 class TaskMean(NamedTuple):
@@ -96,9 +98,16 @@ def reduce_tasks(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> 
     [TaskMean(cluster='template', mean=0.5, trials=2, variance=0.5)]
     """
     grouping = clusters or {}
-    return [
-        _reduce(grouping.get(key, (key,)), values) for key, values in scores.items() if len(values)
-    ]
+    known: dict[tuple[float, ...], _Moments] = {}
+    reduced: list[TaskMean] = []
+    for key, values in scores.items():
+        if not len(values):
+            continue
+        pattern = tuple(values)
+        # A few trials of outcomes 0 and 1 come in a few patterns only.
+        moments = known.get(pattern) or known.setdefault(pattern, _moments(pattern))
+        reduced.append(TaskMean(grouping.get(key, (key,)), *moments))
+    return reduced
 
 
 def task_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
@@ -133,13 +142,13 @@ def _require_some(tasks: Sequence[TaskMean]) -> None:
         raise NotEstimableError("no trial was scored, so there is no rate to estimate")
 
 
-def _reduce(cluster: Hashable, scores: Sequence[float]) -> TaskMean:
+def _moments(scores: Sequence[float]) -> _Moments:
+    """Return mean, number and unbiased variance (null for a single score)."""
     trials = len(scores)
-    if trials == 1:
-        return TaskMean(cluster, float(scores[0]), 1, None)
     mean = math.fsum(scores) / trials
-    variance = math.fsum((score - mean) ** 2 for score in scores) / (trials - 1)
-    return TaskMean(cluster, mean, trials, variance)
+    if trials == 1:
+        return mean, 1, None
+    return mean, trials, math.fsum((score - mean) ** 2 for score in scores) / (trials - 1)
 
 
 def _weighted(tasks: Sequence[TaskMean], weights: Sequence[float]) -> WeightedMean:

@@ -10,12 +10,14 @@ from bench_core.records import Record
 
 __all__ = ["ESTIMAND_TEXT", "Estimand", "Interval", "require_level"]
 
-Estimand = Literal["new_tasks", "same_tasks"]
-"""What an interval speaks of: new tasks of this kind, or exactly these tasks run again."""
+Estimand = Literal["new_tasks", "same_tasks", "these_results"]
+"""What an interval speaks of: new tasks of this kind, exactly these tasks run again, or the truth
+about these very results (where a fallible judge leaves it unknown)."""
 
 ESTIMAND_TEXT: dict[Estimand, str] = {
     "new_tasks": "on new tasks of this kind",
     "same_tasks": "on these tasks, run again",
+    "these_results": "in these very results",
 }
 """How to print an estimand after the number it belongs to."""
 

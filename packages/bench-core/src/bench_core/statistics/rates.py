@@ -92,7 +92,9 @@ def interval_of(mean: WeightedMean, *, estimand: Estimand, level: float = 0.95) 
     """
     if estimand == "new_tasks":
         return _new_tasks(mean, level)
-    return _same_tasks(mean, level)
+    if estimand == "same_tasks":
+        return _same_tasks(mean, level)
+    raise ValueError(f"a mean of scores has no interval for the estimand {estimand!r}")
 
 
 class _Question(NamedTuple):
