@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, not a package
 """Write the coverage table of the default intervals into docs/statistics.md.
 
     python packages/bench-core/benchmarks/coverage_table.py [--check]

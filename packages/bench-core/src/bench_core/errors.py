@@ -28,6 +28,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+
+    from bench_core.locks import Holder
 
 __all__ = [
     "AgentError",
@@ -138,7 +141,15 @@ class RunFolderError(InputError):
 
 
 class RunFolderBusyError(RunFolderError):
-    """Another process is writing the run folder."""
+    """Another process, `holder`, is writing the run folder `path`."""
+
+    def __init__(self, path: Path, holder: Holder | None = None) -> None:
+        self.path = path
+        self.holder = holder
+        super().__init__(
+            f"{path} is being written by {holder or 'another process'}: wait for it, or stop it "
+            f"and run the same command again"
+        )
 
 
 class EnvironmentFaultError(BenchError):

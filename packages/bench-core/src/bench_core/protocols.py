@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, runtime_checkabl
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
+from bench_core.processes import ProcessGroups
 from bench_core.records import Limits, Record, Usage
 from bench_core.records import World as WorldKind
 
@@ -78,6 +79,13 @@ class TrialContext(Record):
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
+    _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
+
+    def __eq__(self, other: object) -> bool:
+        # the live objects of this process, such as the meter, are no part of the conditions
+        return isinstance(other, TrialContext) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # a configuration is a dictionary
 
     @property
     def meter(self) -> Meter:
@@ -88,6 +96,20 @@ class TrialContext(Record):
         """Return a copy that reports its model calls to `meter`."""
         copy = self.model_copy()
         copy._meter = meter  # noqa: SLF001  # its own class, on a copy
+        return copy
+
+    @property
+    def processes(self) -> ProcessGroups:
+        """Where the trial tells which process groups it started: `context.processes.own(pgid)`.
+
+        What still lives when the trial is over or was given up is killed.
+        """
+        return self._processes
+
+    def with_processes(self, processes: ProcessGroups) -> TrialContext:
+        """Return a copy that registers its process groups in `processes`."""
+        copy = self.model_copy()
+        copy._processes = processes  # noqa: SLF001  # its own class, on a copy
         return copy
 
 

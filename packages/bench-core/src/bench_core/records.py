@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime
-from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -24,6 +24,9 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "AgentOutcome",
@@ -39,6 +42,7 @@ __all__ = [
     "Resource",
     "RunInfo",
     "Session",
+    "SessionOutcome",
     "Status",
     "Step",
     "Task",
@@ -96,9 +100,10 @@ _SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Sta
 
 
 def _relative_posix(path: str) -> str:
-    """Refuse artifact paths that are absolute or climb out of the trial folder."""
+    """Refuse artifact paths that are absolute or climb out of the trial folder, on any system."""
     parts = PurePosixPath(path)
-    if not path or parts.is_absolute() or ".." in parts.parts or "\\" in path:
+    foreign = "\\" in path or "\0" in path or PureWindowsPath(path).drive
+    if not path or parts.is_absolute() or ".." in parts.parts or foreign:
         raise ValueError(f"{path!r} must be a relative POSIX path inside the trial folder")
     return path
 
@@ -311,26 +316,21 @@ class TrialResult(Record):
     error: ErrorInfo | None = None
     details: dict[str, JsonValue] = Field(default_factory=dict)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _derive_success(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "success" not in data:
-            score = data.get("score")
-            if isinstance(score, int | float):
-                return {**data, "success": score >= SUCCESS_SCORE}
-            return {**data, "success": None}
-        return data
-
     @model_validator(mode="after")
-    def _status_and_score_agree(self) -> TrialResult:
-        if self.status.scored != (self.score is not None):
+    def _status_and_score_agree(self) -> Self:
+        scored, score = self.status in _SCORED, self.score
+        if scored != (score is not None):
             raise ValueError(
                 f"status {self.status.value!r} "
-                f"{'needs' if self.status.scored else 'forbids'} a score, got {self.score!r}"
+                f"{'needs' if scored else 'forbids'} a score, got {score!r}"
             )
-        expected = None if self.score is None else self.score >= SUCCESS_SCORE
-        if self.success is not expected:
-            raise ValueError(f"success must be {expected} for score {self.score!r}")
+        expected = None if score is None else score >= SUCCESS_SCORE
+        if "success" not in self.model_fields_set:
+            # it is derived; a validator of mode "before" would halve the speed of reading
+            self.__dict__["success"] = expected
+            self.model_fields_set.add("success")
+        elif self.success is not expected:
+            raise ValueError(f"success must be {expected} for score {score!r}")
         return self
 
     @property
@@ -357,12 +357,17 @@ class GitState(Record):
     dirty: bool
 
 
+SessionOutcome = Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"]
+"""How a process left a run; a killed one leaves `running`, which resuming turns into `aborted`."""
+
+
 class Session(Record):
     """One process that worked on a run: a run that was resumed twice has three."""
 
     started: datetime
     finished: datetime | None = None
-    outcome: Literal["running", "finished", "interrupted", "aborted", "budget_exceeded"] = "running"
+    outcome: SessionOutcome = "running"
+    pid: PositiveInt | None = None
     host: str | None = None
     command: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)

@@ -1,0 +1,210 @@
+"""Budgets of a run in dollars, tokens and minutes, and the meters that keep them.
+
+Trials report each model call to their meter (`TrialContext.meter`). The call that spends the last
+of the budget raises `BudgetExceededError` in its trial; nothing new starts after that, trials in
+flight stop at their own next call, and what was spent counts again when the run is resumed.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, NonNegativeFloat, PositiveInt
+
+from bench_core.errors import BudgetExceededError, InputError
+from bench_core.records import Record, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Budget", "RunBudget", "SnapshotMeter", "Spent", "TrialMeter", "require_price"]
+
+_SECONDS_PER_MINUTE = 60
+
+
+class Budget(Record):
+    """What a whole run may spend; `None` means no limit."""
+
+    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: PositiveInt | None = None
+    max_minutes: Annotated[float, Field(gt=0)] | None = None
+
+    def exceeded_by(self, spent: Spent) -> str | None:
+        """Return which limit is reached in words, or null."""
+        if self.max_cost_usd is not None:
+            if spent.unpriced_calls:
+                return "a model call has no known price, so the budget in dollars cannot be kept"
+            if spent.cost_usd >= self.max_cost_usd:
+                return f"${spent.cost_usd:.4f} of ${self.max_cost_usd:g} are spent"
+        if self.max_tokens is not None and spent.usage.total_tokens >= self.max_tokens:
+            return f"{spent.usage.total_tokens:,} of {self.max_tokens:,} tokens are used"
+        return self._time_exceeded_by(spent)
+
+    def _time_exceeded_by(self, spent: Spent) -> str | None:
+        minutes = spent.seconds / _SECONDS_PER_MINUTE
+        if self.max_minutes is not None and minutes >= self.max_minutes:
+            return f"{minutes:.1f} of {self.max_minutes:g} minutes are over"
+        return None
+
+
+class Spent(Record):
+    """What was spent so far.
+
+    `unpriced_calls` are model calls whose cost is unknown, so that `cost_usd` is too low.
+    """
+
+    usage: Usage = Usage()
+    cost_usd: NonNegativeFloat = 0.0
+    unpriced_calls: Annotated[int, Field(ge=0)] = 0
+    seconds: NonNegativeFloat = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            usage=self.usage + other.usage,
+            cost_usd=self.cost_usd + other.cost_usd,
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            seconds=self.seconds + other.seconds,
+        )
+
+    @classmethod
+    def call(cls, usage: Usage, cost_usd: float | None) -> Spent:
+        """Return what one model call spent."""
+        if cost_usd is None:
+            return cls(usage=usage, unpriced_calls=1)
+        return cls(usage=usage, cost_usd=cost_usd)
+
+
+class RunBudget:
+    """Adds up what a run spends and knows when its budget is gone.
+
+    Args:
+        budget: The limits.
+        spent: What earlier sessions of the run have spent.
+        seconds: How long this session has been running; for the budget in minutes.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        *,
+        spent: Spent | None = None,
+        seconds: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.budget = budget or Budget()
+        self._spent = spent or Spent()
+        self._seconds = seconds
+        self._lock = threading.Lock()
+
+    @property
+    def spent(self) -> Spent:
+        """What the run has spent in all sessions until now."""
+        return self._spent + Spent(seconds=max(0.0, self._seconds()))
+
+    @property
+    def exhausted(self) -> str | None:
+        """Which limit is reached in words, or null while there is something left."""
+        return self.budget.exceeded_by(self.spent)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the budget in minutes is over, or null without one."""
+        if self.budget.max_minutes is None:
+            return None
+        return max(0.0, self.budget.max_minutes * _SECONDS_PER_MINUTE - self.spent.seconds)
+
+    def add(self, spent: Spent) -> None:
+        """Count something spent; safe to call from several threads."""
+        with self._lock:
+            self._spent += spent
+
+    def meter(self) -> TrialMeter:
+        """Return a meter for one attempt."""
+        return TrialMeter(self)
+
+
+class TrialMeter:
+    """The live meter of one attempt.
+
+    Pickled, it becomes a `SnapshotMeter` that holds what was left of the budget at that moment.
+
+    Attributes:
+        spent: What the attempt has spent.
+        stopped: Whether the attempt was told that the budget is gone.
+        on_spend: Hears of each model call, in the thread that made it.
+    """
+
+    def __init__(self, run: RunBudget) -> None:
+        self.spent = Spent()
+        self.stopped = False
+        self.on_spend: Callable[[Spent], None] | None = None
+        self._run = run
+        self._lock = threading.Lock()
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call.
+
+        Raises:
+            BudgetExceededError: The run's budget is spent; stop the trial.
+        """
+        call = Spent.call(usage, cost_usd)
+        with self._lock:
+            self.spent += call
+        self._run.add(call)
+        reason = self._run.exhausted
+        self.stopped = self.stopped or reason is not None
+        if self.on_spend is not None:
+            self.on_spend(call)
+        if reason is not None:
+            raise BudgetExceededError(f"the run's budget is spent: {reason}")
+
+    def __reduce__(self) -> tuple[type[SnapshotMeter], tuple[Budget, Spent]]:
+        return SnapshotMeter, (self._run.budget, self._run.spent)
+
+
+class SnapshotMeter:
+    """A meter in another process: it knows the budget and what was spent when it was sent there.
+
+    Calls of other trials since then are unknown to it; its owner adds `spent` to the run's budget
+    when the trial is over.
+    """
+
+    def __init__(self, budget: Budget, already_spent: Spent) -> None:
+        self.spent = Spent()
+        self.stopped = False
+        self._budget = budget
+        self._already_spent = already_spent
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call.
+
+        Raises:
+            BudgetExceededError: What was left of the budget is spent; stop the trial.
+        """
+        self.spent += Spent.call(usage, cost_usd)
+        reason = self._budget.exceeded_by(self._already_spent + self.spent)
+        if reason is not None:
+            self.stopped = True
+            raise BudgetExceededError(f"the run's budget is spent: {reason}")
+
+
+def require_price(
+    budget: Budget, model: str | None, price_of: Callable[[str], object | None] | None
+) -> None:
+    """Refuse a budget in dollars for a model whose price nobody knows.
+
+    Args:
+        budget: The run's budget.
+        model: The model asked for; a run without one makes no calls to pay for.
+        price_of: Returns the price of a model, or null when it is unknown.
+
+    Raises:
+        InputError: The budget could not be kept.
+    """
+    if budget.max_cost_usd is None or model is None:
+        return
+    if price_of is None or price_of(model) is None:
+        raise InputError(
+            f"the price of {model!r} is unknown, so a budget of ${budget.max_cost_usd:g} cannot be "
+            "kept: use --max-tokens or --max-minutes instead"
+        )

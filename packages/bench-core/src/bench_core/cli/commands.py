@@ -1,0 +1,263 @@
+"""The commands all runners share: parsed options in, one library call, text or JSON out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli.tables import render_table
+from bench_core.terminal import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from bench_core.planning import RunSpec, TaskFilter
+    from bench_core.protocols import Benchmark
+    from bench_core.records import Task, World
+    from bench_core.rescoring import RescoreOutcome
+    from bench_core.run_plan import RunPlan
+    from bench_core.running import Provenance, RunOutcome
+    from bench_core.scheduling.machine_locks import MachineLocks
+
+__all__ = ["execute_rescore", "execute_run", "list_tasks", "run_spec", "task_filter"]
+
+_GOAL_CELLS = 60
+_MINIMUM_WIDTH = 60
+_SHOWN_CHANGES = 50
+
+
+def task_filter(options: Mapping[str, Any]) -> TaskFilter:
+    """Return the task filter that the options of `task_options` describe."""
+    from bench_core.planning import TaskFilter  # noqa: PLC0415  # pydantic, which --help can do without
+
+    return TaskFilter(
+        ids=options.get("ids", ()),
+        skip_ids=options.get("skip_ids", ()),
+        groups=options.get("groups", {}),
+        tags=tuple(options.get("tags", ())),
+        limit=options.get("limit"),
+        sample=options.get("sample"),
+    )
+
+
+def run_spec(
+    options: Mapping[str, Any],
+    *,
+    world: World = "real",
+    profile: str = "official",
+    config: Mapping[str, JsonValue] | None = None,
+) -> RunSpec:
+    """Return the spec that the options of `task_options` and `run_options` describe.
+
+    Args:
+        options: The command's keyword arguments; those of the runner itself are ignored.
+        world: Whether the systems are the benchmark's real ones.
+        profile: Which rules score the run.
+        config: The runner's own settings that make the run what it is.
+    """
+    from bench_core.budgets import Budget  # noqa: PLC0415  # pydantic, see above
+    from bench_core.planning import RunSpec  # noqa: PLC0415
+    from bench_core.records import Limits  # noqa: PLC0415
+
+    return RunSpec(
+        tasks=task_filter(options),
+        trials=options["trials"],
+        workers=options["workers"],
+        seed=options["seed"],
+        agent=options["agent"],
+        model=options["model"],
+        world=world,
+        profile=profile,
+        limits=Limits(max_steps=options["max_steps"], time_limit_s=options["time_limit"]),
+        budget=Budget(
+            max_cost_usd=options["max_cost"],
+            max_tokens=options["max_tokens"],
+            max_minutes=options["max_minutes"],
+        ),
+        attempts=options["attempts"],
+        site_locks=options["site_locks"],
+        config=dict(config or {}),
+    )
+
+
+def execute_run(  # noqa: PLR0913  # keywords with defaults
+    benchmark: Benchmark,
+    spec: RunSpec,
+    options: Mapping[str, Any],
+    *,
+    provenance: Provenance | None = None,
+    price_of: Callable[[str], object | None] | None = None,
+    locks: MachineLocks | None = None,
+) -> None:
+    """Do what a `run` command does, show it and exit with the right code.
+
+    Uses `out`, `dry_run` and `as_json` of the options. `locks` hold resources against other
+    processes; by default as lock files. Exit codes: 0 every planned trial has a
+    lasting result, 1 some have none, 75 aborted, 130 interrupted.
+    """
+    from bench_core.run_plan import default_folder, plan_run  # noqa: PLC0415  # see above
+
+    out = options.get("out") or Path("runs") / default_folder(benchmark.name, spec)
+    if options.get("dry_run"):
+        plan = plan_run(benchmark, spec, out)
+        click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
+        return
+    outcome = _run(benchmark, spec, out, bool(options.get("as_json")), provenance, price_of, locks)
+    _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
+
+
+def list_tasks(
+    tasks: Sequence[Task], options: Mapping[str, Any], columns: Sequence[str] = ()
+) -> None:
+    """Do what a `tasks` command does: print the tasks that fit the options.
+
+    `columns` are names of groups to show between id and goal; all by default.
+    """
+    from bench_core.planning import select_tasks  # noqa: PLC0415  # see above
+
+    chosen = select_tasks(tasks, task_filter(options), options.get("seed", 0))
+    if options.get("as_json"):
+        fields = {"config", "inputs"}
+        records = [t.model_dump(mode="json", exclude=fields, exclude_none=True) for t in chosen]
+        click.echo(json.dumps(records, indent=2))
+        return
+    names = columns or sorted({name for task in chosen for name in task.groups})
+    rows = [
+        (task.task_id, *(", ".join(task.groups.get(name, ())) for name in names), task.goal)
+        for task in chosen
+    ]
+    click.echo(render_table(("task", *names, "goal"), rows, max_width=_terminal_width()))
+    click.echo(f"\n{len(chosen)} of {len(tasks)} tasks")
+
+
+def execute_rescore(
+    benchmark: Benchmark, run_folder: Path, *, name: str | None = None, as_json: bool = False
+) -> None:
+    """Do what a `rescore` command does: score a run again from its artifacts and show what changed."""
+    from bench_core.rescoring import rescore_run_sync  # noqa: PLC0415  # see above
+
+    outcome = rescore_run_sync(benchmark, run_folder, name=name)
+    click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
+
+
+def _run(  # noqa: PLR0913, PLR0917  # what execute_run was given, and the folder
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    as_json: bool,  # noqa: FBT001  # same
+    provenance: Provenance | None,
+    price_of: Callable[[str], object | None] | None,
+    locks: MachineLocks | None,
+) -> RunOutcome:
+    from bench_core.progress import make_progress  # noqa: PLC0415  # see above
+    from bench_core.redaction import Redactor  # noqa: PLC0415
+    from bench_core.running import Provenance, Surroundings, run_benchmark_sync  # noqa: PLC0415
+    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415
+
+    redactor = Redactor.from_environment()
+    progress = make_progress(sys.stdout, as_json=as_json, redact=redactor.redact)
+    surroundings = Surroundings(
+        progress=progress,
+        provenance=provenance or Provenance(),
+        price_of=price_of,
+        redactor=redactor,
+        locks=locks or FileLocks(),
+    )
+    outcome = run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
+    click.echo(
+        json.dumps({"event": "outcome", **outcome.model_dump(mode="json")})
+        if as_json
+        else _outcome_text(outcome)
+    )
+    return outcome
+
+
+def _exit_code(outcome: RunOutcome) -> int:
+    if outcome.outcome == "interrupted":
+        return exit_codes.INTERRUPTED
+    if outcome.outcome == "aborted":
+        return exit_codes.ABORTED
+    return exit_codes.FELL_SHORT if outcome.remaining else exit_codes.OK
+
+
+def _leave(code: int, *, at_once: bool) -> None:
+    """Exit; `at_once` without waiting for threads of abandoned trials, which may never end."""
+    if at_once:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _outcome_text(outcome: RunOutcome) -> str:
+    lines = ["", f"Run folder: {outcome.folder}", _standing(outcome)]
+    if outcome.spent.usage.requests:
+        tokens = f"{outcome.spent.usage.total_tokens:,} tokens"
+        cost = "" if outcome.spent.unpriced_calls else f", ${outcome.spent.cost_usd:.2f}"
+        lines.append(f"Spent: {tokens}{cost} in {outcome.spent.usage.requests:,} model calls")
+    if outcome.remaining:
+        lines.append(
+            f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
+            "same command again to try them again."
+        )
+    return "\n".join(lines)
+
+
+def _standing(outcome: RunOutcome) -> str:
+    by_status = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
+    rest = f" ({by_status})" if by_status else ""
+    return f"{outcome.succeeded} of {outcome.scored} scored trials succeeded{rest}"
+
+
+def _plan_text(plan: RunPlan) -> str:
+    lines = [
+        (
+            f"{plan.benchmark}: {plan.tasks} tasks x {plan.trials} = {plan.planned} trials, "
+            f"{plan.done} done, {plan.to_run} to run"
+        ),
+        f"Run folder: {plan.folder}" + (" (continued)" if plan.continues else ""),
+        f"Workers: {plan.workers}, at best {plan.speed_up:.1f} times as fast as one",
+    ]
+    if plan.at_most_s is not None:
+        lines.append(f"Time: at most {duration(plan.at_most_s)} if no trial is tried again")
+    if plan.expected_s is not None:
+        lines.append(f"Time: about {duration(plan.expected_s)} from the trials done so far")
+    if plan.resources:
+        rows = [(each.name, each.shared, each.exclusive) for each in plan.resources]
+        lines += ["", render_table(("resource", "shared by", "alone"), rows)]
+    return "\n".join(lines)
+
+
+def _rescore_text(outcome: RescoreOutcome) -> str:
+    lines = [
+        (
+            f"{outcome.rescored} trials scored again into {outcome.folder}, "
+            f"{len(outcome.changes)} of them differ"
+        )
+    ]
+    if outcome.changes:
+        rows = [
+            (c.task_id, c.trial, c.status_before.value, c.score_before, c.status.value, c.score)
+            for c in outcome.changes[:_SHOWN_CHANGES]
+        ]
+        headers = ("task", "trial", "status before", "score before", "status", "score")
+        lines += ["", render_table(headers, rows)]
+    if len(outcome.changes) > _SHOWN_CHANGES:
+        lines.append(f"... and {len(outcome.changes) - _SHOWN_CHANGES} more in changes.json")
+    return "\n".join(lines)
+
+
+def _terminal_width() -> int | None:
+    """Return the terminal's width, or null where the output goes elsewhere and nothing is cut."""
+    if not sys.stdout.isatty():
+        return None
+    return max(_MINIMUM_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)

@@ -1,0 +1,93 @@
+"""The `doctor` command: is everything reachable and of the right version, and how to fix it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from bench_core import exit_codes
+from bench_core.terminal import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["Check", "CheckResult", "execute_doctor", "failed", "ok", "run_checks", "warned"]
+
+_MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What one check found; `fix` is what the user can do about it."""
+
+    status: Literal["ok", "warn", "fail"]
+    detail: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A named question about the machine, answered by calling `run`."""
+
+    name: str
+    run: Callable[[], CheckResult]
+
+
+def ok(detail: str = "") -> CheckResult:
+    """Return: all is well."""
+    return CheckResult("ok", detail)
+
+
+def warned(detail: str, fix: str = "") -> CheckResult:
+    """Return: most things work without it."""
+    return CheckResult("warn", detail, fix)
+
+
+def failed(detail: str, fix: str) -> CheckResult:
+    """Return: this must be fixed first."""
+    return CheckResult("fail", detail, fix)
+
+
+def run_checks(checks: Iterable[Check]) -> list[tuple[str, CheckResult]]:
+    """Run the checks in order; one that raises has failed with what it raised."""
+    return [(check.name, _answer(check)) for check in checks]
+
+
+def execute_doctor(checks: Iterable[Check], *, as_json: bool = False) -> None:
+    """Print what the checks found and exit: 0 all usable, 1 something must be fixed."""
+    results = run_checks(checks)
+    click.echo(_as_json(results) if as_json else _as_text(results))
+    if any(result.status == "fail" for _, result in results):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def _answer(check: Check) -> CheckResult:
+    try:
+        return check.run()
+    except Exception as error:  # noqa: BLE001  # a check probes foreign software: any fault is its finding
+        return failed(f"{type(error).__name__}: {error}", "run the check by hand to learn more")
+
+
+def _as_json(results: Sequence[tuple[str, CheckResult]]) -> str:
+    passed = all(result.status != "fail" for _, result in results)
+    checks = [{"name": name, **asdict(result)} for name, result in results]
+    return json.dumps({"ok": passed, "checks": checks}, indent=2)
+
+
+def _as_text(results: Sequence[tuple[str, CheckResult]]) -> str:
+    names = max((len(name) for name, _ in results), default=0)
+    lines = [line for name, result in results for line in _lines(name, result, names)]
+    counts = {status: sum(r.status == status for _, r in results) for status in _MARKS}
+    summary = f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} to fix"
+    return "\n".join([*lines, "", summary])
+
+
+def _lines(name: str, result: CheckResult, names: int) -> list[str]:
+    mark, colour = _MARKS[result.status]
+    head = f"{click.style(mark, fg=colour)} {name:<{names}}  {plain_text(result.detail)}".rstrip()
+    if result.status == "ok" or not result.fix:
+        return [head]
+    return [head, f"  {'':<{names}}  fix: {plain_text(result.fix)}"]

@@ -1,0 +1,95 @@
+"""The click group every runner's command line starts from."""
+
+from __future__ import annotations
+
+import errno
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from bench_core import exit_codes
+from bench_core.errors import BenchError, InputError
+from bench_core.terminal import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["BenchGroup", "CommandFailed", "runner_group"]
+
+_DEBUG = "bench_core.cli.debug"
+
+
+class CommandFailed(click.ClickException):
+    """An error told to the user without a traceback; exit code 1."""
+
+    exit_code = exit_codes.FELL_SHORT
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message to standard error, without anything a terminal would obey."""
+        lines = [plain_text(line) for line in self.format_message().splitlines()]
+        click.echo("Error: " + "\n".join(lines), file=file, err=file is None)
+
+
+class _InputRefused(CommandFailed):
+    exit_code = exit_codes.USAGE
+
+
+class BenchGroup(click.Group):
+    """A command group that tells errors plainly.
+
+    `BenchError` and `OSError` become `Error: ...` on standard error with exit code 2 for what the
+    user gave and 1 for the rest; `--debug` shows the traceback instead. Ctrl-C ends with 130.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and turn its errors into messages."""
+        try:
+            return super().invoke(ctx)
+        except (BenchError, OSError) as error:
+            if ctx.meta.get(_DEBUG) or _is_broken_pipe(error):
+                raise
+            raise _failure_of(error) from error
+        except KeyboardInterrupt:
+            ctx.exit(exit_codes.INTERRUPTED)
+
+
+def runner_group(
+    name: str, version: str, **settings: Any
+) -> Callable[[Callable[..., Any]], BenchGroup]:
+    """Make a function the group of a runner, with `--version`, `--debug` and `-h`.
+
+    Example:
+        >>> @runner_group("waa-client", "0.1.0")
+        ... def main() -> None:
+        ...     '''Run Windows Agent Arena.'''
+        >>> main.name
+        'waa-client'
+    """
+
+    def decorate(function: Callable[..., Any]) -> BenchGroup:
+        command = click.version_option(version, prog_name=name)(_debug_option(function))
+        context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        return click.group(name, cls=BenchGroup, context_settings=context, **settings)(command)
+
+    return decorate
+
+
+def _debug_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, is_eager=True, callback=_remember_debug,
+        help="Show tracebacks of errors.",
+    )(function)  # fmt: skip
+
+
+def _remember_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's signature
+    ctx.meta[_DEBUG] = value
+
+
+def _is_broken_pipe(error: Exception) -> bool:
+    """Whether the reader of our output (`| head`) has gone; click ends quietly then."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _failure_of(error: Exception) -> CommandFailed:
+    kind = _InputRefused if isinstance(error, InputError) else CommandFailed
+    return kind(str(error) or type(error).__name__)

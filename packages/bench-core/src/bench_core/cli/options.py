@@ -1,0 +1,153 @@
+"""The options that the runners' commands share, as decorators.
+
+A command takes them as `**options` and hands them on::
+
+    @main.command()
+    @task_options
+    @run_options()
+    def run(**options):
+        '''Run the benchmark.'''
+        execute_run(MyBenchmark(), options)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["json_option", "out_option", "rescore_options", "run_options", "task_options"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+_POSITIVE = click.IntRange(min=1)
+_POSITIVE_AMOUNT = click.FloatRange(min=0, min_open=True)
+
+
+def json_option(command: _Command) -> _Command:
+    """Add `--json`: records for machines instead of text for people."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def out_option(command: _Command) -> _Command:
+    """Add `--out`: the run folder."""
+    return click.option(
+        "--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+        help="Run folder; an unfinished run in it is continued.  "
+        "[default: runs/<benchmark>-<agent>-<settings>]",
+    )(command)  # fmt: skip
+
+
+def task_options(command: _Command) -> _Command:
+    """Add the options that choose tasks."""
+    return _stack(
+        command,
+        click.option("--task", "-t", "ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
+                     help="Only these tasks; repeat it or use commas."),
+        click.option("--skip-task", "skip_ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
+                     help="Leave these tasks out."),
+        click.option("--group", "groups", metavar="NAME=VALUE", multiple=True, callback=_split_groups,
+                     help="Only tasks in this group; values of one name are alternatives."),
+        click.option("--tag", "tags", multiple=True, metavar="TAG",
+                     help="Only tasks with this tag; repeat it for several."),
+        click.option("--limit", type=_POSITIVE, metavar="N", help="Only the first N tasks."),
+        click.option("--sample", type=_POSITIVE, metavar="N",
+                     help="Only N tasks drawn at random with --seed."),
+    )  # fmt: skip
+
+
+def run_options(
+    *, agent: str | None = None, model: str | None = None, workers: int = 1, attempts: int = 2
+) -> Callable[[_Command], _Command]:
+    """Add everything else a `run` command takes, with a runner's own defaults.
+
+    Without a default `agent`, `--agent` is required.
+    """
+
+    def decorate(command: _Command) -> _Command:
+        return _stack(
+            command,
+            click.option("--agent", default=agent, required=agent is None, show_default=True,
+                         help="Who works on the tasks."),
+            click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
+                         help="The agent's model."),
+            click.option("--trials", "-k", type=_POSITIVE, default=1, show_default=True,
+                         help="Trials of each task."),
+            click.option("--workers", "-j", type=_POSITIVE, default=workers, show_default=True,
+                         help="Trials at once."),
+            out_option,
+            click.option("--seed", type=int, default=0, show_default=True,
+                         help="Every trial's own seed is derived from it."),
+            *_limit_options(attempts),
+            *_budget_options(),
+            click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
+            json_option,
+        )  # fmt: skip
+
+    return decorate
+
+
+def rescore_options(command: _Command) -> _Command:
+    """Add what a `rescore` command takes: the run folder and `--json`."""
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    return _stack(
+        command,
+        click.argument("run_folder", type=folder),
+        click.option("--name", help="Name of the rescore.  [default: the time]"),
+        json_option,
+    )
+
+
+def _split_ids(
+    _ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the ids in all values, each of which may hold several with commas."""
+    return tuple(each.strip() for value in values for each in value.split(",") if each.strip())
+
+
+def _split_groups(
+    _ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return group name to accepted members from values like `site=gitlab`."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        name, _, member = value.partition("=")
+        if not (name and member):
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE, e.g. site=gitlab")
+        groups[name] = (*groups.get(name, ()), member)
+    return groups
+
+
+def _limit_options(attempts: int) -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--max-steps", type=_POSITIVE, help="Steps an agent may take per trial."),
+        click.option("--time-limit", type=_POSITIVE_AMOUNT, metavar="SECONDS",
+                     help="Seconds a trial may take."),
+        click.option("--attempts", type=_POSITIVE, default=attempts, show_default=True,
+                     help="Tries per trial when VM, site, browser or provider fail."),
+        click.option("--site-locks", type=click.Choice(["rw", "exclusive"]), default="rw",
+                     show_default=True,
+                     help="rw: reading trials share a site; exclusive: one trial per site."),
+    )  # fmt: skip
+
+
+def _budget_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--max-cost", type=_POSITIVE_AMOUNT, metavar="USD",
+                     help="Stop the run when it has cost this much."),
+        click.option("--max-tokens", type=_POSITIVE, metavar="N",
+                     help="Stop the run when it has used this many tokens."),
+        click.option("--max-minutes", type=_POSITIVE_AMOUNT, metavar="N",
+                     help="Stop the run when it has taken this long."),
+    )  # fmt: skip
+
+
+def _stack(command: _Command, *decorators: Callable[[Any], Any]) -> _Command:
+    """Apply the decorators so that `--help` lists them in the order given."""
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command

@@ -1,0 +1,129 @@
+"""`bench-core`: what is installed, the schemas of the records, and care for run folders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_core.__about__ import __version__
+from bench_core.errors import BenchError
+
+if TYPE_CHECKING:
+    from bench_core.discovery import PluginKind
+
+__all__ = ["main"]
+
+_RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="bench-core")
+def commands() -> None:
+    """Look after Proctor's run folders, plugins and record schemas.
+
+    Exit codes: 0 fine, 1 something is wrong with what was checked, 2 wrong usage or input.
+    """
+
+
+@commands.command()
+@click.option(
+    "--kind", type=click.Choice(["benchmark", "agent", "judge", "reporter", "world"]), default=None
+)
+@click.option("--load", is_flag=True, help="Import each one and tell which does not.")
+@_JSON
+def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
+    """List installed benchmarks, agents, judges, reporters and worlds."""
+    from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
+
+    rows = list_plugins(kind, load=load)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        _print_plugins(rows)
+    if any(row.get("error") for row in rows):
+        sys.exit(1)
+
+
+@commands.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file is outdated.")
+def schema(out: Path, *, check: bool) -> None:
+    """Write the JSON Schemas of all records into the folder OUT."""
+    from bench_core.schemas import stale_schemas, write_schemas  # noqa: PLC0415  # --help quick
+
+    if check:
+        stale = stale_schemas(out)
+        for name in stale:
+            click.echo(f"{out / name}.json is outdated: run `bench-core schema --out {out}`")
+        sys.exit(1 if stale else 0)
+    for path in write_schemas(out):
+        click.echo(path)
+
+
+@commands.command()
+@_RUN
+@_JSON
+def check(run: Path, *, as_json: bool) -> None:
+    """Read everything in the run folder RUN and tell what is wrong; change nothing."""
+    from bench_core.maintenance import check_run  # noqa: PLC0415  # --help stays quick
+
+    found = check_run(run)
+    if as_json:
+        fields = {**vars(found), "path": str(found.path)}
+        click.echo(json.dumps(fields, indent=2))
+    else:
+        counts = ", ".join(f"{count} {status}" for status, count in found.statuses.items())
+        click.echo(f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}")
+        for problem in found.problems:
+            click.echo(problem)
+    sys.exit(1 if found.problems else 0)
+
+
+@commands.command()
+@_RUN
+def repair(run: Path) -> None:
+    """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
+    from bench_core.maintenance import repair_run  # noqa: PLC0415  # --help stays quick
+
+    moved = repair_run(run)
+    for each in moved:
+        for line in each.lines:
+            click.echo(str(line))
+        click.echo(f"moved {len(each.lines)} line(s) to {each.moved_to}")
+    click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
+
+
+def main() -> None:
+    """Run the command line; errors of input end with one line and code 2, Ctrl-C with 130."""
+    try:
+        commands(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except BenchError as error:
+        from bench_core.redaction import Redactor  # noqa: PLC0415  # only when something failed
+
+        click.echo(Redactor.from_environment().redact(f"Error: {error}"), err=True)
+        sys.exit(2)
+
+
+def _print_plugins(rows: list[dict[str, str]]) -> None:
+    if not rows:
+        click.echo("no plugins are installed; `pip install webarena-runner` adds a benchmark")
+        return
+    columns = ("kind", "name", "distribution", "version", "error")
+    widths = {each: max(len(str(row.get(each) or "")) for row in rows) for each in columns}
+    for row in rows:
+        cells = (str(row.get(each) or "").ljust(widths[each]) for each in columns)
+        click.echo("  ".join(cells).rstrip())
+
+
+if __name__ == "__main__":
+    main()

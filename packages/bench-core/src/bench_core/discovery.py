@@ -1,0 +1,188 @@
+"""Finding benchmarks, agents, judges, reporters and worlds by name.
+
+Distributions offer them through entry points::
+
+    [project.entry-points."bench_core.agents"]
+    vision = "my_package.agents:VisionAgent"
+
+Nothing is imported before it is asked for by name. `module:name` references work without an entry
+point.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from bench_core.errors import InputError, PluginImportError, UnknownPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["KNOWN", "Plugin", "PluginKind", "find_plugins", "list_plugins", "load_plugin"]
+
+PluginKind = Literal["benchmark", "agent", "judge", "reporter", "world"]
+
+KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
+    "benchmark": {
+        "multireal": "multireal-harness",
+        "waa": "waa-client",
+        "webarena": "webarena-runner",
+    },
+    "agent": {
+        "browser-use": "webarena-runner",
+        "computer-use": "bench-core",
+        "tool-calling": "bench-core",
+        "waa-agent": "waa-client",
+    },
+    "judge": {"llm": "llm-judge"},
+    "reporter": {"html": "bench-report", "json": "bench-report", "markdown": "bench-report"},
+    "world": {
+        "multireal": "multireal-harness",
+        "waa": "waa-server-ext",
+        "webarena": "webarena-runner",
+    },
+}
+"""The distributions that add Proctor's own plugins, for the message that one is not installed."""
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """Something a distribution offers; not imported yet.
+
+    Attributes:
+        kind: What it is.
+        name: What users call it.
+        distribution: Who offers it; `?` when the metadata do not say.
+        version: The version of that distribution.
+        value: Where it is, `module:attribute`.
+    """
+
+    kind: PluginKind
+    name: str
+    distribution: str
+    version: str
+    value: str
+
+    def load(self) -> Any:
+        """Import the object.
+
+        Raises:
+            PluginImportError: It does not import, for whatever reason.
+        """
+        return _import(self.kind, self.name, self.distribution, self.value)
+
+
+def find_plugins(kind: PluginKind) -> tuple[Plugin, ...]:
+    """Return what is installed of `kind`, sorted by name, without importing any of it."""
+    found = {
+        Plugin(
+            kind,
+            point.name,
+            _canonical(point.dist.name) if point.dist else "?",
+            point.dist.version if point.dist else "?",
+            point.value,
+        )
+        for point in metadata.entry_points(group=_group(kind))
+    }
+    return tuple(sorted(found, key=lambda each: (each.name, each.distribution, each.value)))
+
+
+def list_plugins(kind: PluginKind | None = None, *, load: bool = False) -> list[dict[str, str]]:
+    """Return what is installed as rows of text; with `load`, what does not import has `error`."""
+    kinds: tuple[PluginKind, ...] = (kind,) if kind else get_args(PluginKind)
+    return [_row(plugin, load=load) for each in kinds for plugin in find_plugins(each)]
+
+
+def load_plugin(
+    kind: PluginKind,
+    name: str,
+    *,
+    find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
+) -> Any:
+    """Return the plugin `name` of `kind`, or what the reference `module:name` names.
+
+    Args:
+        kind: What it is.
+        name: What users call it, or where it is.
+        find: Where to look; by default among all installed distributions.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers it.
+        PluginImportError: It does not import.
+        InputError: Two distributions offer it, or the reference leads nowhere.
+    """
+    if _REFERENCE.fullmatch(name):
+        return _load_reference(kind, name)
+    by_name = defaultdict(list)
+    for plugin in find(kind):
+        by_name[plugin.name].append(plugin)
+    offers = by_name.get(name, [])
+    if not offers:
+        raise UnknownPluginError(kind, name, by_name, KNOWN[kind].get(name))
+    if len(offers) > 1:
+        raise InputError(_ambiguous(kind, name, offers))
+    return offers[0].load()
+
+
+def _row(plugin: Plugin, *, load: bool) -> dict[str, str]:
+    row = {name: str(value) for name, value in vars(plugin).items()}
+    if load:
+        try:
+            plugin.load()
+        except PluginImportError as error:
+            row["error"] = str(error)
+    return row
+
+
+def _group(kind: PluginKind) -> str:
+    if kind not in get_args(PluginKind):
+        raise InputError(f"unknown kind of plugin {kind!r}: use one of {get_args(PluginKind)}")
+    return f"bench_core.{kind}s"
+
+
+def _load_reference(kind: PluginKind, reference: str) -> Any:
+    module, _, attribute = reference.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(f"{error.name}.")):
+            raise InputError(
+                f"no module {error.name!r} for the {kind} {reference!r}: install it, or run where "
+                f"it can be imported"
+            ) from error
+        raise _broken(kind, reference, module, error) from error
+    except Exception as error:  # foreign code runs here
+        raise _broken(kind, reference, module, error) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"the module {module!r} has no {attribute!r} for a {kind}")
+        found = getattr(found, part)
+    return found
+
+
+def _import(kind: PluginKind, name: str, distribution: str, value: str) -> Any:
+    try:
+        return metadata.EntryPoint(name, value, _group(kind)).load()
+    except Exception as error:  # foreign code runs here
+        raise _broken(kind, name, distribution, error) from error
+
+
+def _broken(kind: str, name: str, distribution: str, error: Exception) -> PluginImportError:
+    return PluginImportError(kind, name, distribution, f"{type(error).__name__}: {error}")
+
+
+def _ambiguous(kind: PluginKind, name: str, offers: list[Plugin]) -> str:
+    ways = " or ".join(repr(each.value) for each in offers)
+    owners = " and ".join(repr(each.distribution) for each in offers)
+    return f"the {kind} {name!r} is offered by {owners}: uninstall one, or ask for {ways}"
+
+
+def _canonical(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()

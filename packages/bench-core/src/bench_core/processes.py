@@ -1,0 +1,140 @@
+"""The process groups a trial started, so that it can be ended even when it does not cooperate.
+
+A trial that starts a browser or a VM in a process group of its own tells its context::
+
+    process = subprocess.Popen(command, start_new_session=True)
+    context.processes.own(process.pid)
+
+What still lives when the trial is over is killed, and the resources the trial held stay held until
+it is dead: a browser nobody watches may still act on a site.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["ProcessGroups"]
+
+_PROC = Path("/proc")
+_STATE, _GROUP, _STARTED = 0, 2, 19  # fields of /proc/<pid>/stat after the name, see proc(5)
+
+
+class ProcessGroups:
+    """Process groups by their id, each with its leader's start time so that no other is hit.
+
+    Survives pickling with the ids it knows; they mean something on the same machine only.
+    """
+
+    def __init__(self, groups: Mapping[int, str | None] | None = None) -> None:
+        self._groups = dict(groups or {})
+        self._lock = threading.Lock()
+
+    def own(self, pgid: int) -> None:
+        """Remember a process group the trial started.
+
+        Raises:
+            ValueError: It is no group of the trial's own, e.g. that of the scheduler itself.
+        """
+        if pgid <= 1 or (sys.platform != "win32" and pgid == os.getpgrp()):
+            raise ValueError(
+                f"{pgid} is not a process group of the trial's own: "
+                "start the process with start_new_session=True"
+            )
+        with self._lock:
+            self._groups[pgid] = _start_time(pgid)
+
+    def disown(self, pgid: int) -> None:
+        """Forget a process group that has ended or that shall outlive the trial."""
+        with self._lock:
+            self._groups.pop(pgid, None)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def alive(self) -> tuple[int, ...]:
+        """Return the groups that have a running process; zombies do not count."""
+        with self._lock:
+            groups = dict(self._groups)
+        if not groups:
+            return ()
+        running = _running_groups()
+        return tuple(
+            pgid
+            for pgid, started in groups.items()
+            if _lives(pgid, running) and _same(pgid, started)
+        )
+
+    def terminate(self) -> None:
+        """Ask the groups that live to end."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the groups that live."""
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def __reduce__(self) -> tuple[type[ProcessGroups], tuple[dict[int, str | None]]]:
+        return type(self), (dict(self._groups),)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if sys.platform == "win32":
+            return
+        for pgid in self.alive():
+            # it may end between the look and the signal, or belong to another user by now
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pgid, number)
+
+
+def _lives(pgid: int, running: frozenset[int] | None) -> bool:
+    if running is not None:
+        return pgid in running
+    if sys.platform == "win32":
+        return False
+    try:
+        os.killpg(pgid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _same(pgid: int, started: str | None) -> bool:
+    """Whether the group's id was not given to a new leader; without a leader it is the old one."""
+    now = _start_time(pgid)
+    return started is None or now is None or now == started
+
+
+def _running_groups() -> frozenset[int] | None:
+    """Return the groups of all processes that are no zombies, or null where /proc is missing."""
+    if not _PROC.is_dir():
+        return None
+    return frozenset(
+        int(fields[_GROUP]) for fields in _all_stats() if fields[_STATE] not in {"Z", "X"}
+    )
+
+
+def _all_stats() -> Iterator[list[str]]:
+    for folder in _PROC.iterdir():
+        if folder.name.isdigit() and (fields := _stat(int(folder.name))):
+            yield fields
+
+
+def _start_time(pid: int) -> str | None:
+    fields = _stat(pid)
+    return fields[_STARTED] if fields else None
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # the name, in parentheses, may contain anything
+    return text.rpartition(")")[2].split()

@@ -1,0 +1,33 @@
+"""Which way of showing progress fits where the output goes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING, TextIO
+
+from bench_core.progress.json_lines import JsonProgress
+from bench_core.progress.plain import PlainProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.progress.interface import Progress
+
+__all__ = ["make_progress"]
+
+
+def make_progress(
+    stream: TextIO, *, as_json: bool = False, redact: Callable[[str], str] = str
+) -> Progress:
+    """Return bars on a terminal, plain lines elsewhere, JSON lines where asked for.
+
+    Bars need rich (`bench-core[progress]`) and a terminal that moves its cursor.
+    """
+    if as_json:
+        return JsonProgress(stream, redact=redact)
+    if stream.isatty() and os.environ.get("TERM") != "dumb" and importlib.util.find_spec("rich"):
+        from bench_core.progress.live import LiveProgress  # noqa: PLC0415  # rich is optional
+
+        return LiveProgress(stream, redact=redact)
+    return PlainProgress(stream, redact=redact)

@@ -1,0 +1,160 @@
+"""A bar and the trials in flight, on a terminal, drawn by rich."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from bench_core.progress.interface import RunStart
+from bench_core.progress.plain import trial_name
+from bench_core.progress.tally import Tally
+from bench_core.terminal import duration, plain_text, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+    from bench_core.planning import PlannedTrial
+    from bench_core.records import SessionOutcome, TrialResult
+
+__all__ = ["LiveProgress"]
+
+_SHOWN_IN_FLIGHT = 8
+_REFRESHES_PER_SECOND = 4
+_NAME_CELLS = 18
+_STYLES = {"cancelled": "dim"}
+
+
+class LiveProgress:
+    """Scrolls one line per finished trial above a bar and the trials that run now.
+
+    Args:
+        stream: A terminal.
+        redact: Removes secrets from what errors say.
+        monotonic: Tells the time.
+        console: Draws; a seam for tests.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        redact: Callable[[str], str] = str,
+        monotonic: Callable[[], float] = time.monotonic,
+        console: Console | None = None,
+    ) -> None:
+        self._console = console or Console(file=stream, highlight=False)
+        self._redact = redact
+        self._monotonic = monotonic
+        self._tally = Tally(RunStart("", "", 0), monotonic)
+        self._in_flight: dict[tuple[str, int], tuple[PlannedTrial, int, float]] = {}
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._render,
+            refresh_per_second=_REFRESHES_PER_SECOND,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def begin(self, start: RunStart) -> None:
+        """Say what is planned and start drawing."""
+        self._tally = Tally(start, self._monotonic)
+        before = f", {start.done:,} done before" if start.done else ""
+        self._print(Text(f"{start.run_id}  {start.planned:,} trials{before}", style="bold"))
+        self._print(Text(start.folder, style="dim"))
+        self._live.start()
+
+    def started(self, trial: PlannedTrial, attempt: int) -> None:
+        """Show the trial among those in flight."""
+        self._in_flight[trial.key.task_id, trial.key.trial] = (trial, attempt, self._monotonic())
+
+    def retrying(self, result: TrialResult, delay_s: float) -> None:
+        """Say that a trial is tried again, and why."""
+        self._in_flight.pop((result.task_id, result.trial), None)
+        line = self._line("↻", "yellow", result, f"again in {duration(delay_s)}")
+        self._print(line)
+
+    def finished(self, result: TrialResult) -> None:
+        """Scroll the trial's line up and count it."""
+        self._in_flight.pop((result.task_id, result.trial), None)
+        self._tally.add(result)
+        mark, style = _mark(result)
+        score = "-" if result.score is None else f"{result.score:.2f}"
+        self._print(self._line(mark, style, result, score))
+
+    def note(self, text: str) -> None:
+        """Write a line above the bar."""
+        self._print(Text(self._redact(plain_text(text)), style="yellow"))
+
+    def end(self, outcome: SessionOutcome) -> None:
+        """Take the bar away and say how it ended."""
+        self._live.stop()
+        took = duration(self._tally.elapsed_s)
+        words = f"{outcome.replace('_', ' ')} after {took}: {self._tally.in_words()}"
+        self._print(Text(words, style="bold"))
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, overflow="ellipsis", no_wrap=True, crop=True)
+
+    def _line(self, mark: str, style: str, result: TrialResult, what: str) -> Text:
+        name = trial_name(result.task_id, result.trial)
+        took = duration(result.timings_s.get("total", 0.0))
+        line = Text.assemble((mark, style), " ", f"{name:<{_NAME_CELLS}}  {what:>5}  {took:>12}")
+        line.append(f"  {result.status.value.replace('_', ' ')}", style=style)
+        if result.error is not None:
+            line.append(f": {plain_text(self._redact(result.error.message))}", style="dim")
+        return line
+
+    def _render(self) -> RenderableType:
+        return Group(*self._flight_lines(), self._bar(), self._summary())
+
+    def _flight_lines(self) -> list[Text]:
+        now = self._monotonic()
+        shown = list(self._in_flight.values())[:_SHOWN_IN_FLIGHT]
+        lines = [self._flight_line(*each, now) for each in shown]
+        more = len(self._in_flight) - len(shown)
+        return [*lines, Text(f"  ... and {more} more", style="dim")] if more else lines
+
+    def _flight_line(self, trial: PlannedTrial, attempt: int, since: float, now: float) -> Text:
+        name = trial_name(trial.key.task_id, trial.key.trial)
+        again = f"  attempt {attempt}" if attempt > 1 else ""
+        text = f"· {name:<{_NAME_CELLS}}         {duration(now - since):>12}{again}"
+        goal_cells = self._console.width - len(text) - 2
+        goal = shorten(self._redact(trial.task.goal), goal_cells)
+        return Text.assemble((text, "cyan"), "  ", (goal, "dim"), no_wrap=True, overflow="ellipsis")
+
+    def _bar(self) -> RenderableType:
+        tally = self._tally
+        row = Table.grid(padding=(0, 1), expand=True)
+        row.add_column(ratio=1)
+        row.add_column(justify="right", no_wrap=True)
+        row.add_row(
+            ProgressBar(total=max(1, tally.planned), completed=tally.finished),
+            f"{tally.finished:,}/{tally.planned:,}",
+        )
+        return row
+
+    def _summary(self) -> Text:
+        tally = self._tally
+        words = [tally.in_words(), duration(tally.elapsed_s)]
+        if tally.eta_s is not None and tally.left:
+            words.append(f"about {duration(tally.eta_s)} left")
+        if tally.cost_usd:
+            words.append(f"${tally.cost_usd:.2f}")
+        return Text("  ·  ".join(words), no_wrap=True, overflow="ellipsis")
+
+
+def _mark(result: TrialResult) -> tuple[str, str]:
+    if result.success:
+        return "✓", "green"
+    if result.score is not None:
+        return "✗", "red"
+    return "-", _STYLES.get(result.status.value, "yellow")

@@ -1,0 +1,112 @@
+"""One line per trial, for logs and pipes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from bench_core.progress.interface import RunStart
+from bench_core.progress.tally import Tally
+from bench_core.terminal import duration, pad, plain_text, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.planning import PlannedTrial
+    from bench_core.records import SessionOutcome, TrialResult
+
+__all__ = ["PlainProgress", "trial_name"]
+
+_STATUS_CELLS = 17
+_TIME_CELLS = 12
+_NAME_CELLS = 16
+_REASON_CELLS = 100
+
+
+class PlainProgress:
+    """Writes aligned lines without colours or cursor movements.
+
+    Args:
+        stream: Where to.
+        redact: Removes secrets from what errors say.
+        monotonic: Tells the time, for the estimate of what is left.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        redact: Callable[[str], str] = str,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream = stream
+        self._redact = redact
+        self._monotonic = monotonic
+        self._tally = Tally(RunStart("", "", 0))
+
+    def begin(self, start: RunStart) -> None:
+        """Say what is planned."""
+        self._tally = Tally(start, self._monotonic)
+        before = f", {start.done} done before" if start.done else ""
+        trials, workers = _count(start.planned, "trial"), _count(start.workers, "worker")
+        self._write(f"{start.run_id}: {trials}{before}, {workers}, in {start.folder}")
+
+    def started(self, trial: PlannedTrial, attempt: int) -> None:
+        """Say nothing: one line per trial, when it is over."""
+
+    def retrying(self, result: TrialResult, delay_s: float) -> None:
+        """Say that a trial is tried again, and why."""
+        name = trial_name(result.task_id, result.trial)
+        self._write(
+            f"{self._counter(' ')}  {pad('try again', _STATUS_CELLS)}    -  "
+            f"{pad('in ' + duration(delay_s), _TIME_CELLS, right=True)}  "
+            f"{name}{self._reason(result)}"
+        )
+
+    def finished(self, result: TrialResult) -> None:
+        """Say how a trial ended, and how the run stands."""
+        self._tally.add(result)
+        score = "   -" if result.score is None else f"{result.score:4.2f}"
+        took = duration(result.timings_s.get("total", 0.0))
+        name = pad(trial_name(result.task_id, result.trial), _NAME_CELLS)
+        self._write(
+            f"{self._counter('.')}  {pad(result.status.value, _STATUS_CELLS)} {score}  "
+            f"{pad(took, _TIME_CELLS, right=True)}  {name}  {self._standing()}{self._reason(result)}"
+        )
+
+    def note(self, text: str) -> None:
+        """Write a line."""
+        self._write(self._redact(plain_text(text)))
+
+    def end(self, outcome: SessionOutcome) -> None:
+        """Say how it ended."""
+        took = duration(self._tally.elapsed_s)
+        self._write(f"{outcome.replace('_', ' ')} after {took}: {self._tally.in_words()}")
+
+    def _counter(self, _mark: str) -> str:
+        total = str(self._tally.planned)
+        return f"{self._tally.finished:>{len(total)}}/{total}"
+
+    def _standing(self) -> str:
+        eta = self._tally.eta_s
+        rest = f", {duration(eta)} left" if eta and self._tally.left else ""
+        return f"{self._tally.succeeded} of {self._tally.scored} succeeded{rest}"
+
+    def _reason(self, result: TrialResult) -> str:
+        if result.error is None:
+            return ""
+        return f"  {shorten(self._redact(result.error.message), _REASON_CELLS)}"
+
+    def _write(self, line: str) -> None:
+        self._stream.write(line.rstrip() + "\n")
+        self._stream.flush()
+
+
+def trial_name(task_id: str, trial: int) -> str:
+    """Return a short name of a trial; the first trial of a task goes by the task's id."""
+    name = shorten(task_id, 40)
+    return name if trial == 1 else f"{name} #{trial}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,316 @@
+"""The one border that keys do not cross: what leaves the process as text goes through here.
+
+Two kinds of secrets are removed. *Known values*: what the environment variables that hold keys
+contain, also URL-encoded, JSON-escaped, HTML-escaped, in hexadecimal and inside base64. *Key
+shapes*: strings that look like a provider's key, and what follows a header that carries one. Evidence
+(HAR, end states) loses known values only, because what was stored is what is scored and a site's
+own tokens may look like keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import logging
+import os
+import re
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+__all__ = ["MARKER", "RedactingFilter", "Redactor"]
+
+MARKER = "[REDACTED]"
+"""What stands where a secret stood."""
+
+_MIN_LENGTH = 8
+_MIN_DISTINCT = 4
+_MIN_DIGITS = 16
+_SECRET_NAME = re.compile(
+    r"(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE"
+    r"|CREDENTIALS?|_KEY|_PAT|_AUTH)(?:_\d+)?$",
+    re.IGNORECASE,
+)
+_COMMON = frozenset({"password", "changeme", "disabled", "undefined", "anonymous", "localhost"})
+
+# A key starts where a word does. Inside JSON and URLs the letter before it may belong to an
+# escape (`\nsk-...`, `%20sk-...`).
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_WORD = r"[A-Za-z0-9_-]"
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A pattern whose group 1 is the secret, tried only where one of `anchors` occurs.
+
+    Secrets run to the end of the word, so that what follows one never starts another.
+    """
+
+    anchors: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _prefixed(*prefixes: str, length: int, anchors: tuple[str, ...] = ()) -> _Shape:
+    heads = "|".join(re.escape(each) for each in prefixes)
+    return _Shape(
+        anchors or tuple(each.lower() for each in prefixes),
+        re.compile(f"{_START}((?:{heads}){_WORD}{{{length},}})"),
+    )
+
+
+_HEADERS = (
+    "x-api-key", "x-goog-api-key", "api-key", "ocp-apim-subscription-key", "x-auth-token",
+    "authorization", "proxy-authorization",
+)  # fmt: skip
+_HEADER_SET = frozenset(_HEADERS)
+_SHAPES = (
+    _prefixed("sk-", "rk-", "pk-lf-", length=16),
+    _prefixed("AIza", length=30),
+    _prefixed("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", length=20),
+    _prefixed("glpat-", length=16),
+    _prefixed("hf_", length=20),
+    _prefixed(
+        "xoxb-",
+        "xoxp-",
+        "xoxa-",
+        "xoxr-",
+        "xoxs-",
+        "xoxe-",
+        "xapp-",
+        length=10,
+        anchors=("xox", "xapp-"),
+    ),
+    _prefixed("AKIA", "ASIA", length=16),
+    _prefixed("gsk_", "xai-", "tvly-", "r8_", "pplx-", "nvapi-", "wandb_", length=20),
+    _Shape(("eyj",), re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})")),
+    _Shape(
+        ("bearer", "basic"),
+        # a word of small letters only is the noun or adjective of a sentence
+        re.compile(
+            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[a-z.\-]*[A-Z0-9_~+/=])[A-Za-z0-9_\-.~+/=]{8,})"
+        ),
+    ),
+    _Shape(
+        ("api-key", "subscription-key", "auth"),
+        re.compile(
+            rf"(?:{'|'.join(_HEADERS)})"
+            r"""\\*["']?\s*[:=]\s*[bB]?\\*["']?(?:(?:bearer|basic|token|apikey)\s+)?"""
+            r"([A-Za-z0-9_\-.~+/=]{8,})",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_ANCHORS = tuple(dict.fromkeys(anchor for shape in _SHAPES for anchor in shape.anchors))
+
+
+class Redactor:
+    """Removes secrets from text and JSON; redacting twice changes nothing more.
+
+    Example:
+        >>> redactor = Redactor(["correct horse battery"])
+        >>> redactor.redact("login with correct%20horse%20battery or sk-ant-api03-abcdefghijkl")
+        'login with [REDACTED] or [REDACTED]'
+        >>> redactor.redact("session sk-ant-api03-abcdefghijkl", evidence=True)
+        'session sk-ant-api03-abcdefghijkl'
+    """
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values = tuple(dict.fromkeys(values))
+        needles = {variant for value in self._values for variant in _variants(value)}
+        # longest first, so that a value is removed before one it contains
+        self._needles = sorted(needles, key=lambda each: (-len(each), each))
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
+        """Know the values of all variables whose names say that they hold a secret.
+
+        Values that are short, too common to be one, or the path of a file are left out.
+        """
+        variables = os.environ if environment is None else environment
+        return cls(
+            value.strip()
+            for name, value in variables.items()
+            if _SECRET_NAME.search(name) and _is_secret(value.strip())
+        )
+
+    def with_values(self, values: Iterable[str]) -> Redactor:
+        """Return a redactor that knows `values`, too."""
+        return Redactor((*self._values, *values))
+
+    def __repr__(self) -> str:
+        return f"<Redactor of {len(self._values)} known values>"
+
+    def redact(self, text: str, *, evidence: bool = False) -> str:
+        """Return `text` without secrets; of `evidence` only known values are removed."""
+        pieces = text.split(MARKER)
+        for needle in self._needles:
+            if needle in text:
+                pieces = [part for piece in pieces for part in piece.split(needle)]
+        if not evidence:
+            lowered = text.lower()
+            for shape in _SHAPES:
+                if any(anchor in lowered for anchor in shape.anchors):
+                    pieces = [part for piece in pieces for part in _cut(shape.pattern, piece)]
+        return MARKER.join(pieces)
+
+    def redact_json(
+        self, value: Any, *, evidence: bool = False, keep: frozenset[str] = frozenset()
+    ) -> Any:
+        """Return the JSON `value` without secrets in strings and names.
+
+        What stands under a name in `keep` (an id, say) is left alone. The value of a member, or of
+        a `{"name": ..., "value": ...}` pair, that is named like a header of keys goes as a whole.
+        """
+        if isinstance(value, str):
+            return self.redact(value, evidence=evidence)
+        if isinstance(value, list | tuple):
+            return [self.redact_json(each, evidence=evidence, keep=keep) for each in value]
+        if isinstance(value, dict):
+            return self._redact_members(value, evidence=evidence, keep=keep)
+        return value
+
+    def redact_line(self, text: str, *, keep: frozenset[str] = frozenset()) -> str:
+        """Return the JSON text `text` without secrets, unparsed when there are none."""
+        if not self._suspects(text):
+            return text
+        clean = self.redact_json(json.loads(text), keep=keep)
+        return json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+
+    def _suspects(self, text: str) -> bool:
+        """Whether something in `text` is worth a closer look; the cost of most records."""
+        for needle in self._needles:
+            if needle in text:
+                return True
+        lowered = text.lower()
+        for anchor in _ANCHORS:  # noqa: SIM110  # any() takes three times as long here
+            if anchor in lowered:
+                return True
+        return False
+
+    def _redact_members(
+        self, members: dict[Any, Any], *, evidence: bool, keep: frozenset[str]
+    ) -> dict[str, Any]:
+        clean: dict[str, Any] = {}
+        pair = not evidence and _is_header(members.get("name"))
+        for name, value in members.items():
+            if name in keep:
+                clean[name] = value
+            elif (
+                isinstance(value, str)
+                and not evidence
+                and (_is_header(name) or (pair and name == "value"))
+            ):
+                clean[name] = MARKER
+            else:
+                safe = self.redact(str(name), evidence=evidence)
+                clean[_free_name(safe, clean)] = self.redact_json(
+                    value, evidence=evidence, keep=keep
+                )
+        return clean
+
+
+class RedactingFilter(logging.Filter):
+    """Removes secrets from log records: message, arguments, traceback and stack.
+
+    Add it to handlers, not to loggers: the filters of a logger do not see what its children log.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Clean the record in place; never drop one."""
+        redact = self._redactor.redact
+        record.msg, record.args = redact(record.getMessage()), ()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip()
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text)
+        record.exc_info = None
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
+        return True
+
+
+def _is_secret(value: str) -> bool:
+    if len(value) < _MIN_LENGTH or len(set(value)) < _MIN_DISTINCT:
+        return False
+    if value.isdigit() and len(value) < _MIN_DIGITS:
+        return False
+    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
+    return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
+
+
+def _is_header(name: object) -> bool:
+    return isinstance(name, str) and name.lower() in _HEADER_SET
+
+
+def _cut(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    start = 0
+    for match in pattern.finditer(text):
+        yield text[start : match.start(1)]
+        start = match.end(1)
+    yield text[start:]
+
+
+def _free_name(name: str, taken: Mapping[str, object]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
+
+
+def _variants(value: str) -> Iterator[str]:
+    """Yield the forms a known value takes in URLs, JSON, HTML and headers."""
+    encoded = value.encode("utf-8", "surrogatepass")
+    texts = [value, *_apply(_ESCAPES, value)]
+    texts += [form for text in list(texts) for form in _apply(_ESCAPES, text)]
+    yield from texts
+    yield from (encoded.hex(), encoded.hex().upper())
+    for offset in range(3):
+        yield from _inside_base64(encoded, offset)
+
+
+def _json_inner(text: str, *, ascii_only: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _lower_percent(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), text)
+
+
+_ESCAPES: tuple[Callable[[str], str], ...] = (
+    lambda text: quote(text, safe="", errors="surrogatepass"),
+    lambda text: quote(text, errors="surrogatepass"),
+    lambda text: quote_plus(text, errors="surrogatepass"),
+    lambda text: _lower_percent(quote(text, safe="", errors="surrogatepass")),
+    lambda text: _json_inner(text, ascii_only=True),
+    lambda text: _json_inner(text, ascii_only=False),
+    lambda text: _json_inner(text, ascii_only=False).replace("/", "\\/"),
+    lambda text: repr(text)[1:-1],
+    html.escape,
+)
+
+
+def _apply(escapes: Iterable[Callable[[str], str]], text: str) -> list[str]:
+    return [escape(text) for escape in escapes]
+
+
+def _inside_base64(value: bytes, offset: int) -> Iterator[str]:
+    """Yield what `value` looks like in base64 when `offset` (modulo 3) bytes precede it.
+
+    Characters that also depend on the neighbours are left out: fewer than two bytes of the value.
+    """
+    head = (8 * offset + 5) // 6
+    whole = (8 * (offset + len(value))) // 6
+    coded = base64.b64encode(bytes(offset) + value).decode("ascii")[head:whole]
+    yield coded
+    yield coded.replace("+", "-").replace("/", "_")
+    yield coded.replace("/", "\\/")

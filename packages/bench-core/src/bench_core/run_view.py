@@ -1,0 +1,149 @@
+"""Reading run folders: also while they are written, and never changing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bench_core.codec import decode
+from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
+from bench_core.files import folder_name
+from bench_core.jsonl import collector_paused, read_lines
+from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.jsonl import BadLine, Lines
+
+__all__ = ["Problem", "RunView", "plan", "read_info", "read_run", "trial_path"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a run folder that was left out of what was read.
+
+    Attributes:
+        file: The file's name.
+        line: The number of the line, from 1; null for lines moved to a file of their own.
+        reason: What is wrong with it.
+    """
+
+    file: str
+    line: int | None
+    reason: str
+
+
+class RunView:
+    """What a run folder holds.
+
+    Attributes:
+        path: The folder.
+        info: `run.json`.
+        tasks: The planned tasks.
+        results: The last result of each trial that has one, in the order of first results.
+    """
+
+    def __init__(
+        self, path: Path, info: RunInfo, tasks: tuple[Task, ...], results: Lines[TrialResult]
+    ) -> None:
+        """Use `read_run` instead."""
+        self.path = path
+        self.info = info
+        self.tasks = tasks
+        self.results = {result.key: result for result in results.records}
+        self._bad_results = results.bad
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order; read when first asked for."""
+        return tuple(self._event_lines.records)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """Lines that were left out, and files to which such lines were moved earlier."""
+        bad = [*self._bad_results, *self._event_lines.bad]
+        now = [Problem(line.path.name, line.number, str(line)) for line in bad]
+        moved = sorted(
+            each.name
+            for pattern in ("*.jsonl.torn-*", "*.jsonl.damaged-*")
+            for each in self.path.glob(pattern)
+        )
+        return (*now, *(Problem(name, None, f"{name} holds lines set aside") for name in moved))
+
+    def remaining(self) -> list[TrialKey]:
+        """Return the planned trials without a lasting result, in plan order."""
+        return [key for key in plan(self.tasks, self.info.trials) if not self._is_done(key)]
+
+    def trial_folder(self, key: TrialKey) -> Path:
+        """Return where a trial's artifacts are; the folder may be missing."""
+        return trial_path(self.path, key)
+
+    def bad_lines(self, name: str) -> list[BadLine]:
+        """Return the unreadable lines of `results.jsonl` or `events.jsonl`."""
+        return self._bad_results if name == "results.jsonl" else self._event_lines.bad
+
+    @cached_property
+    def _event_lines(self) -> Lines[Event]:
+        return read_lines(self.path / "events.jsonl", Event)
+
+    def _is_done(self, key: TrialKey) -> bool:
+        result = self.results.get(key)
+        return result is not None and result.status.done
+
+
+def read_run(path: Path) -> RunView:
+    """Read the run folder `path`.
+
+    A torn last line is left out and told in `problems`; so are damaged events, which decide
+    nothing.
+
+    Raises:
+        RunFolderError: There is no run, or its tasks or results are damaged.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
+    with collector_paused():
+        return _read(path, read_info(path))
+
+
+def _read(path: Path, info: RunInfo) -> RunView:
+    written_by = info.versions.get("bench-core")
+    tasks = read_lines(path / "tasks.jsonl", Task, written_by=written_by)
+    if tasks.bad:
+        raise RunFolderError(f"{tasks.bad[0]}; restore it: it was written whole")
+    results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
+    results.refuse_damage(path)
+    return RunView(path, info, tuple(tasks.records), results)
+
+
+def read_info(path: Path) -> RunInfo:
+    """Read `run.json` of the run folder `path`.
+
+    Raises:
+        RunFolderError: There is none, or it is not one.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
+    file = path / "run.json"
+    try:
+        return decode(RunInfo, file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunFolderError(f"{path} is not a run folder: it has no run.json") from None
+    except SchemaVersionError:
+        raise
+    except RecordError as error:
+        raise RunFolderError(f"{file} is {error}; restore it from a copy") from error
+
+
+def plan(tasks: tuple[Task, ...], trials: int) -> list[TrialKey]:
+    """Return every trial of `tasks`: all tasks once before any is repeated."""
+    return [
+        TrialKey(task_id=task.task_id, trial=trial)
+        for trial in range(1, trials + 1)
+        for task in tasks
+    ]
+
+
+def trial_path(run: Path, key: TrialKey) -> Path:
+    """Return the folder of a trial in the run folder `run`."""
+    return run / "trials" / str(key.trial) / folder_name(key.task_id)

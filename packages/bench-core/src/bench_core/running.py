@@ -1,0 +1,274 @@
+"""Runs a benchmark into a run folder: what the `run` commands do, in one call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pydantic import NonNegativeInt
+
+from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.planning import plan_trials, select_tasks
+from bench_core.progress.interface import NoProgress, RunStart
+from bench_core.protocols import TrialContext
+from bench_core.provenance import describe_run
+from bench_core.records import Record, RunInfo, SessionOutcome
+from bench_core.run_folder import RunFolder, read_run
+from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.guards import guarded
+from bench_core.scheduling.machine_locks import FileLocks
+from bench_core.scheduling.scheduler import Policy, Scheduler
+from bench_core.spending import spent_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from pydantic import JsonValue
+
+    from bench_core.planning import RunSpec
+    from bench_core.progress.interface import Progress
+    from bench_core.protocols import Benchmark
+    from bench_core.records import Task, TrialKey, TrialResult
+    from bench_core.redaction import Redactor
+    from bench_core.scheduling.clocks import Clock
+    from bench_core.scheduling.machine_locks import MachineLocks
+
+__all__ = ["Provenance", "RunOutcome", "Surroundings", "run_benchmark", "run_benchmark_sync"]
+
+_TEARDOWN_S = 2.0
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What `run.json` says beside the spec.
+
+    Attributes:
+        benchmark_version: The version of the benchmark or its evaluator.
+        packages: Distributions whose versions matter, e.g. `browser-use`.
+        prices: The prices that turn tokens into dollars.
+        prices_as_of: Their date.
+    """
+
+    benchmark_version: str | None = None
+    packages: tuple[str, ...] = ()
+    prices: Sequence[Mapping[str, JsonValue]] = ()
+    prices_as_of: str | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run works with beside benchmark, spec and folder; the defaults are for real runs.
+
+    Attributes:
+        progress: Is told what happens.
+        provenance: What `run.json` says beside the spec.
+        price_of: Returns the price of a model or null; a budget in dollars needs it.
+        redactor: Knows the keys that must not be written; by default those in the environment.
+        locks: Holds resources against other processes.
+        clock: Tells the time.
+        policy: Overrides how trials are scheduled; by default it follows the spec.
+    """
+
+    progress: Progress = field(default_factory=NoProgress)
+    provenance: Provenance = field(default_factory=Provenance)
+    price_of: Callable[[str], object | None] | None = None
+    redactor: Redactor | None = None
+    locks: MachineLocks = field(default_factory=FileLocks)
+    clock: Clock = field(default_factory=SystemClock)
+    policy: Policy | None = None
+
+
+class RunOutcome(Record):
+    """How a session of a run ended and how the whole run stands.
+
+    Attributes:
+        outcome: `finished`, or why the session stopped early.
+        planned: Trials of the whole run.
+        remaining: Trials without a lasting result; running again tries them again.
+        statuses: Number of trials by the status of their last result.
+        spent: In all sessions together.
+        abandoned: Attempts of this session that ignored their cancellation and still run.
+    """
+
+    run_id: str
+    folder: str
+    outcome: SessionOutcome
+    planned: NonNegativeInt
+    remaining: NonNegativeInt
+    scored: NonNegativeInt
+    succeeded: NonNegativeInt
+    statuses: dict[str, int]
+    spent: Spent
+    abandoned: NonNegativeInt = 0
+
+
+async def run_benchmark(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    *,
+    surroundings: Surroundings | None = None,
+    guard: bool = False,
+) -> RunOutcome:
+    """Run what `spec` asks for into the run folder `out`, or continue the run that is there.
+
+    Args:
+        benchmark: Runs and scores single trials.
+        spec: What to run.
+        out: The run folder, made when missing.
+        surroundings: What the run works with.
+        guard: Own this process: Ctrl-C and SIGTERM end the run in order, a second one ends the
+            process at once, and a trial that blocks the event loop makes it exit with code 75.
+            Needs the main thread.
+
+    Raises:
+        InputError: The spec does not fit the benchmark, the folder or the budget.
+        RunFolderBusyError: Another process is running into the folder.
+    """
+    with_ = surroundings or Surroundings()
+    tasks = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
+    require_price(spec.budget, spec.model, with_.price_of)
+    info = _describe(benchmark, spec, tasks, out, with_.provenance)
+    budget = _budget(spec, out, with_.clock)
+    with RunFolder.open(out, info, tasks, redactor=with_.redactor) as folder:
+        scheduler = Scheduler(
+            benchmark.run_trial,
+            folder,
+            _context(spec, folder.info, out),
+            budget=budget,
+            progress=with_.progress,
+            policy=with_.policy or _policy(spec),
+            locks=with_.locks,
+            clock=with_.clock,
+        )
+        before = folder.results()
+        earlier = {key: result.attempts for key, result in before.items()}
+        trials = plan_trials(folder.tasks, folder.remaining(), spec, earlier)
+        with_.progress.begin(_start_of(folder, before, spec.workers))
+        with guarded(scheduler, folder, spec.timeouts) if guard else contextlib.nullcontext():
+            outcome = await scheduler.run(trials)
+        with_.progress.end(outcome)
+        folder.finish(outcome)
+        return _outcome(folder, outcome, budget, scheduler.abandoned)
+
+
+def run_benchmark_sync(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    *,
+    surroundings: Surroundings | None = None,
+    guard: bool = False,
+) -> RunOutcome:
+    """Do what `run_benchmark` does, on an event loop of its own.
+
+    Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
+    """
+    return _run_bounded(run_benchmark(benchmark, spec, out, surroundings=surroundings, guard=guard))
+
+
+def _describe(
+    benchmark: Benchmark, spec: RunSpec, tasks: Sequence[Task], out: Path, provenance: Provenance
+) -> RunInfo:
+    return describe_run(
+        benchmark=benchmark.name,
+        agent=spec.agent,
+        tasks=tasks,
+        model=spec.model,
+        trials=spec.trials,
+        seed=spec.seed,
+        config=spec.settings(),
+        world=spec.world,
+        profile=spec.profile,
+        benchmark_version=provenance.benchmark_version,
+        packages=provenance.packages,
+        prices=provenance.prices,
+        prices_as_of=provenance.prices_as_of,
+        run_id=out.resolve().name,
+    )
+
+
+def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
+    return TrialContext(
+        run_id=info.run_id,
+        folder=out,
+        agent=spec.agent,
+        model=spec.model,
+        world=spec.world,
+        profile=spec.profile,
+        config=spec.config,
+    )
+
+
+def _policy(spec: RunSpec) -> Policy:
+    return Policy(workers=spec.workers, attempts=spec.attempts, timeouts=spec.timeouts)
+
+
+def _budget(spec: RunSpec, out: Path, clock: Clock) -> RunBudget:
+    """Return the run's budget with what earlier sessions have spent of it."""
+    spent = spent_before(read_run(out)) if (out / "run.json").exists() else Spent()
+    began = clock.monotonic()
+    return RunBudget(spec.budget, spent=spent, seconds=lambda: clock.monotonic() - began)
+
+
+def _start_of(folder: RunFolder, results: Mapping[TrialKey, TrialResult], workers: int) -> RunStart:
+    planned = len(folder.tasks) * folder.info.trials
+    scored = [result for result in results.values() if result.score is not None]
+    return RunStart(
+        run_id=folder.info.run_id,
+        folder=str(folder.path),
+        planned=planned,
+        done=planned - len(folder.remaining()),
+        scored=len(scored),
+        succeeded=sum(bool(result.success) for result in scored),
+        workers=workers,
+    )
+
+
+def _outcome(
+    folder: RunFolder, outcome: SessionOutcome, budget: RunBudget, abandoned: int
+) -> RunOutcome:
+    results = folder.results().values()
+    return RunOutcome(
+        run_id=folder.info.run_id,
+        folder=str(folder.path),
+        outcome=outcome,
+        planned=len(folder.tasks) * folder.info.trials,
+        remaining=len(folder.remaining()),
+        scored=sum(result.score is not None for result in results),
+        succeeded=sum(bool(result.success) for result in results),
+        statuses=dict(sorted(Counter(result.status.value for result in results).items())),
+        spent=budget.spent,
+        abandoned=abandoned,
+    )
+
+
+def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
+    """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
+    loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(main)
+    finally:
+        try:
+            _cancel_leftovers(loop)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+
+def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        _, stuck = loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
+        if stuck:
+            # they were reported as abandoned; what Python says when it drops them is noise
+            loop.set_exception_handler(lambda _loop, _context: None)

@@ -1,0 +1,37 @@
+"""Where the scheduler reads the time: a seam for tests and simulations.
+
+Waiting goes through the event loop's own timers; `bench_core.scheduling.virtual_time` has a loop
+on which an hour passes in no time.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import Protocol
+
+__all__ = ["Clock", "SystemClock"]
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """Return the date and time, with a time zone; for records."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start that never run backwards; for durations."""
+        ...
+
+
+class SystemClock:
+    """The computer's clock."""
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return datetime.now(timezone.utc)
+
+    def monotonic(self) -> float:
+        """Return the system's monotonic time."""
+        return time.monotonic()

@@ -1,0 +1,109 @@
+"""Guards a process that runs trials: signals end it in order, a blocked loop cannot hang it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Protocol
+
+from bench_core.exit_codes import ABORTED, INTERRUPTED
+from bench_core.records import Event
+from bench_core.scheduling.interrupts import Interrupts
+from bench_core.scheduling.watchdog import LoopWatchdog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from bench_core.planning import Timeouts
+    from bench_core.records import SessionOutcome
+    from bench_core.scheduling.scheduler import Scheduler
+
+__all__ = ["guarded"]
+
+_LAST_WORDS_S = 2.0
+
+
+class _Folder(Protocol):
+    """What a guard needs of a run folder."""
+
+    path: Path
+
+    def event(self, event: Event) -> None: ...
+
+    def finish(self, outcome: SessionOutcome) -> None: ...
+
+
+@contextlib.contextmanager
+def guarded(scheduler: Scheduler, folder: _Folder, timeouts: Timeouts) -> Iterator[None]:
+    """Guard this process while `scheduler` runs in its main thread's event loop.
+
+    Ctrl-C or SIGTERM stops the scheduler in order; a second one kills what trials started and
+    exits with code 130. When the event loop is blocked for `timeouts.loop_block_s`, the stacks of
+    all threads are written into the run folder and the process exits with code 75. Results that
+    were reported are on disk in every case and the same command continues the run.
+    """
+    guard = _Guard(scheduler, folder)
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(
+            Interrupts(lambda: loop.call_soon_threadsafe(guard.stop), guard.stop_now)
+        )
+        if timeouts.loop_block_s is not None:
+            stack.enter_context(LoopWatchdog(loop, folder.path, timeouts.loop_block_s, guard.abort))
+        yield
+
+
+class _Guard:
+    def __init__(self, scheduler: Scheduler, folder: _Folder) -> None:
+        self._scheduler = scheduler
+        self._folder = folder
+
+    def stop(self) -> None:
+        _say(
+            f"Stopping: {self._scheduler.in_flight} trials in flight are cancelled and written "
+            "down. Ctrl-C again stops now."
+        )
+        self._scheduler.stop()
+
+    def stop_now(self) -> None:
+        self._leave("interrupted", INTERRUPTED, "stopped_now", {})
+
+    def abort(self, stacks: Path) -> None:
+        _say(
+            f"A trial blocks the event loop: the stacks are in {stacks}. Aborting; the same "
+            "command continues the run."
+        )
+        self._leave("aborted", ABORTED, "loop_blocked", {"stacks": stacks.name})
+
+    def _leave(self, outcome: SessionOutcome, code: int, kind: str, data: dict[str, str]) -> None:
+        """Write down why, kill what trials started and exit without waiting for anybody."""
+        running = [f"{key.task_id} #{key.trial}" for key in self._scheduler.running()]
+        event = Event(
+            time=datetime.now(timezone.utc), kind=kind, data={**data, "in_flight": list(running)}
+        )
+        _within(_LAST_WORDS_S, self._scheduler.kill_processes)
+        _within(_LAST_WORDS_S, lambda: self._folder.event(event))
+        _within(_LAST_WORDS_S, lambda: self._folder.finish(outcome))
+        _within(_LAST_WORDS_S, _flush)
+        os._exit(code)
+
+
+def _within(seconds: float, work: Callable[[], None]) -> None:
+    """Do `work` in a thread: the interrupted one may hold a lock that it needs."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+
+
+def _say(text: str) -> None:
+    _within(_LAST_WORDS_S, lambda: print(text, file=sys.stderr, flush=True))  # noqa: T201  # the process is ending: its last words
+
+
+def _flush() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()

@@ -1,0 +1,186 @@
+"""Starts attempts in a folder of their own and turns how they ended into records."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bench_core.budgets import Spent
+from bench_core.processes import ProcessGroups
+from bench_core.records import Attempt, Event, Usage
+from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Any
+
+    from pydantic import JsonValue
+
+    from bench_core.budgets import RunBudget, TrialMeter
+    from bench_core.planning import PlannedTrial, Timeouts
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Task, TrialKey, TrialResult
+    from bench_core.scheduling.clocks import Clock
+
+__all__ = ["AttemptRunner", "LiveAttempt", "Sink"]
+
+
+class Sink(Protocol):
+    """Where results and events go; a run folder is one."""
+
+    def append(self, result: TrialResult) -> None:
+        """Keep a result."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """Keep an event."""
+        ...
+
+    def new_attempt(self, key: TrialKey) -> Path:
+        """Return an empty folder for the next attempt; what an earlier one left is kept aside."""
+        ...
+
+
+@dataclass(eq=False)
+class LiveAttempt:
+    """An attempt that was started."""
+
+    trial: PlannedTrial
+    context: TrialContext
+    running: RunningAttempt
+    meter: TrialMeter
+    processes: ProcessGroups
+    started: datetime
+    started_at: float
+    number: int
+
+
+class AttemptRunner:
+    """Starts and concludes single attempts.
+
+    Args:
+        run_trial: Runs one attempt; usually `Benchmark.run_trial`.
+        sink: Where results and events go.
+        context: What all attempts share.
+        budget: What their meters count against.
+        timeouts: When to stop waiting for an attempt.
+        clock: Tells the time.
+    """
+
+    def __init__(  # noqa: PLR0913  # one collaborator each
+        self,
+        run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+        sink: Sink,
+        context: TrialContext,
+        *,
+        budget: RunBudget,
+        timeouts: Timeouts,
+        clock: Clock,
+    ) -> None:
+        self._run_trial = run_trial
+        self._sink = sink
+        self._context = context
+        self._budget = budget
+        self._timeouts = timeouts
+        self._clock = clock
+
+    def start(self, trial: PlannedTrial, number: int) -> LiveAttempt:
+        """Start attempt `number` of `trial` in an empty folder."""
+        processes = ProcessGroups()
+        meter = self._budget.meter()
+        context = self._context_of(trial, number).with_meter(meter).with_processes(processes)
+        started, started_at = self._clock.now(), self._clock.monotonic()
+        running = RunningAttempt(
+            self._call(trial.task, context),
+            deadline_s=self._timeouts.deadline_s(trial.limits),
+            cancel_grace_s=self._timeouts.cancel_grace_s,
+            name=f"{trial.key.task_id} trial {trial.key.trial} attempt {number}",
+        )
+        live = LiveAttempt(trial, context, running, meter, processes, started, started_at, number)
+        meter.on_spend = self._spend_listener(live)
+        self.event("attempt_started", live)
+        return live
+
+    def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
+        """Return the result of an attempt that has settled; `before` are the trial's earlier ones."""
+        result = conclude(live.running, live.trial, live.context, out_of_budget=live.meter.stopped)
+        duration_s = max(0.0, self._clock.monotonic() - live.started_at)
+        attempt = Attempt(
+            number=live.number,
+            status=result.status,
+            started=live.started,
+            duration_s=duration_s,
+            error=result.error,
+        )
+        self.event(
+            "attempt_finished", live, status=result.status.value, duration_s=round(duration_s, 3)
+        )
+        return result.model_copy(
+            update={
+                "attempts": (*before, attempt),
+                "started": result.started or live.started,
+                "timings_s": {"total": duration_s, **result.timings_s},
+                **_metered(result, live.meter.spent),
+            }
+        )
+
+    def event(self, kind: str, live: LiveAttempt, **data: JsonValue) -> None:
+        """Keep an event of an attempt."""
+        key = live.trial.key
+        self._sink.event(
+            Event(
+                time=self._clock.now(),
+                kind=kind,
+                task_id=key.task_id,
+                trial=key.trial,
+                attempt=live.number,
+                data=data,
+            )
+        )
+
+    async def _call(self, task: Task, context: TrialContext) -> TrialResult:
+        try:
+            return await self._run_trial(task, context)
+        except SystemExit as error:
+            # asyncio would end the whole loop
+            raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
+
+    def _context_of(self, trial: PlannedTrial, number: int) -> TrialContext:
+        return self._context.model_copy(
+            update={
+                "folder": self._sink.new_attempt(trial.key),
+                "trial": trial.key.trial,
+                "attempt": number,
+                "seed": trial.seed,
+                "limits": trial.limits,
+            }
+        )
+
+    def _spend_listener(self, live: LiveAttempt) -> Callable[[Spent], None]:
+        """Return what hears of model calls, which agents may report from threads of their own."""
+        loop = asyncio.get_running_loop()
+        return lambda spent: _call_threadsafe(loop, self._note_spending, live, spent)
+
+    def _note_spending(self, live: LiveAttempt, spent: Spent) -> None:
+        self.event("spend", live, **spent.model_dump(mode="json", exclude_defaults=True))
+        if live.meter.stopped:
+            # it should end by itself now; some agents swallow every error and go on
+            live.running.stop_later(self._timeouts.cancel_grace_s, StopReason.BUDGET)
+
+
+def _call_threadsafe(
+    loop: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: object
+) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(function, *arguments)
+
+
+def _metered(result: TrialResult, spent: Spent) -> dict[str, object]:
+    """Return what the meter counted, for results that do not say themselves what they used."""
+    told = result.usage != Usage() or result.cost_usd is not None
+    if told or spent == Spent():
+        return {}
+    return {"usage": spent.usage, "cost_usd": None if spent.unpriced_calls else spent.cost_usd}

@@ -1,0 +1,332 @@
+"""Runs trials, several at once, and writes down how each ended."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench_core.planning import Timeouts
+from bench_core.records import Event, Status
+from bench_core.scheduling.attempts import HARNESS_ERROR, StopReason
+from bench_core.scheduling.backoff import Backoff
+from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
+from bench_core.scheduling.runner import AttemptRunner, LiveAttempt, Sink
+from bench_core.scheduling.stragglers import STRAGGLER_END_S, outlast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any
+
+    from pydantic import JsonValue
+
+    from bench_core.budgets import RunBudget
+    from bench_core.planning import PlannedTrial
+    from bench_core.progress import Progress
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Attempt, Resource, SessionOutcome, Task, TrialKey, TrialResult
+    from bench_core.scheduling.clocks import Clock
+    from bench_core.scheduling.machine_locks import Held, MachineLocks
+
+__all__ = ["Policy", "Scheduler"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a scheduler runs trials.
+
+    Attributes:
+        workers: Trials at once.
+        attempts: Tries per trial and session when its environment fails.
+        timeouts: When it stops waiting.
+        backoff: How long it waits before the next try.
+        patience: How often waiting trials may be overtaken, see `ResourceQueue`.
+        straggler_patience_s: How long to wait for abandoned trials that hold what all others need
+            before the session is ended.
+    """
+
+    workers: int = 1
+    attempts: int = 2
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    backoff: Backoff = field(default_factory=Backoff)
+    patience: int = PATIENCE
+    straggler_patience_s: float = 60.0
+
+
+@dataclass(eq=False)
+class _Trial:
+    """A planned trial and what was tried of it so far."""
+
+    planned: PlannedTrial
+    claim: Claim
+    attempts: list[Attempt]
+    tries: int = 0
+    last: TrialResult | None = None
+
+
+@dataclass(eq=False)
+class _Flight:
+    """A trial that occupies a worker: it waits for locks, or its attempt runs."""
+
+    trial: _Trial
+    task: asyncio.Task[None] | None = None
+    held: Held | None = None
+    live: LiveAttempt | None = None
+
+
+class Scheduler:
+    """Runs planned trials with `run_trial` and gives what comes out to `sink`.
+
+    Every attempt's result is kept at once, so that nothing is lost when the process is killed; the
+    last one of a trial counts.
+
+    Args:
+        run_trial: Runs one attempt; usually `Benchmark.run_trial`.
+        sink: Where results and events go.
+        context: What all attempts share; folder, trial, attempt, seed and limits are filled in.
+        budget: What the run may spend.
+        progress: Is told what happens.
+        policy: How many at once, how often, how long.
+        locks: Holds resources against other processes.
+        clock: Tells the time.
+    """
+
+    def __init__(  # noqa: PLR0913  # one collaborator each, the last three optional
+        self,
+        run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+        sink: Sink,
+        context: TrialContext,
+        *,
+        budget: RunBudget,
+        progress: Progress,
+        policy: Policy | None = None,
+        locks: MachineLocks | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._policy = policy or Policy()
+        self._clock = clock or SystemClock()
+        self._runner = AttemptRunner(
+            run_trial,
+            sink,
+            context,
+            budget=budget,
+            timeouts=self._policy.timeouts,
+            clock=self._clock,
+        )
+        self._sink = sink
+        self._budget = budget
+        self._progress = progress
+        self._locks = locks or NoLocks()
+        self._queue: ResourceQueue[_Trial] = ResourceQueue(self._policy.patience)
+        self._flights: set[_Flight] = set()
+        self._backing_off: dict[_Trial, asyncio.TimerHandle] = {}
+        self._stragglers: dict[_Flight, asyncio.Task[None]] = {}
+        self._wakeup = asyncio.Event()
+        self._outcome: SessionOutcome | None = None
+        self._error: BaseException | None = None
+
+    async def run(self, trials: Iterable[PlannedTrial]) -> SessionOutcome:
+        """Run the trials and return how the session ended: `finished`, or why it stopped early.
+
+        Cancelling it does what `stop` does and then raises `CancelledError`.
+        """
+        for planned in trials:
+            claim = claim_of(planned.resources)
+            self._queue.add(_Trial(planned, claim, list(planned.earlier)), claim)
+        time_is_up = self._arm_time_budget()
+        try:
+            await self._work()
+        except asyncio.CancelledError:
+            self.stop()
+            await self._work()
+            raise
+        finally:
+            if time_is_up is not None:
+                time_is_up.cancel()
+            await self._end_stragglers()
+        if self._error is not None:
+            raise self._error
+        return self._outcome or "finished"
+
+    def stop(self) -> None:
+        """Start nothing more, cancel what runs and let `run` return when that is written down."""
+        self._end("interrupted")
+        self._stop_flights(StopReason.CANCELLED)
+
+    @property
+    def in_flight(self) -> int:
+        """How many trials run now."""
+        return len(self._flights)
+
+    def running(self) -> list[TrialKey]:
+        """Return the trials that run now, abandoned ones too; safe to call from any thread."""
+        return [flight.trial.planned.key for flight in [*self._flights, *self._stragglers]]
+
+    @property
+    def abandoned(self) -> int:
+        """How many attempts were given up and still run."""
+        return sum(f.live is not None and f.live.running.abandoned for f in self._stragglers)
+
+    def kill_processes(self) -> None:
+        """Kill every process group trials told about; safe to call from any thread."""
+        for flight in [*self._flights, *self._stragglers]:
+            if flight.live is not None:
+                flight.live.processes.kill()
+
+    async def _work(self) -> None:
+        while True:
+            self._start_what_fits()
+            if not (self._flights or self._backing_off or self._queue):
+                return
+            await self._next_change()
+
+    def _start_what_fits(self) -> None:
+        while self._queue and len(self._flights) < self._policy.workers:
+            spent = self._budget.exhausted
+            if spent is not None:
+                self._stop_for_budget(spent)
+                return
+            trial = self._queue.start_next()
+            if trial is None:
+                return
+            flight = _Flight(trial)
+            self._flights.add(flight)
+            flight.task = asyncio.create_task(self._fly(flight))
+            flight.task.add_done_callback(partial(self._land, flight))
+
+    async def _next_change(self) -> None:
+        """Wait until a trial has landed or may be tried again."""
+        nothing_moves = not self._flights and not self._backing_off
+        timeout = self._policy.straggler_patience_s if nothing_moves else None
+        try:
+            await asyncio.wait_for(self._wakeup.wait(), timeout)
+        except asyncio.TimeoutError:
+            self._progress.note(
+                f"{self.abandoned} abandoned trials hold what all others wait for: "
+                "run the same command again to continue"
+            )
+            self._end("aborted")
+        self._wakeup.clear()
+
+    async def _fly(self, flight: _Flight) -> None:
+        trial = flight.trial
+        planned = trial.planned
+        flight.held = await self._locks.acquire(
+            planned.resources, partial(self._note_wait, planned.key)
+        )
+        trial.tries += 1
+        number = trial.attempts[-1].number + 1 if trial.attempts else 1
+        flight.live = self._runner.start(planned, number)
+        self._progress.started(planned, number)
+        await flight.live.running.settled()
+        trial.last = self._runner.conclude(flight.live, trial.attempts)
+        trial.attempts.append(trial.last.attempts[-1])
+        self._sink.append(trial.last)
+        if self._may_try_again(flight, trial.last):
+            self._back_off(trial, trial.last)
+        else:
+            self._progress.finished(trial.last)
+
+    def _land(self, flight: _Flight, task: asyncio.Task[None]) -> None:
+        """Free the worker, and the resources unless something of the attempt still runs."""
+        self._flights.discard(flight)
+        if not task.cancelled() and task.exception() is not None:
+            # a full disk, say: without a record nothing more may run
+            self._error = self._error or task.exception()
+            self._end("aborted")
+            self._stop_flights(StopReason.CANCELLED)
+        if flight.live is not None and _still_runs(flight.live):
+            self._stragglers[flight] = asyncio.create_task(self._outlast(flight, flight.live))
+        else:
+            self._free(flight)
+
+    def _free(self, flight: _Flight) -> None:
+        if flight.held is not None:
+            flight.held.release()
+        self._queue.release(flight.trial.claim)
+        self._wakeup.set()
+
+    async def _outlast(self, flight: _Flight, live: LiveAttempt) -> None:
+        kind = "abandoned" if live.running.abandoned else "processes_left"
+        self._runner.event(kind, live, process_groups=list(live.processes.alive()))
+        self._wakeup.set()
+        await outlast(live.running, live.processes)
+        self._runner.event("freed", live)
+        del self._stragglers[flight]
+        self._free(flight)
+
+    def _may_try_again(self, flight: _Flight, result: TrialResult) -> bool:
+        return (
+            result.status is Status.ENVIRONMENT_ERROR
+            and HARNESS_ERROR not in result.flags
+            and flight.trial.tries < self._policy.attempts
+            and self._outcome is None
+            and not (flight.live is not None and flight.live.running.abandoned)
+        )
+
+    def _back_off(self, trial: _Trial, failed: TrialResult) -> None:
+        delay_s = self._policy.backoff.delay_s(trial.tries, seed=trial.planned.seed)
+        self._event("retry", trial.planned.key, delay_s=round(delay_s, 3))
+        self._progress.retrying(failed, delay_s)
+        loop = asyncio.get_running_loop()
+        self._backing_off[trial] = loop.call_later(delay_s, self._try_again, trial)
+
+    def _try_again(self, trial: _Trial) -> None:
+        del self._backing_off[trial]
+        self._queue.add(trial, trial.claim)
+        self._wakeup.set()
+
+    def _arm_time_budget(self) -> asyncio.TimerHandle | None:
+        seconds = self._budget.seconds_left
+        if seconds is None:
+            return None
+        return asyncio.get_running_loop().call_later(seconds, self._time_is_up)
+
+    def _time_is_up(self) -> None:
+        self._stop_for_budget(self._budget.exhausted or "its time is over")
+        self._stop_flights(StopReason.BUDGET)
+
+    def _stop_for_budget(self, spent: str) -> None:
+        if self._outcome is None:
+            self._event("budget_exceeded", None, reason=spent)
+            self._progress.note(f"Budget: {spent}; nothing new starts.")
+        self._end("budget_exceeded")
+
+    def _stop_flights(self, reason: StopReason) -> None:
+        for flight in self._flights:
+            if flight.live is not None:
+                flight.live.running.stop(reason)
+            elif flight.task is not None:
+                flight.task.cancel()  # it only waits for locks: nothing to write down
+
+    def _end(self, outcome: SessionOutcome) -> None:
+        """Start nothing more; the first reason is the session's outcome."""
+        self._outcome = self._outcome or outcome
+        for timer in self._backing_off.values():
+            timer.cancel()
+        for trial in [*self._backing_off, *self._queue.clear()]:
+            if trial.last is not None:
+                self._progress.finished(trial.last)
+        self._backing_off.clear()
+        self._wakeup.set()
+
+    async def _end_stragglers(self) -> None:
+        if self._stragglers:
+            await asyncio.wait(self._stragglers.values(), timeout=STRAGGLER_END_S)
+        for task in self._stragglers.values():
+            task.cancel()
+        self.kill_processes()
+
+    def _note_wait(self, key: TrialKey, resource: Resource) -> None:
+        self._event("waiting", key, resource=resource.name, mode=resource.mode)
+
+    def _event(self, kind: str, key: TrialKey | None, **data: JsonValue) -> None:
+        identity = {} if key is None else {"task_id": key.task_id, "trial": key.trial}
+        self._sink.event(Event(time=self._clock.now(), kind=kind, data=data, **identity))
+
+
+def _still_runs(live: LiveAttempt) -> bool:
+    return live.running.abandoned or bool(live.processes.alive())
