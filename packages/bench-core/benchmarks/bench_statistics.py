@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, not a package
 """Measure the statistics beside `scipy.stats.bootstrap`, as ratios within one run.
 
     python packages/bench-core/benchmarks/bench_statistics.py [--check]
@@ -56,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         )
         kept = kept and good
         beside = f"{1000 * peer:9.1f} ms there  {ratio:5.1f}x" if peer and ratio else ""
-        print(f"{'ok  ' if good else 'MISS'} {case.name:58} {1000 * seconds:8.1f} ms {beside}")  # noqa: T201 - a command line
+        print(f"{'ok  ' if good else 'MISS'} {case.name:58} {1000 * seconds:8.1f} ms {beside}")
     return 0 if kept or "--check" not in arguments else 1
 
 
