@@ -90,7 +90,10 @@ _SHAPES = (
     _Shape(("eyj",), re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})")),
     _Shape(
         ("bearer", "basic"),
-        re.compile(r"(?:bearer|basic)(?:\s|%20|\+)+([A-Za-z0-9_\-.~+/=]{8,})", re.IGNORECASE),
+        # a word of small letters only is the noun or adjective of a sentence
+        re.compile(
+            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[a-z.\-]*[A-Z0-9_~+/=])[A-Za-z0-9_\-.~+/=]{8,})"
+        ),
     ),
     _Shape(
         ("api-key", "subscription-key", "auth"),
@@ -126,7 +129,7 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
         """Know the values of all variables whose names say that they hold a secret.
 
-        Values that are short, or too common to be one, are left out.
+        Values that are short, too common to be one, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
         return cls(
@@ -240,7 +243,8 @@ def _is_secret(value: str) -> bool:
         return False
     if value.isdigit() and len(value) < _MIN_DIGITS:
         return False
-    return value.lower() not in _COMMON
+    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
+    return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
 
 
 def _is_header(name: object) -> bool:
