@@ -190,12 +190,12 @@ async def test_money_spent_by_former_sessions_counts(out: Path) -> None:
     assert second.remaining == 4
 
 
-async def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is_made(
+def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is_made(
     toy: Toy, tmp_path: Path
 ) -> None:
     spec = SPEC.model_copy(update={"budget": Budget(max_cost_usd=1)})
     with pytest.raises(InputError, match="price of 'toy:cheap' is unknown"):
-        await run(toy, tmp_path, spec)
+        asyncio.run(run(toy, tmp_path, spec))
     assert list(tmp_path.iterdir()) == []
 
 
