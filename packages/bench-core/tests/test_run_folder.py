@@ -1,22 +1,37 @@
 from __future__ import annotations
 
+import asyncio
+import gzip
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from bench_core.errors import RunFolderBusyError, RunFolderError
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import InputError, RunFolderBusyError, RunFolderError, SchemaVersionError
 from bench_core.provenance import describe_run
-from bench_core.records import RunInfo, Status, Task, TrialKey
+from bench_core.records import ErrorInfo, Event, RunInfo, Status, Step, Task, TrialKey, TrialResult
+from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder, read_run
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+TASKS = make_tasks(3)
 
 
 @pytest.fixture
 def tasks() -> tuple[Task, ...]:
-    return make_tasks(3)
+    return TASKS
 
 
 @pytest.fixture
@@ -25,21 +40,43 @@ def info(tasks: tuple[Task, ...]) -> RunInfo:
 
 
 @pytest.fixture
-def completed(tasks: tuple[Task, ...]) -> list:
+def completed(tasks: tuple[Task, ...]) -> list[TrialResult]:
     return list(make_results(tasks, trials=2, statuses={Status.COMPLETED: 1.0}))
+
+
+@pytest.fixture
+def run_path(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list[TrialResult]
+) -> Path:
+    """Hold a run of six planned trials, the first four of them done."""
+    path = tmp_path / "run"
+    with RunFolder.create(path, info, tasks) as run:
+        for result in completed[:4]:
+            run.append(result)
+        run.event(Event(time=NOW, kind="started"))
+    return path
+
+
+def keys(*pairs: tuple[str, int]) -> list[TrialKey]:
+    return [TrialKey(task_id=task_id, trial=trial) for task_id, trial in pairs]
+
+
+def unscored(task: Task, status: Status) -> TrialResult:
+    return TrialResult(benchmark="demo", task_id=task.task_id, agent="a", status=status)
+
+
+# plan and resume
 
 
 def test_a_new_run_has_its_whole_plan_ahead_all_tasks_before_repeats(
     tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...]
 ) -> None:
     with RunFolder.create(tmp_path / "run", info, tasks) as run:
-        assert [(key.task_id, key.trial) for key in run.remaining()] == [
-            ("0", 1), ("1", 1), ("2", 1), ("0", 2), ("1", 2), ("2", 2),
-        ]  # fmt: skip
+        assert run.remaining() == keys(("0", 1), ("1", 1), ("2", 1), ("0", 2), ("1", 2), ("2", 2))
 
 
 def test_what_was_appended_is_read_back(
-    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list[TrialResult]
 ) -> None:
     with RunFolder.create(tmp_path, info, tasks) as run:
         for result in completed:
@@ -49,29 +86,409 @@ def test_what_was_appended_is_read_back(
     assert list(while_open.values()) == completed
 
 
-def test_resuming_leaves_done_trials_alone(
-    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list
+def test_resuming_leaves_done_trials_alone(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        assert run.remaining() == keys(("1", 2), ("2", 2))
+        assert len(run.results()) == 4
+
+
+@pytest.mark.parametrize(
+    "status", [Status.ENVIRONMENT_ERROR, Status.BUDGET_EXCEEDED, Status.CANCELLED]
+)
+def test_trials_that_were_not_the_agents_doing_run_again(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], status: Status
 ) -> None:
     with RunFolder.create(tmp_path, info, tasks) as run:
-        run.append(completed[0])
-        run.append(completed[4])
+        run.append(unscored(tasks[0], status))
+        assert TrialKey(task_id="0") in run.remaining()
+    assert TrialKey(task_id="0") in read_run(tmp_path).remaining()
     with RunFolder.resume(tmp_path) as run:
-        assert TrialKey(task_id="0", trial=1) not in run.remaining()
-        assert TrialKey(task_id="1", trial=2) not in run.remaining()
-        assert len(run.remaining()) == 4
+        assert TrialKey(task_id="0") in run.remaining()
 
 
-def test_a_second_writer_is_refused_with_who_holds_the_folder(
+def test_an_evaluation_error_waits_for_rescoring_not_for_a_second_run(
     tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...]
 ) -> None:
-    with (
-        RunFolder.create(tmp_path, info, tasks),
-        pytest.raises(RunFolderBusyError, match=r"is being written by process \d+ on .+ since 20"),
-    ):
-        RunFolder.resume(tmp_path)
+    with RunFolder.create(tmp_path, info, tasks) as run:
+        run.append(unscored(tasks[0], Status.EVALUATION_ERROR))
+        assert TrialKey(task_id="0") not in run.remaining()
 
 
-def test_a_run_of_another_configuration_is_refused(tmp_path: Path) -> None:
-    make_run(tmp_path, tasks=2)
-    with pytest.raises(RunFolderError, match="another configuration"):
-        RunFolder.resume(tmp_path, config_hash="0" * 64)
+def test_the_last_line_of_a_trial_wins(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list[TrialResult]
+) -> None:
+    with RunFolder.create(tmp_path, info, tasks) as run:
+        run.append(unscored(tasks[0], Status.ENVIRONMENT_ERROR))
+        run.append(completed[0])
+        assert run.results()[TrialKey(task_id="0")] == completed[0]
+    assert read_run(tmp_path).results == {TrialKey(task_id="0"): completed[0]}
+
+
+def test_running_the_same_command_again_continues(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list[TrialResult]
+) -> None:
+    with RunFolder.open(tmp_path, info, tasks) as run:
+        run.append(completed[0])
+    with RunFolder.open(tmp_path, info, tasks) as run:
+        assert len(run.remaining()) == 5
+
+
+def test_more_trials_extend_the_plan(run_path: Path) -> None:
+    with RunFolder.resume(run_path, trials=3) as run:
+        assert len(run.remaining()) == 5
+    assert read_run(run_path).info.trials == 3
+
+
+def test_fewer_trials_are_refused(run_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="planned with 2 trials per task; 1 would drop some"):
+        RunFolder.resume(run_path, trials=1)
+
+
+@pytest.mark.parametrize(
+    ("hashes", "what"),
+    [
+        ({"config_hash": "0" * 64}, "another configuration"),
+        ({"task_set_hash": "0" * 64}, "another set of tasks"),
+    ],
+)
+def test_another_run_is_refused(run_path: Path, hashes: dict[str, str], what: str) -> None:
+    with pytest.raises(RunFolderError, match=what):
+        RunFolder.resume(run_path, **hashes)
+
+
+def test_creating_over_a_run_is_refused_and_names_it(
+    run_path: Path, info: RunInfo, tasks: tuple[Task, ...]
+) -> None:
+    with pytest.raises(RunFolderError, match=f"holds the run '{info.run_id}' already"):
+        RunFolder.create(run_path, info, tasks)
+    assert len(read_run(run_path).results) == 4
+
+
+def test_results_without_a_run_are_never_overwritten(
+    run_path: Path, info: RunInfo, tasks: tuple[Task, ...]
+) -> None:
+    (run_path / "run.json").unlink()
+    with pytest.raises(RunFolderError, match=r"holds results but no run\.json"):
+        RunFolder.create(run_path, info, tasks)
+
+
+def test_a_folder_killed_before_the_run_began_can_be_used(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...]
+) -> None:
+    (tmp_path / "tasks.jsonl").write_bytes(b"half a li")
+    (tmp_path / ".run.json.1-0.tmp").write_bytes(b"{")
+    with RunFolder.create(tmp_path, info, tasks) as run:
+        assert len(run.remaining()) == 6
+    assert read_run(tmp_path).tasks == tasks
+
+
+def test_a_task_planned_twice_is_refused(tmp_path: Path, info: RunInfo) -> None:
+    with pytest.raises(InputError, match="'0' is planned twice"):
+        RunFolder.create(tmp_path, info, (TASKS[0], TASKS[0]))
+
+
+def test_a_trial_outside_the_plan_is_refused(run_path: Path, completed: list[TrialResult]) -> None:
+    with RunFolder.resume(run_path) as run:
+        for update in ({"trial": 3}, {"task_id": "99"}):
+            with pytest.raises(RunFolderError, match="is not in the plan"):
+                run.append(completed[0].model_copy(update=update))
+
+
+@pytest.mark.parametrize("opener", [read_run, RunFolder.resume])
+def test_a_folder_without_a_run_is_told(tmp_path: Path, opener: Callable[[Path], object]) -> None:
+    with pytest.raises(RunFolderError, match=r"is not a run folder: it has no run\.json"):
+        opener(tmp_path)
+    with pytest.raises(RunFolderError, match="is not a run folder"):
+        opener(tmp_path / "nowhere")
+
+
+# sessions
+
+
+def test_every_process_that_worked_on_a_run_is_a_session(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        assert [each.outcome for each in run.info.sessions] == ["interrupted", "running"]
+    first, second = read_run(run_path).info.sessions
+    assert (first.pid, second.outcome) == (os.getpid(), "interrupted")
+    assert second.versions["bench-core"]
+
+
+def test_a_session_that_was_killed_counts_as_aborted(run_path: Path) -> None:
+    RunFolder.resume(run_path).close()
+    assert read_run(run_path).info.sessions[-1].outcome == "running"
+    with RunFolder.resume(run_path) as run:
+        assert [each.outcome for each in run.info.sessions][-2:] == ["aborted", "running"]
+
+
+def test_a_run_with_all_results_ends_finished(
+    tmp_path: Path, info: RunInfo, tasks: tuple[Task, ...], completed: list[TrialResult]
+) -> None:
+    with RunFolder.create(tmp_path, info, tasks) as run:
+        for result in completed:
+            run.append(result)
+    info = read_run(tmp_path).info
+    assert info.sessions[-1].outcome == "finished"
+    assert info.finished == info.sessions[-1].finished
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (KeyboardInterrupt, "interrupted"),
+        (asyncio.CancelledError, "interrupted"),
+        (ValueError, "aborted"),
+    ],
+)
+def test_the_way_a_session_ended_is_recorded(
+    run_path: Path, error: type[BaseException], outcome: str
+) -> None:
+    with pytest.raises(error), RunFolder.resume(run_path):
+        raise error
+    info = read_run(run_path).info
+    assert (info.sessions[-1].outcome, info.finished) == (outcome, None)
+
+
+def test_the_scheduler_can_say_how_it_ended(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        run.finish("budget_exceeded")
+        run.finish("finished")  # closed already: the first word counts
+    assert read_run(run_path).info.sessions[-1].outcome == "budget_exceeded"
+
+
+def test_an_unknown_outcome_is_refused(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run, pytest.raises(InputError, match="unknown outcome"):
+        run.finish("tired")
+
+
+# one writer
+
+
+def test_a_second_writer_is_refused_with_who_holds_the_folder(run_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from bench_core.run_folder import RunFolder\n"
+        "RunFolder.resume(Path(sys.argv[1]))"
+    )
+    with RunFolder.resume(run_path):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(run_path)], capture_output=True, text=True, check=False
+        )
+        assert f"is being written by process {os.getpid()} on " in done.stderr
+        assert "RunFolderBusyError" in done.stderr
+        with pytest.raises(RunFolderBusyError):
+            RunFolder.resume(run_path)
+    with RunFolder.resume(run_path) as run:
+        assert run.remaining()
+
+
+def test_a_refused_start_leaves_the_folder_free(run_path: Path) -> None:
+    (run_path / "results.jsonl").write_bytes(b"not a record\n{}\n")
+    with pytest.raises(RunFolderError):
+        RunFolder.resume(run_path)
+    (run_path / "results.jsonl").write_bytes(b"")
+    with RunFolder.resume(run_path) as run:
+        assert len(run.remaining()) == 6
+
+
+# damage
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whole") / "run"
+    return make_run(path, tasks=TASKS, statuses={Status.COMPLETED: 1.0}, artifacts=False)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_cutting_the_file_at_any_byte_loses_at_most_the_line_cut(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = (whole / "results.jsonl").read_bytes()
+    cut = data.draw(st.integers(0, len(content)))
+    path = tmp_path_factory.mktemp("cut")
+    for name in ("run.json", "tasks.jsonl"):
+        (path / name).write_bytes((whole / name).read_bytes())
+    (path / "results.jsonl").write_bytes(content[:cut])
+    # a record is complete with its last brace, the line feed adds nothing
+    complete = content[:cut].count(b"\n") + (content[cut : cut + 1] == b"\n")
+    expected = dict(list(read_run(whole).results.items())[:complete])
+    assert read_run(path).results == expected
+    with RunFolder.resume(path) as run:
+        assert run.results() == expected
+        for result in read_run(whole).results.values():
+            if result.key in run.remaining():
+                run.append(result)
+        assert run.results() == read_run(whole).results
+    torn = [each.read_bytes() for each in path.glob("results.jsonl.torn-*")]
+    lines = content[:cut].split(b"\n")
+    assert torn == ([lines[-1]] if lines[-1] and complete == len(lines) - 1 else [])
+
+
+def test_a_torn_line_is_told_and_kept(run_path: Path) -> None:
+    with (run_path / "results.jsonl").open("ab") as file:
+        file.write(b'{"schema_version":1,"benchm')
+    view = read_run(run_path)
+    assert len(view.results) == 4
+    assert [(each.file, each.line) for each in view.problems] == [("results.jsonl", 5)]
+    RunFolder.resume(run_path).close()
+    assert (run_path / "results.jsonl.torn-1").read_bytes() == b'{"schema_version":1,"benchm'
+    view = read_run(run_path)
+    assert [(each.file, each.line) for each in view.problems] == [("results.jsonl.torn-1", None)]
+    assert view.events[-1].kind == "set_aside"
+    assert view.events[-1].data["moved_to"] == "results.jsonl.torn-1"
+
+
+def test_zeros_that_a_power_loss_leaves_are_torn(run_path: Path) -> None:
+    with (run_path / "results.jsonl").open("ab") as file:
+        file.write(b"\0" * 4096)
+    with RunFolder.resume(run_path) as run:
+        assert len(run.results()) == 4
+
+
+def test_a_torn_event_is_set_aside_too(run_path: Path) -> None:
+    with (run_path / "events.jsonl").open("ab") as file:
+        file.write(b'{"time":')
+    RunFolder.resume(run_path).close()
+    assert [each.kind for each in read_run(run_path).events] == ["started", "set_aside"]
+
+
+def damage(path: Path, number: int, line: bytes) -> None:
+    lines = path.read_bytes().split(b"\n")
+    lines[number - 1] = line
+    path.write_bytes(b"\n".join(lines))
+
+
+@pytest.mark.parametrize("opener", [read_run, RunFolder.resume])
+@pytest.mark.parametrize("line", [b"\0\0\0", b'{"schema_version":1}', b"[]", b'{"a":'])
+def test_damage_in_the_middle_is_an_error_with_file_line_and_way_out(
+    run_path: Path, opener: Callable[[Path], object], line: bytes
+) -> None:
+    damage(run_path / "results.jsonl", 2, line)
+    with pytest.raises(RunFolderError) as refusal:
+        opener(run_path)
+    assert f"{run_path / 'results.jsonl'}, line 2 is damaged" in str(refusal.value)
+    assert f"`bench-core repair {run_path}`" in str(refusal.value)
+
+
+def test_damaged_events_stop_nobody(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        run.event(Event(time=NOW, kind="second"))
+    damage(run_path / "events.jsonl", 1, b"{}")
+    view = read_run(run_path)
+    assert [each.kind for each in view.events] == ["second"]
+    assert [(each.file, each.line) for each in view.problems] == [("events.jsonl", 1)]
+
+
+def test_damaged_tasks_are_an_error(run_path: Path) -> None:
+    damage(run_path / "tasks.jsonl", 1, b"{")
+    with pytest.raises(RunFolderError, match=r"tasks\.jsonl, line 1 is damaged"):
+        read_run(run_path)
+
+
+def test_a_damaged_run_json_is_an_error(run_path: Path) -> None:
+    (run_path / "run.json").write_text("{")
+    with pytest.raises(RunFolderError, match=r"run\.json is not JSON"):
+        read_run(run_path)
+
+
+def test_a_run_of_a_newer_bench_core_says_which_one_reads_it(run_path: Path) -> None:
+    run = json.loads((run_path / "run.json").read_text())
+    run["versions"]["bench-core"] = "0.7.0"
+    (run_path / "run.json").write_text(json.dumps(run))
+    damage(run_path / "results.jsonl", 2, b'{"schema_version":2,"planet":"Mars"}')
+    with pytest.raises(SchemaVersionError, match=r"bench-core>=0\.7\.0"):
+        read_run(run_path)
+
+
+def test_a_newer_run_json_says_which_bench_core_reads_it(run_path: Path) -> None:
+    run = json.loads((run_path / "run.json").read_text())
+    run |= {"schema_version": 2, "planet": "Mars", "versions": {"bench-core": "0.7.0"}}
+    (run_path / "run.json").write_text(json.dumps(run))
+    with pytest.raises(SchemaVersionError, match=r"bench-core>=0\.7\.0"):
+        read_run(run_path)
+
+
+def test_blank_lines_are_no_damage(run_path: Path) -> None:
+    content = (run_path / "results.jsonl").read_bytes()
+    (run_path / "results.jsonl").write_bytes(content.replace(b"\n", b"\n\n") + b" \n")
+    assert len(read_run(run_path).results) == 4
+
+
+def test_reading_changes_nothing(run_path: Path) -> None:
+    with (run_path / "results.jsonl").open("ab") as file:
+        file.write(b"torn")
+    before = {path: path.read_bytes() for path in run_path.rglob("*") if path.is_file()}
+    view = read_run(run_path)
+    assert view.problems
+    assert {path: path.read_bytes() for path in run_path.rglob("*") if path.is_file()} == before
+
+
+# folders of trials
+
+
+def test_a_trial_folder_is_named_after_trial_and_task(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        folder = run.trial_folder(TrialKey(task_id="0", trial=2))
+    assert folder == run_path / "trials" / "2" / "0"
+    assert folder.is_dir()
+    assert read_run(run_path).trial_folder(TrialKey(task_id="0", trial=2)) == folder
+
+
+@pytest.mark.parametrize("task_id", ["../../outside", "/etc", "a/b", "..", "C:\\x"])
+def test_a_hostile_task_id_stays_inside_the_run(tmp_path: Path, task_id: str) -> None:
+    tasks = (Task(benchmark="demo", task_id=task_id, goal=""),)
+    info = describe_run(benchmark="demo", agent="a", tasks=tasks)
+    with RunFolder.create(tmp_path / "run", info, tasks) as run:
+        folder = run.trial_folder(TrialKey(task_id=task_id)).resolve()
+    assert folder.parent == (tmp_path / "run" / "trials" / "1").resolve()
+
+
+def test_a_new_attempt_starts_empty_and_keeps_what_the_last_one_left(run_path: Path) -> None:
+    key = TrialKey(task_id="0")
+    with RunFolder.resume(run_path) as run:
+        for content in ("first", "second", "third"):
+            folder = run.new_attempt(key)
+            assert list(folder.iterdir()) == []
+            (folder / "network.har").write_text(content)
+    left = {each.parent.name: each.read_text() for each in run_path.glob("attempts/1/0/*/*.har")}
+    assert left == {"1": "first", "2": "second"}
+    assert (run_path / "trials/1/0/network.har").read_text() == "third"
+
+
+# keys
+
+
+def test_a_planted_key_is_nowhere_in_a_run_folder(tmp_path: Path) -> None:
+    secret = "planted/key+4711"
+    shape = "sk-ant-api03-planted-shape-0815"
+    said = f"server said: key {secret} or {shape} is wrong"
+    redactor = Redactor.from_environment({"SOME_API_KEY": secret})
+    tasks = (Task(benchmark="demo", task_id="1", goal=said, config={"note": said}),)
+    info = describe_run(benchmark="demo", agent="a", tasks=tasks, config={"url": f"?k={secret}"})
+    error = ErrorInfo(kind="E", message=said, traceback=f"Traceback\n{said}\n")
+    with RunFolder.create(tmp_path, info, tasks, redactor=redactor) as run:
+        artifacts = TrialArtifacts(run.trial_folder(TrialKey(task_id="1")), redactor)
+        artifacts.write_text("error.txt", said)
+        artifacts.write_json("agent_response.json", {"said": [said]})
+        artifacts.write_text("network.har", f'{{"k":"{secret}"}}', evidence=True)
+        artifacts.write_state({"local storage": {secret: secret}})
+        artifacts.append_step(Step(step=1, thought=said, actions=({"type": said},)))
+        run.event(Event(time=NOW, kind="retry", data={"error": said, said: 1}))
+        run.append(
+            TrialResult(
+                benchmark="demo",
+                task_id="1",
+                agent="a",
+                status=Status.ENVIRONMENT_ERROR,
+                error=error,
+                artifacts=artifacts.names,
+                details={"raw": {"deep": [said]}},
+            )
+        )
+    written = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(written) >= 9
+    state = tmp_path / "trials" / "1" / "1" / "finish_state.json.gz"
+    written[state] = gzip.decompress(written[state])
+    forms = [secret, shape, "planted%2Fkey%2B4711", "planted\\\\/key+4711"]
+    assert [p for p, data in written.items() if any(form.encode() in data for form in forms)] == []
+    assert "[REDACTED]" in (tmp_path / "results.jsonl").read_text()

@@ -59,7 +59,8 @@ def decode(
         raise RecordError(f"not JSON ({len(line)} bytes)") from None
     if not isinstance(data, dict):
         raise RecordError(f"not a {model.__name__}: {type(data).__name__} instead of an object")
-    upgraded = migrations.upgrade(model.__name__, data, known_version(model), written_by=written_by)
+    version, writer = known_version(model), written_by or _writer(data)
+    upgraded = migrations.upgrade(model.__name__, data, version, written_by=writer)
     if upgraded is data:
         raise RecordError(_describe(model, problem)) from None
     try:
@@ -84,6 +85,13 @@ def known_version(model: type[Record]) -> int:
         return 1
     version: int = get_args(field.annotation)[0]
     return version
+
+
+def _writer(data: dict[str, Any]) -> str | None:
+    """Return the bench-core that wrote `data`, where it says so, as `run.json` does."""
+    versions = data.get("versions")
+    writer = versions.get("bench-core") if isinstance(versions, dict) else None
+    return writer if isinstance(writer, str) else None
 
 
 def _describe(model: type[Record], error: ValidationError) -> str:

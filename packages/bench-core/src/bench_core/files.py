@@ -9,6 +9,8 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from bench_core.errors import InputError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -66,14 +68,19 @@ def folder_name(identifier: str) -> str:
 
     Names of digits, letters, `-`, `_` and inner dots stay as they are. Very long ones are cut
     and told apart by a hash.
+
+    Raises:
+        InputError: It is empty.
     """
-    name = quote(identifier, safe="", errors="backslashreplace").replace("~", "%7E")
+    if not identifier:
+        raise InputError("an id must not be empty: a folder is named after it")
+    name = quote(identifier, safe="", errors="surrogatepass").replace("~", "%7E")
     if name.strip(".") == "" or name.partition(".")[0].lower() in _WINDOWS_DEVICES:
         name = f"%{ord(name[0]):02X}{name[1:]}"
     if name.endswith("."):  # Windows drops trailing dots
         name = f"{name[:-1]}%2E"
     if len(name) > _MAX_NAME:
-        digest = hashlib.sha256(identifier.encode("utf-8", "backslashreplace")).hexdigest()
+        digest = hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
         name = f"{name[: _MAX_NAME - 17]}~{digest[:16]}"
     return name
 

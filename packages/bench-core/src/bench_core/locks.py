@@ -89,8 +89,8 @@ class FileLock:
     def try_acquire(self, *, shared: bool = False) -> bool:
         """Take the lock if that is possible now.
 
-        A refused exclusive try queues up before new readers; call again to try further or
-        `release` to give up.
+        A refused try queues up: a writer before new readers, readers before the next writer. Call
+        again to try further or `release` to give up.
         """
         if self.held:
             raise RuntimeError(f"{self.path} is already locked by this object")
@@ -99,7 +99,7 @@ class FileLock:
             if self._gate is None:
                 return False
         self._main = _try_lock(self.path, shared=shared)
-        if shared or self._main is not None:
+        if self._main is not None:
             self._open_gate()
         if self._main is not None and not shared:
             _write_holder(self._main)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
@@ -100,9 +100,10 @@ _SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Sta
 
 
 def _relative_posix(path: str) -> str:
-    """Refuse artifact paths that are absolute or climb out of the trial folder."""
+    """Refuse artifact paths that are absolute or climb out of the trial folder, on any system."""
     parts = PurePosixPath(path)
-    if not path or parts.is_absolute() or ".." in parts.parts or "\\" in path:
+    foreign = "\\" in path or "\0" in path or PureWindowsPath(path).drive
+    if not path or parts.is_absolute() or ".." in parts.parts or foreign:
         raise ValueError(f"{path!r} must be a relative POSIX path inside the trial folder")
     return path
 

@@ -90,7 +90,10 @@ _SHAPES = (
     _Shape(("eyj",), re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})")),
     _Shape(
         ("bearer", "basic"),
-        re.compile(r"(?:bearer|basic)(?:\s|%20|\+)+([A-Za-z0-9_\-.~+/=]{8,})", re.IGNORECASE),
+        # a word of small letters only is the noun or adjective of a sentence
+        re.compile(
+            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[a-z.\-]*[A-Z0-9_~+/=])[A-Za-z0-9_\-.~+/=]{8,})"
+        ),
     ),
     _Shape(
         ("api-key", "subscription-key", "auth"),

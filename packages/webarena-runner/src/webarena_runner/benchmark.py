@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING
 from bench_core.errors import BenchError
 from bench_core.redaction import Redactor
 from webarena_runner.agents.loading import load_agent
-from webarena_runner.config import load_config
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
 from webarena_runner.results import rescored, trial_result, with_steps
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
 from webarena_runner.trial import BrowserTrial, TrialSettings, require_sites
 from webarena_runner.trial_log import trial_log
+from webarena_runner.worlds import real_environment
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentOutcome, Task, TrialResult
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.evaluation import Evaluation
+    from webarena_runner.worlds import Environment
 
 __all__ = ["WebArenaBenchmark"]
 
@@ -36,10 +37,8 @@ class WebArenaBenchmark:
     """The 812 tasks on one environment.
 
     Args:
-        config: Where the sites are; by default what the environment variables say.
+        environment: The sites; by default what the environment variables say.
         agent_for: Makes a new agent for each trial from its name.
-        reset: Puts sites back to their first state before a mutating trial, which holds them
-            alone; null leaves them as they are.
         settings: Time limits of the parts around the agent, and Chromium's options.
         redactor: Knows the keys that must not reach the disk.
     """
@@ -48,29 +47,30 @@ class WebArenaBenchmark:
 
     def __init__(
         self,
-        config: EnvironmentConfig | None = None,
+        environment: Environment | None = None,
         *,
         agent_for: Callable[[str], Agent] = load_agent,
-        reset: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         settings: TrialSettings | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        self._config = config
+        self._environment = environment
         self._agent_for = agent_for
-        self._reset = reset
         self._settings = settings or TrialSettings()
         self._redactor = redactor or Redactor.from_environment()
 
     @property
-    def config(self) -> EnvironmentConfig:
-        """The environment; read from the variables when none was given."""
-        if self._config is None:
-            self._config = load_config()
-        return self._config
+    def environment(self) -> Environment:
+        """The sites; read from the variables when none were given."""
+        if self._environment is None:
+            self._environment = real_environment()
+        return self._environment
 
     def tasks(self) -> Sequence[Task]:
         """Return all 812 tasks in order of their ids."""
-        return load_tasks()
+        tasks = load_tasks()
+        if self._environment is None or not self._environment.shared:
+            return tasks
+        return [_locked_by_url(task, self._environment.config) for task in tasks]
 
     async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
         """Run one attempt at `task` and score it with webarena-verified's evaluator.
@@ -80,17 +80,18 @@ class WebArenaBenchmark:
             BudgetExceededError: The run's budget is spent.
         """
         started, began = datetime.now(timezone.utc), time.monotonic()
-        if self._reset is not None and task_type(task) == "MUTATE":
-            await self._reset(task_sites(task))
+        config, reset = self.environment.config, self.environment.reset
+        if reset is not None and task_type(task) == "MUTATE":
+            await reset(task_sites(task))
         trial = BrowserTrial(
             task,
             self._agent_for(context.agent),
-            self.config,
+            config,
             context,
             self._settings,
             self._redactor,
         )
-        write_config(context.folder, self.config)
+        write_config(context.folder, config)
         with trial_log(context.folder / _LOG, self._redactor) as log:
             outcome = await self._run(trial, log)
             evaluation = await self._evaluate(task, context.folder, outcome, trial.timings)
@@ -100,6 +101,7 @@ class WebArenaBenchmark:
             outcome,
             evaluation,
             started=started,
+            browser=trial.browser,
             timings_s={**trial.timings, "total": time.monotonic() - began},
         )
 
@@ -132,8 +134,19 @@ class WebArenaBenchmark:
         evaluation = await asyncio.to_thread(evaluate, task, folder)
         if not evaluation.score:
             # Failing on a site that has gone is not the agent's failure.
-            await require_sites(self.config, task_sites(task), self._settings.site_s)
+            await require_sites(self.environment.config, task_sites(task), self._settings.site_s)
         record = self._redactor.redact(evaluation.model_dump_json(indent=2), evidence=True)
         (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")
         timings["evaluation"] = time.monotonic() - began
         return evaluation
+
+
+def _locked_by_url(task: Task, config: EnvironmentConfig) -> Task:
+    """Name what a task holds by its sites' origins, so that other sites do not wait for it."""
+    resources = tuple(
+        held.model_copy(update={"name": f"{held.name}@{config.site(site).origin}"})
+        if site in config.sites
+        else held
+        for site, held in zip(task_sites(task), task.resources, strict=True)
+    )
+    return task.model_copy(update={"resources": resources})

@@ -106,6 +106,10 @@ class EnvironmentConfig(Record):
         """Return those of `names` that are not configured."""
         return sorted(set(names) - set(self.sites))
 
+    def public(self) -> dict[str, JsonValue]:
+        """Return the sites' URLs without credentials, for a run's record."""
+        return {name: list(site.urls) for name, site in sorted(self.sites.items())}
+
     def official(self) -> dict[str, JsonValue]:
         """Return webarena-verified's configuration, without credentials."""
         return {

@@ -10,6 +10,7 @@ from webarena_runner.agents.trajectory import TRAJECTORY_FILE
 from webarena_runner.failures import classify_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bench_core.protocols import TrialContext
@@ -27,6 +28,8 @@ def trial_result(
     context: TrialContext,
     outcome: AgentOutcome,
     evaluation: Evaluation | None,
+    *,
+    browser: Mapping[str, str] | None = None,
     **more: Any,
 ) -> TrialResult:
     """Return the result of a trial; without an evaluation its status must be an unscored one."""
@@ -47,7 +50,7 @@ def trial_result(
         "cost_usd": outcome.cost_usd,
         "error": outcome.error,
         "artifacts": _artifacts(context.folder),
-        "details": {**agent_details, "agent": outcome.details},
+        "details": {**agent_details, "agent": outcome.details, "browser": dict(browser or {})},
         **more,
     }
     if evaluation is not None:

@@ -19,8 +19,8 @@ from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputE
 from bench_core.protocols import BrowserHandle
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from webarena_runner.auth import cdp_cookies, log_in_all
-from webarena_runner.cookies import inject_cookies
 from webarena_runner.evaluation import HAR_FILE, recording_fault
+from webarena_runner.injection import inject_cookies
 from webarena_runner.recording import HarRecorder
 from webarena_runner.sites import check_sites
 from webarena_runner.tabs import open_tabs
@@ -84,7 +84,8 @@ class BrowserTrial:
         urls = self.config.render(start_urls(self.task), sites)
         sessions = await self._open_sites(sites)
         async with launch_chromium(self.settings.chromium) as chromium:
-            await inject_cookies(chromium.cdp_url, cdp_cookies(sessions))
+            self._hand_over(chromium)
+            await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
             slot = _AgentSlot(chromium, self.settings.stop_agent_s)
             try:
                 async with self._recorded(chromium):
@@ -104,6 +105,11 @@ class BrowserTrial:
         entered = {session.site for session in sessions}
         await require_sites(self.config, set(sites) - entered, self.settings.site_s)
         return sessions
+
+    def _hand_over(self, chromium: Chromium) -> None:
+        """Let the scheduler kill Chromium, should this trial be given up."""
+        if chromium.pid is not None:
+            self.context.processes.own(chromium.pid)
 
     def _time_s(self) -> float | None:
         limit = self.context.limits.time_limit_s
@@ -130,6 +136,11 @@ class BrowserTrial:
                 self._har = await recorder.stop(self.settings.stop_recorder_s)
                 # Of evidence only known keys are removed: what is stored is what is scored.
                 self._har.write(har_file, lambda text: self.redactor.redact(text, evidence=True))
+
+    @property
+    def browser(self) -> dict[str, str]:
+        """Name and version of the Chromium that was recorded."""
+        return self._har.document["log"]["browser"] if self._har else {}
 
     def _check_recording(self) -> None:
         if self._har is not None and not self._har.complete:

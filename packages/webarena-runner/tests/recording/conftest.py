@@ -40,7 +40,7 @@ class Logged:
     answer: bytes = b""
 
 
-@dataclass
+@dataclass(repr=False)
 class Site:
     """A running server: its port, its log."""
 
@@ -306,7 +306,7 @@ def browser() -> Iterator[Chromium]:
         yield chromium
 
 
-@dataclass
+@dataclass(repr=False)
 class Tab:
     """A tab on a DevTools connection of its own, as an agent has."""
 

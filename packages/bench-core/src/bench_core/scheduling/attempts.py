@@ -147,7 +147,11 @@ def _result_of_error(
     for kind, status in statuses:
         if isinstance(raised, kind):
             return _unscored(trial, context, status, error)
-    return _harness_error(trial, context, error.model_copy(update={"phase": "harness"}))
+    # a bare KeyError says no more than its key
+    message = f"{error.kind}: {error.message}"
+    return _harness_error(
+        trial, context, error.model_copy(update={"phase": "harness", "message": message})
+    )
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:

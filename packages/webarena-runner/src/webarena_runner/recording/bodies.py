@@ -57,9 +57,11 @@ class Bodies:
             hop.body_note = f"the first {limit} of {len(body)} bytes"
 
     def _is_wanted(self, hop: Hop) -> bool:
-        if hop.response is None or not hop.is_http:
+        if hop.response is None:
             return False
-        if not any(kind in hop.response.mime_type for kind in _KEPT_TYPES):
+        if hop.kind == "Preflight":
+            hop.content_note = "the browser keeps no bodies of preflights"
+        elif not any(kind in hop.response.mime_type for kind in _KEPT_TYPES):
             hop.content_note = "only bodies of JSON, HTML and forms are recorded"
         elif self._kept >= self._limits.total_bytes:
             hop.content_note = "not recorded: the limit for all bodies together is reached"
@@ -85,7 +87,13 @@ class Bodies:
         except TimeoutError:
             return f"no answer within {self._limits.body_s:g} s"
         except CONNECTION_ERRORS as error:
-            return str(error)
+            return _message(error)
+
+
+def _message(error: Exception) -> str:
+    """Return the browser's own words: cdp_use raises with the whole error object."""
+    detail = error.args[0] if error.args else ""
+    return str(detail.get("message", detail)) if isinstance(detail, dict) else str(error)
 
 
 def _decoded(answer: dict[str, Any], name: str) -> bytes:

@@ -72,6 +72,8 @@ def _request(exchange: Exchange) -> dict[str, Any]:
     }
     if synthesised:
         request["_synthesisedHeaders"] = synthesised
+    if exchange.sent is None:
+        request["_provisionalHeaders"] = True
     if hop.has_body:
         request["postData"] = _post_data(hop, headers)
     return request

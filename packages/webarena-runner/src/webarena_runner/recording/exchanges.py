@@ -79,6 +79,7 @@ class Hop:
         started: Seconds on the browser's monotonic clock, comparable across its processes.
         body: What was posted; None when nothing was, or not known yet.
         has_wire_report: Whether the network stack reports it too; None until known.
+        loader: Which document of the frame asked; a document's own request id is its loader.
         failure: The browser's error text.
         content: The response body; None when it was not kept, and then `content_note` says why.
     """
@@ -89,6 +90,7 @@ class Hop:
     headers: Mapping[str, str]
     kind: str
     frame_id: str
+    loader: str
     page: str | None
     wall_time: float
     started: float
@@ -103,11 +105,6 @@ class Hop:
     transferred: int | None = None
     content: bytes | None = None
     content_note: str = ""
-
-    @property
-    def is_http(self) -> bool:
-        """Whether it belongs into a HAR at all."""
-        return self.url.startswith(("http://", "https://"))
 
     @property
     def is_pending(self) -> bool:
@@ -185,21 +182,24 @@ class Traffic:
         return [hop for hop in last if hop.is_pending]
 
     def exchanges(self) -> list[Exchange]:
-        """Return everything that belongs into a HAR, in the order in which it started."""
+        """Return all requests in the order in which they started."""
         every = (each for chain in self._chains.values() for each in chain.exchanges())
-        return sorted((each for each in every if each.hop.is_http), key=lambda e: e.hop.started)
+        return sorted(every, key=lambda exchange: exchange.hop.started)
 
     def _request(self, params: Params, page: str | None) -> Hop | None:
         chain = self._chains[params["requestId"]]
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
             _end_by_redirect(previous, params)
+        if not params["request"]["url"].startswith(("http://", "https://")):
+            return None
         if self._count >= self._max_hops:
             self.dropped += 1
             return None
         self._count += 1
         hop = _hop(params, page)
-        if hop.body is None and previous is not None and _repeats_body(previous, hop):
+        if previous is not None and not hop.has_body and previous.method == hop.method:
+            # A redirect that keeps the method keeps the body, which the browser does not repeat.
             hop.body, hop.has_body = previous.body, previous.has_body
         chain.hops.append(hop)
         return hop
@@ -214,13 +214,13 @@ class Traffic:
         return None
 
     def _served_from_cache(self, params: Params, _page: str | None) -> Hop | None:
-        hop = self._last(params)
+        hop = self._open(params)
         if hop is not None:
             hop.has_wire_report = False
         return hop
 
     def _response(self, params: Params, _page: str | None) -> Hop | None:
-        hop = self._last(params)
+        hop = self._open(params)
         if hop is None:
             return None
         from_memory = hop.has_wire_report is False
@@ -231,22 +231,32 @@ class Traffic:
         return hop
 
     def _finished(self, params: Params, _page: str | None) -> Hop | None:
-        hop = self._last(params)
+        hop = self._open(params)
         if hop is not None:
             hop.ended = params["timestamp"]
             hop.transferred = int(params.get("encodedDataLength", 0))
+            if hop.request_id == hop.loader:
+                self._abandon(hop)
         return hop
 
     def _failed(self, params: Params, _page: str | None) -> Hop | None:
-        hop = self._last(params)
+        hop = self._open(params)
         if hop is not None:
             hop.ended = params["timestamp"]
             hop.failure = _failure_text(params)
         return hop
 
-    def _last(self, params: Params) -> Hop | None:
+    def _abandon(self, document: Hop) -> None:
+        """End what the frame's earlier document still waited for: no event will tell."""
+        for hop in self.pending():
+            if hop.frame_id == document.frame_id and hop.loader != document.loader:
+                hop.ended = document.ended
+                hop.failure = "the page was left before it ended"
+
+    def _open(self, params: Params) -> Hop | None:
+        """Return the hop an event is about; None for what is not HTTP or began before us."""
         chain = self._chains.get(params["requestId"])
-        return chain.hops[-1] if chain and chain.hops else None
+        return chain.hops[-1] if chain and chain.hops and chain.hops[-1].is_pending else None
 
 
 def _hop(params: Params, page: str | None) -> Hop:
@@ -259,6 +269,7 @@ def _hop(params: Params, page: str | None) -> Hop:
         headers=request.get("headers", {}),
         kind=params.get("type", "Other"),
         frame_id=params.get("frameId", ""),
+        loader=params.get("loaderId", ""),
         page=page,
         wall_time=params["wallTime"],
         started=params["timestamp"],
@@ -283,11 +294,6 @@ def _end_by_redirect(hop: Hop, params: Params) -> None:
     hop.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
     hop.ended = params["timestamp"]
     hop.content_note = "the browser keeps no bodies of redirects"
-
-
-def _repeats_body(previous: Hop, hop: Hop) -> bool:
-    """Tell whether a redirect sent the same body again, as 307 and 308 do."""
-    return previous.method == hop.method and hop.has_body
 
 
 def _cache_of(response: Params) -> str | None:

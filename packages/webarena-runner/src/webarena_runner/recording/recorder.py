@@ -27,7 +27,7 @@ __all__ = ["HarRecorder"]
 
 _ATTACH_S = 3.0
 _POLL_S = 0.02
-_STREAMS = ("EventSource", "WebSocket")
+_AWAITED = ("Document", "XHR", "Fetch", "Ping", "Preflight")
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
@@ -141,6 +141,9 @@ class HarRecorder:
     def _attacher(self, link: Link, bodies: Bodies) -> Callable[[Any, str | None], None]:
         def attach(params: Mapping[str, Any], parent: str | None) -> None:
             session, target = params["sessionId"], params["targetInfo"]
+            if _is_of_the_browser_itself(target):
+                link.post("Runtime.runIfWaitingForDebugger", {}, session)
+                return
             is_page = target["type"] == "page"
             self._pages[session] = target["targetId"] if is_page else self._pages.get(parent or "")
             posted = {"maxPostDataSize": self._limits.post_bytes}
@@ -171,8 +174,7 @@ class HarRecorder:
         """Tell whether an answer may still come; one that took long already may never."""
         oldest = time.time() - patience_s
         return any(
-            hop.is_http and hop.kind not in _STREAMS and hop.wall_time > oldest
-            for hop in self._traffic.pending()
+            hop.kind in _AWAITED and hop.wall_time > oldest for hop in self._traffic.pending()
         )
 
     async def _disconnect(self) -> None:
@@ -180,3 +182,8 @@ class HarRecorder:
             self._cut_short = self._link.lost
             await self._link.close()
             self._link = None
+
+
+def _is_of_the_browser_itself(target: Mapping[str, str]) -> bool:
+    """Tell the address bar and its like, which load hundreds of files, from tabs and workers."""
+    return target["type"] != "page" and target["url"].startswith("chrome://")

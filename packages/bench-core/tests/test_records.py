@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import pickle
+import typing
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+import bench_core.judging
+import bench_core.protocols
+import bench_core.records
+from bench_core.judging import CriterionVerdict, Evidence, JudgeCase, Verdict
+from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext, WorldInfo
+from bench_core.records import (
+    AgentOutcome,
+    AgentTask,
+    Artifact,
+    Attempt,
+    Check,
+    ErrorInfo,
+    Event,
+    GitState,
+    Limits,
+    Record,
+    Resource,
+    RunInfo,
+    Session,
+    SessionOutcome,
+    Status,
+    Step,
+    Task,
+    TrialKey,
+    TrialResult,
+    Usage,
+)
+from bench_core.rescores import RescoreInfo
+
+SCORED = [Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR]
+UNSCORED = [
+    Status.ENVIRONMENT_ERROR,
+    Status.EVALUATION_ERROR,
+    Status.BUDGET_EXCEEDED,
+    Status.CANCELLED,
+]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+counts = st.integers(0, 10**9)
+amounts = st.floats(0, 1e12)
+probabilities = st.floats(0, 1)
+times = st.datetimes(timezones=st.just(timezone.utc), min_value=datetime(1980, 1, 1))  # noqa: DTZ001  # the strategy adds the zone
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+json_objects = st.dictionaries(texts, json_values, max_size=3)
+artifacts = st.sampled_from(["log.txt", "screenshots/001.png", "a b/ü.json", "..hidden", "x..y"])
+
+
+def tuples(inner: st.SearchStrategy, size: int = 3) -> st.SearchStrategy:
+    return st.lists(inner, max_size=size).map(tuple)
+
+
+def optional(inner: st.SearchStrategy) -> st.SearchStrategy:
+    return st.none() | inner
+
+
+limits = st.builds(Limits, max_steps=optional(st.integers(1, 99)), time_limit_s=optional(
+    st.floats(0.001, 1e6)))  # fmt: skip
+usages = st.builds(Usage, **dict.fromkeys(Usage.model_fields, counts))
+errors = st.builds(
+    ErrorInfo, kind=texts, message=texts, phase=optional(texts), traceback=optional(texts)
+)
+resources = st.builds(Resource, name=names, mode=st.sampled_from(["shared", "exclusive"]))
+checks = st.builds(
+    Check,
+    criterion=texts,
+    expected=json_values,
+    actual=json_values,
+    passed=optional(st.booleans()),
+    reason=optional(texts),
+)
+attempts = st.builds(
+    Attempt,
+    number=st.integers(1, 9),
+    status=st.sampled_from(Status),
+    started=times,
+    duration_s=amounts,
+    error=optional(errors),
+)
+gits = st.builds(GitState, commit=texts, dirty=st.booleans())
+sessions = st.builds(
+    Session,
+    started=times,
+    finished=optional(times),
+    outcome=st.sampled_from(typing.get_args(SessionOutcome)),
+    pid=optional(st.integers(1, 99999)),
+    host=optional(texts),
+    command=tuples(texts),
+    versions=st.dictionaries(texts, texts, max_size=2),
+    git=optional(gits),
+)
+tasks = st.builds(
+    Task,
+    benchmark=names,
+    task_id=names,
+    goal=texts,
+    groups=st.dictionaries(texts, tuples(texts), max_size=2),
+    template=optional(texts),
+    resources=tuples(resources),
+    limits=limits,
+    tags=tuples(texts),
+    inputs=json_objects,
+    config=json_objects,
+)
+
+
+@st.composite
+def results(draw: st.DrawFn) -> TrialResult:
+    status = draw(st.sampled_from(Status))
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    return TrialResult(
+        benchmark=draw(names),
+        task_id=draw(names),
+        trial=draw(st.integers(1, 99)),
+        agent=draw(texts),
+        model=draw(optional(texts)),
+        world=draw(st.sampled_from(["real", "built-in"])),
+        status=status,
+        score=draw(st.sampled_from([0.0, 0.5, 1.0]) | finite) if status.scored else None,
+        confidence=draw(optional(probabilities)),
+        checks=draw(tuples(checks)),
+        flags=draw(tuples(texts)),
+        steps=draw(counts),
+        usage=draw(usages),
+        cost_usd=draw(optional(amounts)),
+        timings_s=draw(st.dictionaries(texts, amounts, max_size=2)),
+        started=draw(optional(times)),
+        attempts=draw(tuples(attempts)),
+        artifacts=draw(tuples(artifacts)),
+        error=draw(optional(errors)),
+        details=draw(json_objects),
+    )
+
+
+RECORDS: dict[type[Record], st.SearchStrategy] = {
+    Task: tasks,
+    TrialResult: results(),
+    TrialKey: st.builds(TrialKey, task_id=names, trial=st.integers(1, 99)),
+    AgentTask: tasks.map(Task.for_agent),
+    AgentOutcome: st.builds(
+        AgentOutcome,
+        status=st.sampled_from(Status),
+        answer=json_values,
+        usage=usages,
+        cost_usd=optional(amounts),
+        error=optional(errors),
+        details=json_objects,
+    ),
+    Step: st.builds(
+        Step,
+        step=st.integers(1, 99),
+        started=optional(times),
+        screenshot=optional(artifacts),
+        actions=tuples(json_objects),
+        results=tuples(texts),
+        usage=optional(usages),
+    ),
+    Event: st.builds(Event, time=times, kind=names, trial=optional(st.integers(1, 9)),
+                     data=json_objects),
+    RunInfo: st.builds(
+        RunInfo,
+        run_id=names,
+        benchmark=texts,
+        agent=texts,
+        config=json_objects,
+        config_hash=texts,
+        task_set_hash=texts,
+        git=optional(gits),
+        prices=tuples(json_objects),
+        started=times,
+        finished=optional(times),
+        sessions=tuples(sessions),
+    ),
+    RescoreInfo: st.builds(RescoreInfo, rescore_id=names, run_id=texts, config=json_objects,
+                           started=times, finished=optional(times)),
+    JudgeCase: st.builds(JudgeCase, case_id=names, goal=texts, state=json_values,
+                         actions=tuples(json_objects), agent_answer=json_values),
+    Verdict: st.builds(
+        Verdict,
+        case_id=texts,
+        judge=texts,
+        outcome=st.sampled_from(["pass", "fail", "abstain", "void", "error"]),
+        criteria=tuples(
+            st.builds(
+                CriterionVerdict,
+                criterion_id=texts,
+                evidence=tuples(st.builds(Evidence, pointer=optional(texts))),
+                verdict=st.sampled_from(["pass", "fail", "unknown"]),
+            )
+        ),
+        confidence=optional(probabilities),
+        usage=usages,
+    ),
+    BrowserHandle: st.builds(BrowserHandle, cdp_url=texts, start_urls=tuples(texts)),
+    DesktopHandle: st.builds(DesktopHandle, url=texts, screen=optional(
+        st.tuples(st.integers(1, 9999), st.integers(1, 9999)))),
+    WorldInfo: st.builds(WorldInfo, name=texts, urls=st.dictionaries(texts, texts, max_size=2),
+                         startup_s=amounts),
+    TrialContext: st.builds(TrialContext, run_id=texts, folder=st.just("runs/1"), config=json_objects),
+}  # fmt: skip
+ANY_RECORD = st.one_of(*RECORDS.values())
+
+
+def all_records() -> list[type[Record]]:
+    modules = (bench_core.records, bench_core.protocols, bench_core.judging)
+    found = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Record) and value is not Record
+    }
+    return sorted(found, key=lambda each: each.__name__)
+
+
+@given(ANY_RECORD)
+def test_json_round_trip_law(record: Record) -> None:
+    assert type(record).model_validate_json(record.model_dump_json()) == record
+
+
+@given(ANY_RECORD)
+def test_pickle_round_trip_law(record: Record) -> None:
+    assert pickle.loads(pickle.dumps(record)) == record  # noqa: S301  # made here
+
+
+@pytest.mark.parametrize("record", all_records(), ids=lambda each: each.__name__)
+def test_every_record_forbids_unknown_fields_and_is_frozen(record: type[Record]) -> None:
+    assert record.model_config["extra"] == "forbid"
+    assert record.model_config["frozen"] is True
+
+
+def test_an_unknown_field_is_refused_by_name() -> None:
+    with pytest.raises(ValidationError, match="colour"):
+        TrialKey.model_validate({"task_id": "1", "colour": "red"})
+
+
+def test_a_record_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        TrialKey(task_id="1").trial = 2
+
+
+def minimal(status: Status, **fields: object) -> TrialResult:
+    return TrialResult(benchmark="b", task_id="1", agent="a", status=status, **fields)
+
+
+@given(st.sampled_from(SCORED), st.floats(allow_nan=False, allow_infinity=False))
+def test_success_is_the_score_reaching_one(status: Status, score: float) -> None:
+    assert minimal(status, score=score).success is (score >= 1.0)
+
+
+@given(st.sampled_from(UNSCORED), st.floats(allow_nan=False, allow_infinity=False))
+def test_an_unscored_status_never_carries_a_score(status: Status, score: float) -> None:
+    assert minimal(status).success is None
+    with pytest.raises(ValidationError, match="forbids a score"):
+        minimal(status, score=score)
+
+
+@pytest.mark.parametrize("status", SCORED)
+def test_a_scored_status_needs_a_score(status: Status) -> None:
+    with pytest.raises(ValidationError, match="needs a score"):
+        minimal(status)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), "good"])
+def test_a_score_is_a_finite_number(score: object) -> None:
+    with pytest.raises(ValidationError):
+        minimal(Status.COMPLETED, score=score)
+
+
+@pytest.mark.parametrize(("score", "success"), [(1.0, False), (0.0, True), (0.5, None)])
+def test_success_against_the_score_is_refused(score: float, success: object) -> None:
+    with pytest.raises(ValidationError, match="success must be"):
+        minimal(Status.COMPLETED, score=score, success=success)
+
+
+def test_success_is_written_even_where_it_was_derived() -> None:
+    dumped = minimal(Status.COMPLETED, score=1.0).model_dump(exclude_unset=True)
+    assert dumped["success"] is True
+
+
+@pytest.mark.parametrize("status", Status)
+def test_scored_and_evaluation_errors_are_done(status: Status) -> None:
+    assert status.done is (status in SCORED or status is Status.EVALUATION_ERROR)
+    assert status.scored is (status in SCORED)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/etc/passwd",
+        "../other/log.txt",
+        "a/../../b",
+        "..",
+        "a\\b",
+        "C:\\x",
+        "C:x",
+        "\\\\host\\x",
+        "a\0b",
+    ],
+)
+def test_artifact_paths_that_leave_the_folder_are_refused(path: str) -> None:
+    with pytest.raises(ValidationError, match="must be a relative POSIX path"):
+        TypeAdapter(Artifact).validate_python(path)
+
+
+@given(artifacts)
+def test_artifact_paths_inside_the_folder_stay_as_they_are(path: str) -> None:
+    assert TypeAdapter(Artifact).validate_python(path) == path
+
+
+def test_an_agent_never_sees_the_benchmarks_own_definition() -> None:
+    task = Task(benchmark="b", task_id="1", goal="g", inputs={"url": "u"}, config={"answer": 42})
+    assert "42" not in task.for_agent().model_dump_json()
+    assert task.for_agent().inputs == {"url": "u"}
+
+
+@given(usages, usages, usages)
+def test_usage_adds_like_numbers(a: Usage, b: Usage, c: Usage) -> None:
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + Usage() == a
+    assert (a + b).total_tokens == a.total_tokens + b.total_tokens
+
+
+@pytest.mark.parametrize(
+    ("outcome", "passed"),
+    [("pass", True), ("fail", False), ("abstain", None), ("void", None), ("error", None)],
+)
+def test_only_pass_and_fail_are_verdicts_on_the_agent(outcome: str, passed: object) -> None:
+    assert Verdict(case_id="1", judge="j", outcome=outcome).passed is passed
+
+
+def test_a_context_counts_on_the_meter_it_was_given() -> None:
+    class Meter:
+        spent = Usage()
+
+        def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+            self.spent += usage
+
+    meter = Meter()
+    context = TrialContext(run_id="r", folder="f")
+    context.with_meter(meter).meter.spend(Usage(requests=2))
+    context.meter.spend(Usage(requests=5))
+    assert meter.spent == Usage(requests=2)
+
+
+def test_a_time_keeps_its_zone_in_json() -> None:
+    zone = timezone(timedelta(hours=5, minutes=30))
+    event = Event(time=datetime(2026, 3, 1, 12, tzinfo=zone), kind="x")
+    assert Event.model_validate_json(event.model_dump_json()).time.utcoffset() == timedelta(
+        hours=5, minutes=30
+    )
