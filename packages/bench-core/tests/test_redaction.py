@@ -238,12 +238,14 @@ def test_variables_are_known_by_name_and_by_what_they_hold() -> None:
             "DULL_SECRET": "xxxxxxxxxxxx",
             "COMMON_PASSWORD": "changeme",
             "PORT_TOKEN": "1234567890",
+            "CLOUD_CREDENTIALS": __file__,
         }
     )
     names = ["openai", "github", "database", "aws", "second", "home", "tokenizers"]
     line = " ".join(f"value-of-{name}" for name in names)
     kept = "value-of-home value-of-tokenizers"
     assert redactor.redact(line) == f"{(MARKER + ' ') * 5}{kept}"
+    assert redactor.redact(__file__) == __file__
     assert redactor.redact("abc1234 xxxxxxxxxxxx changeme 1234567890") == (
         "abc1234 xxxxxxxxxxxx changeme 1234567890"
     )

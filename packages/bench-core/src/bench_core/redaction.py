@@ -129,7 +129,7 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
         """Know the values of all variables whose names say that they hold a secret.
 
-        Values that are short, or too common to be one, are left out.
+        Values that are short, too common to be one, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
         return cls(
@@ -243,7 +243,8 @@ def _is_secret(value: str) -> bool:
         return False
     if value.isdigit() and len(value) < _MIN_DIGITS:
         return False
-    return value.lower() not in _COMMON
+    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
+    return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
 
 
 def _is_header(name: object) -> bool:

@@ -66,13 +66,17 @@ class Attempt:
         ) as scratch:
             session = await open_session(self._browser, Path(scratch))
             try:
-                agent = self._agent(session)
-                await self._work(agent)
+                return await self._worked(self._agent(session))
             finally:
                 await close_session(session)
+
+    async def _worked(self, agent: Any) -> Any:
+        try:
+            await self._work(agent)
             await self._trajectory.note(agent)
+        finally:
             shutil.rmtree(agent.agent_directory, ignore_errors=True)
-            return agent
+        return agent
 
     @property
     def _time_limit_s(self) -> float:
@@ -142,7 +146,7 @@ class Attempt:
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if agent.history.is_done():
             return self._report(Status.COMPLETED, answer=_answer(agent.history.final_result()))
-        if not await asyncio.to_thread(browser_answers, self._browser.cdp_url):
+        if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
         if not self._finished:
             return self._out_of_time()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from bench_core.browser import websocket_url
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["browser_answers", "browser_websocket", "close_session", "open_session"]
+__all__ = ["browser_answers", "close_session", "open_session"]
 
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
@@ -31,7 +30,7 @@ async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
 
     width, height = handle.viewport
     profile = BrowserProfile(
-        cdp_url=await asyncio.to_thread(browser_websocket, handle.cdp_url),
+        cdp_url=await websocket_url(handle.cdp_url),
         is_local=False,
         keep_alive=True,
         enable_default_extensions=False,
@@ -57,42 +56,21 @@ async def close_session(session: Any, patience_s: float = 3.0) -> None:
     `BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy;
     `reset` only drops the connection.
     """
+    _expect_no_answers(session)
     leaving = asyncio.ensure_future(session.reset())
     leaving.add_done_callback(_ignore_outcome)
     await asyncio.wait({leaving}, timeout=patience_s)
     leaving.cancel()
 
 
-def browser_websocket(cdp_url: str) -> str:
-    """Return the browser's websocket URL behind `http://host:port`; others as they are.
-
-    browser-use would ask through the system's proxy, which cannot know a local port.
-    """
-    if not cdp_url.startswith(("http://", "https://")):
-        return cdp_url
-    return str(_version(cdp_url)["webSocketDebuggerUrl"])
-
-
-def browser_answers(cdp_url: str) -> bool:
+async def browser_answers(cdp_url: str) -> bool:
     """Return whether the browser behind a CDP URL is alive."""
+    parts = urlsplit(cdp_url)
     try:
-        _version(cdp_url)
+        await websocket_url(f"http://{parts.netloc}", _LOOKUP_S)
     except BrowserError:
         return False
     return True
-
-
-def _version(cdp_url: str) -> dict[str, Any]:
-    parts = urlsplit(cdp_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_LOOKUP_S)
-    try:
-        connection.request("GET", "/json/version")
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise BrowserError(f"no browser answers at {cdp_url}: {error}") from error
-    finally:
-        connection.close()
-    return found
 
 
 async def _focus_first(session: Any, handle: BrowserHandle) -> None:
@@ -106,6 +84,16 @@ async def _focus_first(session: Any, handle: BrowserHandle) -> None:
         if tab.url.rstrip("/") == wanted:
             await session.event_bus.dispatch(SwitchTabEvent(target_id=tab.target_id))
             return
+
+
+def _expect_no_answers(session: Any) -> None:
+    """Take the errors that cdp-use gives requests under way when it disconnects.
+
+    Who waits for them is cancelled in the same moment, and asyncio would complain.
+    """
+    if session.is_cdp_connected:
+        for request in session.cdp_client.pending_requests.values():
+            request.add_done_callback(_ignore_outcome)
 
 
 def _ignore_outcome(task: asyncio.Future[Any]) -> None:

@@ -93,7 +93,7 @@ class HarRecorder:
         if self._link is not None:
             end = time.monotonic() + deadline_s
             await self._settle(self._link, deadline_s)
-            await self._link.finish(end - time.monotonic())
+            await self._link.wait_for_work(end - time.monotonic())
         await self._disconnect()
         return self.snapshot()
 
@@ -126,7 +126,7 @@ class HarRecorder:
         self._browser = (name, version)
         await link.call("Target.setAutoAttach", _AUTO_ATTACH)
         # A page that hangs does not answer; it must not keep the recording from starting.
-        await link.finish(_ATTACH_S)
+        await link.wait_for_posted(_ATTACH_S)
 
     def _listener(self, method: str, bodies: Bodies) -> Callable[[Any, str | None], None]:
         def listen(params: Mapping[str, Any], session: str | None) -> None:
