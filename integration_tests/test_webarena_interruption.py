@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -25,9 +31,8 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.out = folder / "run"
-        # short: Chromium puts a socket there
-        self.temporary = folder / "t"
-        self.temporary.mkdir()
+        # short, because Chromium puts a socket there
+        self.temporary = Path(tempfile.mkdtemp(prefix="w"))
 
     @property
     def command(self) -> list[str | Path]:
@@ -84,8 +89,10 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("w"))
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path)
+    yield run
+    shutil.rmtree(run.temporary)
 
 
 def test_ctrl_c_leaves_a_folder_that_the_same_command_completes(run: Run) -> None:
