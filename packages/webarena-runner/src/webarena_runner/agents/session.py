@@ -1,4 +1,4 @@
-"""Attach browser-use to a browser that the runner owns, and let go of it again."""
+"""Attach browser-use to a browser that the runner owns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
+from bench_core.browser_use import release_session
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["browser_answers", "close_session", "open_session"]
+__all__ = ["browser_answers", "open_session"]
 
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
@@ -45,22 +46,9 @@ async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
         await asyncio.wait_for(session.start(), _ATTACH_S)
         await _focus_first(session, handle)
     except (TimeoutError, RuntimeError, ConnectionError, OSError) as error:
-        await close_session(session)
+        await release_session(session)
         raise BrowserError(f"browser-use cannot attach to {handle.cdp_url}: {error}") from error
     return session
-
-
-async def close_session(session: Any, patience_s: float = 3.0) -> None:
-    """Let go of the browser without closing it; never waits long.
-
-    `BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy;
-    `reset` only drops the connection.
-    """
-    _expect_no_answers(session)
-    leaving = asyncio.ensure_future(session.reset())
-    leaving.add_done_callback(_ignore_outcome)
-    await asyncio.wait({leaving}, timeout=patience_s)
-    leaving.cancel()
 
 
 async def browser_answers(cdp_url: str) -> bool:
@@ -84,19 +72,3 @@ async def _focus_first(session: Any, handle: BrowserHandle) -> None:
         if tab.url.rstrip("/") == wanted:
             await session.event_bus.dispatch(SwitchTabEvent(target_id=tab.target_id))
             return
-
-
-def _expect_no_answers(session: Any) -> None:
-    """Take the errors that cdp-use gives requests under way when it disconnects.
-
-    Who waits for them is cancelled in the same moment, and asyncio would complain.
-    """
-    if session.is_cdp_connected:
-        for request in session.cdp_client.pending_requests.values():
-            request.add_done_callback(_ignore_outcome)
-
-
-def _ignore_outcome(task: asyncio.Future[Any]) -> None:
-    """Take a task's exception so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()
