@@ -232,7 +232,6 @@ class Scheduler:
 
     def _land(self, flight: _Flight, task: asyncio.Task[None]) -> None:
         """Free the worker, and the resources unless something of the attempt still runs."""
-        self._flights.discard(flight)
         if not task.cancelled() and task.exception() is not None:
             # a full disk, say: without a record nothing more may run
             self._error = self._error or task.exception()
@@ -240,7 +239,9 @@ class Scheduler:
             self._stop_flights(StopReason.CANCELLED)
         if flight.live is not None and _still_runs(flight.live):
             self._stragglers[flight] = asyncio.create_task(self._outlast(flight, flight.live))
-        else:
+        # not before: until then a second Ctrl-C must find the processes to kill among the flights
+        self._flights.discard(flight)
+        if flight not in self._stragglers:
             self._free(flight)
 
     def _free(self, flight: _Flight) -> None:
