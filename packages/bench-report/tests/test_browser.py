@@ -97,7 +97,7 @@ def test_a_failure_mode_in_the_summary_leads_to_its_trials(built: Built, visit: 
     page.click("#outcomes a:has-text('wrong answer') >> nth=0")
 
     assert shown(page) == f"{sum(modes)} of 120 trials"
-    assert set(column(page, "c-why")) == {"wrong_answer"}
+    assert set(column(page, "c-why")) == {"wrong answer"}
 
 
 def test_columns_sort_both_ways_with_missing_values_last(built: Built, visit: Visits) -> None:
@@ -181,7 +181,7 @@ def test_a_trial_has_an_address_and_back_closes_it(built: Built, visit: Visits) 
 
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="hidden")
-    assert "open=" not in page.url
+    page.wait_for_url(lambda url: "open=" not in url)
     page.click("#grid [data-index='5']")
     page.wait_for_selector("dialog[open]")
     page.go_back()
