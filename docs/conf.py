@@ -25,7 +25,6 @@ templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = "Proctor"
-html_static_path = ["_static"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
