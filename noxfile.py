@@ -35,6 +35,12 @@ MATRIX = [
     for python in each.pythons
 ]
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
+SDK_LINES = {
+    "oldest": ["anthropic==0.77.0", "openai==2.7.2", "google-genai==1.50.0"],
+    "browser-use": ["browser-use==0.11.13", "pydantic-settings"],
+    "newest": ["anthropic>=2", "openai>=3", "google-genai>=3"],
+}
+"""The lines of the providers' SDKs on which the same records must come out."""
 TOGETHER = "together"
 """The benchmarks that need all packages."""
 MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
@@ -79,9 +85,11 @@ def architecture(session: nox.Session) -> None:
 def tests(session: nox.Session, name: str) -> None:
     """Test a package where only its wheel and bench-core's are installed."""
     tested = package(name)
-    install(session, with_core(tested), group("test", tested.folder))
-    chosen = ["-m", QUICK] if session.python != OWN_PYTHON else []
-    if not chosen and tested.has_browser_tests:
+    everything = session.python == OWN_PYTHON
+    once = group("test-once", tested.folder) if everything else []
+    install(session, with_core(tested), [*group("test", tested.folder), *once])
+    chosen = [] if everything else ["-m", QUICK]
+    if everything and tested.has_browser_tests:
         provide_chromium(session)
     session.run("pytest", str(tested.folder / "tests"), *chosen, *session.posargs)
 
@@ -99,6 +107,16 @@ def minimums(session: nox.Session, name: str) -> None:
     session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
     session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
     session.run("pytest", str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("line", list(SDK_LINES), ids=list(SDK_LINES))
+def sdks(session: nox.Session, line: str) -> None:
+    """Test the model adapters on the oldest SDKs, on those browser-use forces, on the newest."""
+    core = package(CORE)
+    install(session, [core], [*group("test", core.folder), *SDK_LINES[line]])
+    folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
+    session.run("pytest", *folders, "-m", "not browser", *session.posargs)
 
 
 @nox.session(requires=["build"])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bench_core.rescoring import RescoreOutcome
     from bench_core.run_plan import RunPlan
     from bench_core.running import Provenance, RunOutcome
+    from bench_core.scheduling.machine_locks import MachineLocks
 
 __all__ = ["execute_rescore", "execute_run", "list_tasks", "run_spec", "task_filter"]
 
@@ -88,17 +89,19 @@ def run_spec(
     )
 
 
-def execute_run(
+def execute_run(  # noqa: PLR0913  # keywords with defaults
     benchmark: Benchmark,
     spec: RunSpec,
     options: Mapping[str, Any],
     *,
     provenance: Provenance | None = None,
     price_of: Callable[[str], object | None] | None = None,
+    locks: MachineLocks | None = None,
 ) -> None:
     """Do what a `run` command does, show it and exit with the right code.
 
-    Uses `out`, `dry_run` and `as_json` of the options. Exit codes: 0 every planned trial has a
+    Uses `out`, `dry_run` and `as_json` of the options. `locks` hold resources against other
+    processes; by default as lock files. Exit codes: 0 every planned trial has a
     lasting result, 1 some have none, 75 aborted, 130 interrupted.
     """
     from bench_core.run_plan import default_folder, plan_run  # noqa: PLC0415  # see above
@@ -108,7 +111,7 @@ def execute_run(
         plan = plan_run(benchmark, spec, out)
         click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
         return
-    outcome = _run(benchmark, spec, out, bool(options.get("as_json")), provenance, price_of)
+    outcome = _run(benchmark, spec, out, bool(options.get("as_json")), provenance, price_of, locks)
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
 
 
@@ -153,10 +156,12 @@ def _run(  # noqa: PLR0913, PLR0917  # what execute_run was given, and the folde
     as_json: bool,  # noqa: FBT001  # same
     provenance: Provenance | None,
     price_of: Callable[[str], object | None] | None,
+    locks: MachineLocks | None,
 ) -> RunOutcome:
     from bench_core.progress import make_progress  # noqa: PLC0415  # see above
     from bench_core.redaction import Redactor  # noqa: PLC0415
     from bench_core.running import Provenance, Surroundings, run_benchmark_sync  # noqa: PLC0415
+    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415
 
     redactor = Redactor.from_environment()
     progress = make_progress(sys.stdout, as_json=as_json, redact=redactor.redact)
@@ -165,6 +170,7 @@ def _run(  # noqa: PLR0913, PLR0917  # what execute_run was given, and the folde
         provenance=provenance or Provenance(),
         price_of=price_of,
         redactor=redactor,
+        locks=locks or FileLocks(),
     )
     outcome = run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
     click.echo(

@@ -1,0 +1,264 @@
+"""Launch Chromium under a keeper process, wait for its port, and end it on every way out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser import keeper
+from bench_core.browser.finding import find_chromium
+from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
+from bench_core.browser.profiles import create_profile, sweep_leftovers
+from bench_core.errors import BrowserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+__all__ = ["Chromium", "launch_chromium"]
+
+_LOG_LINES = 400
+_LOG_TAIL = 8
+_POLL_S = 0.02
+_KEEPER_EXTRA_S = 10.0
+# Chromium puts a socket of about this length below TMPDIR; socket paths end at 104 to 108 bytes.
+_SOCKET_TAIL = 46
+_SOCKET_LIMIT = 104
+
+
+@asynccontextmanager
+async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterator[Chromium]:
+    """Run a Chromium of our own with a fresh profile; nothing of it is left afterwards.
+
+    However the block is left - normally, by an exception, by cancellation - Chromium is closed,
+    its whole process group ended and its profile removed. When this process is killed outright,
+    the keeper process does the same; what even that misses the next launch sweeps up.
+
+    Raises:
+        BrowserError: There is no Chromium, or it did not open its DevTools port in time.
+    """
+    options = options or ChromiumOptions()
+    executable = options.executable or find_chromium()
+    root = temporary_root(executable, options)
+    await asyncio.to_thread(sweep_leftovers, root)
+    profile = create_profile(root)
+    try:
+        async with _kept(executable, profile, options) as chromium:
+            yield chromium
+    finally:
+        keeper.remove_tree(profile)
+
+
+class Chromium:
+    """A running Chromium: where to reach it, whether it lives, what it printed.
+
+    Attributes:
+        executable: The program.
+        profile: Its temporary profile folder.
+        cdp_url: `http://127.0.0.1:PORT`, for clients that look up the rest.
+        ws_url: The browser's own DevTools websocket.
+        pid: The main process, which leads its process group.
+        exit_code: How it ended (negative: by that signal); None while it runs or when unknown.
+    """
+
+    def __init__(self, executable: Path, profile: Path) -> None:
+        self.executable = executable
+        self.profile = profile
+        self.cdp_url = ""
+        self.ws_url = ""
+        self.pid: int | None = None
+        self.exit_code: int | None = None
+        self._lines: deque[str] = deque(maxlen=_LOG_LINES)
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._alive = True
+        self._keeper = _start_keeper()
+        # A thread, not a task: it works on when the event loop is blocked or closed.
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._alive
+
+    @property
+    def log(self) -> str:
+        """What it printed, the last few hundred lines."""
+        return "\n".join(self._lines)
+
+    def check_alive(self) -> None:
+        """Raise BrowserError with the end of the log when it is dead."""
+        if not self.alive:
+            raise BrowserError(self._obituary("died"))
+
+    async def wait_closed(self) -> int | None:
+        """Wait until it ended, for whatever reason, and return its exit code if known."""
+        await self._ended.wait()
+        return self.exit_code
+
+    async def close(self, close_s: float = 3.0) -> None:
+        """Ask it to close; end its process group if it does not; return when all is gone."""
+        self.send(b"close\n")
+        try:
+            await asyncio.wait_for(self._gone.wait(), close_s + _KEEPER_EXTRA_S)
+        except asyncio.TimeoutError:
+            self._force()
+
+    def kill(self) -> None:
+        """End its process group now, without asking; `wait_closed` tells when it is done."""
+        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
+        with contextlib.suppress(BrokenPipeError):
+            self._keeper.stdin.close()
+
+    def send(self, order: bytes) -> None:
+        """Send a line to the keeper, which may be gone already."""
+        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
+        if not self._keeper.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._keeper.stdin.write(order)
+                self._keeper.stdin.flush()
+
+    async def wait_for_port(self, startup_s: float) -> None:
+        """Wait until the DevTools port answers.
+
+        Raises:
+            BrowserError: It ended before, or `startup_s` passed.
+        """
+        try:
+            await asyncio.wait_for(self._wait_for_port(), startup_s)
+        except asyncio.TimeoutError:
+            why = f"did not open its DevTools port within {startup_s:g} s"
+            raise BrowserError(self._obituary(why)) from None
+
+    async def _wait_for_port(self) -> None:
+        while True:
+            if not self.alive:
+                raise BrowserError(self._obituary("ended while it started"))
+            endpoint = _read_endpoint(self.profile)
+            if endpoint is not None and await _answers(endpoint[0]):
+                break
+            await asyncio.sleep(_POLL_S)
+        port, path = endpoint
+        self.cdp_url = f"http://127.0.0.1:{port}"
+        self.ws_url = f"ws://127.0.0.1:{port}{path}"
+
+    def _read(self) -> None:
+        assert self._keeper.stdout is not None  # noqa: S101  # created with a pipe
+        with self._keeper.stdout as events:
+            for line in events:
+                self._note(json.loads(line))
+        if self._alive:  # the keeper itself was killed
+            self._force()
+            self._note({"event": "exited", "code": None})
+        self._keeper.wait()
+        self._set(self._gone)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        if event["event"] == "log":
+            self._lines.append(event["text"])
+        elif event["event"] == "started":
+            self.pid = event["pid"]
+        else:
+            self.exit_code = event["code"]
+            self._alive = False
+            self._set(self._ended)
+
+    def _set(self, event: asyncio.Event) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed, nobody waits
+            self._loop.call_soon_threadsafe(event.set)
+
+    def _force(self) -> None:
+        if self.pid is not None:
+            keeper.end_group(self.pid)
+        self._keeper.kill()
+
+    def _obituary(self, what: str) -> str:
+        code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
+        # Without a desktop bus it complains a dozen times, which is never the reason.
+        lines = [line for line in self._lines if line and "dbus/" not in line][-_LOG_TAIL:]
+        log = "\n  ".join(["; its last words:", *lines]) if lines else "; it printed nothing"
+        return f"{self.executable} {what}{code}{log}"
+
+
+@asynccontextmanager
+async def _kept(
+    executable: Path, profile: Path, options: ChromiumOptions
+) -> AsyncIterator[Chromium]:
+    chromium = Chromium(executable, profile)
+    try:
+        chromium.send(_order(executable, profile, options))
+        await chromium.wait_for_port(options.startup_s)
+        yield chromium
+    finally:
+        await _close(chromium, options.close_s)
+
+
+def _start_keeper() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  # our own file
+        [sys.executable, "-I", "-S", keeper.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+async def _close(chromium: Chromium, close_s: float) -> None:
+    """Close politely; when cancelled meanwhile, leave the rest to the keeper."""
+    try:
+        await chromium.close(close_s)
+    finally:
+        chromium.kill()
+
+
+def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
+    order = {
+        "command": command_line(executable, profile, options),
+        "environment": _environment(profile),
+        "profile": str(profile),
+        "close_s": options.close_s,
+        "parent": os.getpid(),
+    }
+    return json.dumps(order).encode() + b"\n"
+
+
+def _environment(profile: Path) -> dict[str, str]:
+    """Return what puts temporary files inside the profile, with which they are removed."""
+    temporary = profile / "tmp"
+    if len(os.fsencode(temporary)) + _SOCKET_TAIL > _SOCKET_LIMIT:
+        return {}
+    temporary.mkdir()
+    return {"TMPDIR": str(temporary)}
+
+
+def _read_endpoint(profile: Path) -> tuple[int, str] | None:
+    """Return port and path that Chromium wrote, once it has written both."""
+    try:
+        lines = (profile / "DevToolsActivePort").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    if len(lines) < 2 or not lines[1].startswith("/devtools/browser/"):  # noqa: PLR2004
+        return None
+    return int(lines[0]), lines[1]
+
+
+async def _answers(port: int) -> bool:
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        writer.write(b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        return b" 200 " in await reader.readline()
+    except OSError:
+        return False
+    finally:
+        writer.close()

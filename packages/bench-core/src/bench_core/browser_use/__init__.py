@@ -1,0 +1,48 @@
+"""Drive the real browser-use: a clean environment, scripted and watched chats, faster navigation.
+
+Nothing here imports `browser_use` until it is needed, so that `prepare` can set the environment
+browser-use reads when it is first imported. Works with browser-use 0.11.13 and 0.13.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
+    from bench_core.browser_use.providers import chat_for, known_providers
+    from bench_core.browser_use.scripted import ScriptedChat, ScriptError
+    from bench_core.browser_use.settings import import_browser_use, prepare
+    from bench_core.browser_use.signals import without_signal_handlers
+    from bench_core.browser_use.watch import ModelWatch, Patience
+
+__all__ = [
+    "ModelWatch",
+    "Patience",
+    "ScriptError",
+    "ScriptedChat",
+    "chat_for",
+    "fan_out",
+    "import_browser_use",
+    "known_providers",
+    "prepare",
+    "registry_fans_out",
+    "without_signal_handlers",
+]
+
+_HOMES = {
+    "cdp_handlers": ("fan_out", "registry_fans_out"),
+    "providers": ("chat_for", "known_providers"),
+    "scripted": ("ScriptError", "ScriptedChat"),
+    "settings": ("import_browser_use", "prepare"),
+    "signals": ("without_signal_handlers",),
+    "watch": ("ModelWatch", "Patience"),
+}
+_HOME_OF = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,98 @@
+"""The environment browser-use runs in: silent, private and without litter."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_core.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+__all__ = ["QUIET_ENVIRONMENT", "Preparation", "import_browser_use", "prepare"]
+
+QUIET_ENVIRONMENT = {
+    "ANONYMIZED_TELEMETRY": "false",
+    "BROWSER_USE_CLOUD_HINTS": "false",
+    "BROWSER_USE_CLOUD_SYNC": "false",
+    "BROWSER_USE_DISABLE_EXTENSIONS": "1",
+    "BROWSER_USE_SETUP_LOGGING": "false",
+    "BROWSER_USE_VERSION_CHECK": "false",
+    "SKIP_LLM_API_KEY_VERIFICATION": "true",
+}
+"""What `prepare` sets where the user has not: nothing is reported, fetched or reconfigured."""
+
+_CONFIG_DIR = "BROWSER_USE_CONFIG_DIR"
+_LOGGERS = ("browser_use", "bubus", "cdp_use")
+
+
+class Preparation(NamedTuple):
+    """What `prepare` did: the variables it set, and whether browser-use was imported before."""
+
+    variables: dict[str, str]
+    too_late: bool
+
+
+def prepare(environment: MutableMapping[str, str] | None = None) -> Preparation:
+    """Set the environment variables browser-use reads, before it is imported.
+
+    A variable the user has set stays as it is. browser-use's configuration goes to a folder of
+    this process that is removed at exit, and its loggers stay silent unless the program handles
+    them. Safe to call again.
+
+    Example:
+        >>> from bench_core.browser_use import prepare
+        >>> environment = {"ANONYMIZED_TELEMETRY": "true"}
+        >>> variables, too_late = prepare(environment)
+        >>> environment["ANONYMIZED_TELEMETRY"], environment["BROWSER_USE_CLOUD_SYNC"]
+        ('true', 'false')
+    """
+    target = os.environ if environment is None else environment
+    missing = {name: value for name, value in QUIET_ENVIRONMENT.items() if name not in target}
+    if _CONFIG_DIR not in target:
+        missing[_CONFIG_DIR] = _folder_of_this_process()
+    target.update(missing)
+    _keep_loggers_silent()
+    return Preparation(missing, "browser_use" in sys.modules)
+
+
+def import_browser_use() -> Any:
+    """Import browser-use into a prepared environment, without the folders it makes on import.
+
+    Raises:
+        InputError: It is not installed, or something it needs is not.
+    """
+    prepare()
+    try:
+        module = importlib.import_module("browser_use")
+        session = importlib.import_module("browser_use.browser.session")
+    except ImportError as error:
+        raise InputError(
+            f"browser-use does not import: {error}; `pip install 'bench-core[browser-use]'` adds it"
+        ) from error
+    unused = session.DEFAULT_BROWSER_PROFILE
+    for folder in (unused.user_data_dir, unused.downloads_path):
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return module
+
+
+def _folder_of_this_process() -> str:
+    folder = tempfile.mkdtemp(prefix="proctor-browser-use-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _keep_loggers_silent() -> None:
+    """Keep Python's last-resort handler from printing browser-use's warnings to stderr."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(each, logging.NullHandler) for each in logger.handlers):
+            logger.addHandler(logging.NullHandler())

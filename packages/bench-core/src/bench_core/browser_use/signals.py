@@ -1,0 +1,46 @@
+"""Keep browser-use's hands off Ctrl-C.
+
+`Agent.run` replaces the event loop's SIGINT and SIGTERM handlers with ones that pause the agent
+and then kill the process, and leaves none behind. A run of many trials handles Ctrl-C itself.
+browser-use 0.13 has `enable_signal_handler=False`; 0.11.13 needs this.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser_use.patching import SharedPatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["without_signal_handlers"]
+
+
+@contextmanager
+def without_signal_handlers() -> Iterator[None]:
+    """Let `Agent.run` leave the process's signal handlers alone while the context lasts."""
+    _PATCH.acquire()
+    try:
+        yield
+    finally:
+        _PATCH.release()
+
+
+def _utils() -> Any:
+    import browser_use.utils  # noqa: PLC0415  # heavy, and optional
+
+    return browser_use.utils
+
+
+def _quiet(handler: Any) -> Any:
+    """Return a signal handler class that never registers anything."""
+    return type("QuietSignalHandler", (handler,), {"register": _nothing, "unregister": _nothing})
+
+
+def _nothing(self: Any) -> None:
+    """Leave the signals as they are."""
+
+
+_PATCH = SharedPatch(_utils, "SignalHandler", _quiet)

@@ -1,0 +1,151 @@
+"""Watch the calls of one chat: count tokens, try again, and tell outages from bad answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_core.browser_use.faults import CallFault, judge_failure
+from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+__all__ = ["ModelWatch", "Patience"]
+
+
+class Patience(NamedTuple):
+    """How long a model server is given.
+
+    `retries` after the first try, the first after `backoff_s` and each later one after twice as
+    long; a call without an answer for `call_timeout_s` is an outage.
+    """
+
+    retries: int = 2
+    backoff_s: float = 1.0
+    call_timeout_s: float = 120.0
+
+
+_DEFAULT_PATIENCE = Patience()
+
+
+class ModelWatch:
+    """Stands before a chat model's calls for the length of one trial.
+
+    browser-use catches every error of its model and asks again, so an outage would look like an
+    agent that failed. The watch keeps the error in `fault` and calls `on_fault`, which should
+    stop the agent; unusable answers it lets pass, they are browser-use's to handle.
+
+    Args:
+        on_call: Told the usage of each call; may raise, e.g. `BudgetExceededError`.
+        on_fault: Called once, when the trial cannot go on.
+        patience: How long the server is given.
+        sleep: Waits; a seam for tests.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_call: Callable[[Usage], None] | None = None,
+        on_fault: Callable[[], None] | None = None,
+        patience: Patience = _DEFAULT_PATIENCE,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.usage = Usage()
+        self.answers = 0
+        self.bad_answers: list[str] = []
+        self.fault: BenchError | Exception | None = None
+        self._on_call = on_call
+        self._on_fault = on_fault
+        self._patience = patience
+        self._sleep = sleep
+        self._asked_at: float | None = None
+
+    @property
+    def waiting_s(self) -> float:
+        """For how long the call under way has been waiting; 0 when there is none."""
+        return 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
+
+    @property
+    def never_answered(self) -> bool:
+        """Whether a first call is under way and no call was ever answered."""
+        return self._asked_at is not None and not self.answers and not self.bad_answers
+
+    def stop_with(self, on_fault: Callable[[], None]) -> None:
+        """Name what to call when the trial cannot go on."""
+        self._on_fault = on_fault
+
+    def attach(self, chat: Any) -> None:
+        """Watch `chat` from now on; browser-use's own token counter hooks in the same way."""
+        ask = chat.ainvoke
+        model = f"{chat.provider}:{chat.model}"
+
+        async def watched(messages: Any, output_format: Any = None, **options: Any) -> Any:
+            return await self._call(lambda: ask(messages, output_format, **options), model)
+
+        chat.ainvoke = watched
+
+    async def _call(self, ask: Callable[[], Awaitable[Any]], model: str) -> Any:
+        for attempt in range(self._patience.retries + 1):
+            try:
+                completion = await self._ask(ask)
+            except Exception as error:  # foreign code: every provider raises its own
+                failure = judge_failure(error, model)
+                if failure.retry and attempt < self._patience.retries:
+                    await self._sleep(self._patience.backoff_s * 2**attempt)
+                    continue
+                self._take_note(error, failure)
+                raise
+            self.answers += 1
+            self._count(completion)
+            return completion
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _ask(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        if self._asked_at is None:
+            self._asked_at = time.monotonic()
+        answer = await asyncio.wait_for(ask(), self._patience.call_timeout_s)
+        self._asked_at = None
+        return answer
+
+    def _take_note(self, error: Exception, failure: CallFault) -> None:
+        self._asked_at = None
+        if failure.whose == "answer":
+            self.bad_answers.append(failure.message)
+            return
+        self._give_up(
+            EnvironmentFaultError(failure.message) if failure.whose == "server" else error
+        )
+
+    def _count(self, completion: Any) -> None:
+        usage = _usage_of(completion)
+        self.usage = self.usage + usage
+        if self._on_call is None:
+            return
+        try:
+            self._on_call(usage)
+        except BenchError as error:
+            self._give_up(error)
+            raise
+
+    def _give_up(self, fault: Exception) -> None:
+        if self.fault is None:
+            self.fault = fault
+            if self._on_fault is not None:
+                self._on_fault()
+
+
+def _usage_of(completion: Any) -> Usage:
+    told = completion.usage
+    if told is None:
+        return Usage(requests=1)
+    return Usage(
+        requests=1,
+        input_tokens=told.prompt_tokens,
+        cached_input_tokens=told.prompt_cached_tokens or 0,
+        cache_write_tokens=told.prompt_cache_creation_tokens or 0,
+        image_tokens=told.prompt_image_tokens or 0,
+        output_tokens=told.completion_tokens,
+    )

@@ -1,0 +1,106 @@
+"""What an agent declares when it is done; the model's own structured output.
+
+Nothing in it is derived from the task: type and status are scored, so the agent must say them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+__all__ = ["INSTRUCTIONS", "Declaration"]
+
+Scalar = str | int | float | bool | None
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Member(_Strict):
+    """One named value of an object."""
+
+    name: str
+    value: Scalar
+
+
+class DataObject(_Strict):
+    """An object, as a list of its members: providers' strict schemas know no free-form objects."""
+
+    members: list[Member]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_mapping(cls, data: Any) -> Any:
+        if isinstance(data, dict) and set(data) != {"members"}:
+            return {"members": [{"name": name, "value": value} for name, value in data.items()]}
+        return data
+
+    def as_mapping(self) -> dict[str, JsonValue]:
+        """Return the object."""
+        return {each.name: each.value for each in self.members}
+
+
+class Declaration(_Strict):
+    """Report the outcome of the task."""
+
+    task_type: Literal["RETRIEVE", "MUTATE", "NAVIGATE"] = Field(
+        description=(
+            "RETRIEVE: you were asked for information. MUTATE: you were asked to create, change or "
+            "delete something. NAVIGATE: you were asked to show or open a page."
+        )
+    )
+    status: Literal[
+        "SUCCESS",
+        "NOT_FOUND_ERROR",
+        "PERMISSION_DENIED_ERROR",
+        "ACTION_NOT_ALLOWED_ERROR",
+        "DATA_VALIDATION_ERROR",
+        "UNKNOWN_ERROR",
+    ] = Field(
+        description=(
+            "SUCCESS: done. NOT_FOUND_ERROR: what the task names does not exist. "
+            "PERMISSION_DENIED_ERROR: your account may not do it. ACTION_NOT_ALLOWED_ERROR: the "
+            "site does not offer it or forbids it in this state. DATA_VALIDATION_ERROR: the "
+            "task's input is missing or invalid. UNKNOWN_ERROR: anything else."
+        )
+    )
+    retrieved_data: list[Scalar | DataObject] | None = Field(
+        default=None,
+        description=(
+            "For RETRIEVE only, else null: one item per result, numbers as numbers, bare values "
+            "without any words around them; an object when the task asks for named fields."
+        ),
+    )
+    error_details: str | None = Field(
+        default=None, description="What went wrong, when status is not SUCCESS."
+    )
+
+    def as_response(self) -> dict[str, JsonValue]:
+        """Return the answer in webarena-verified's format."""
+        data = self.retrieved_data
+        items = None if data is None else [_plain(each) for each in data]
+        return {
+            "task_type": self.task_type,
+            "status": self.status,
+            "retrieved_data": items,
+            "error_details": self.error_details,
+        }
+
+
+def _plain(item: Scalar | DataObject) -> JsonValue:
+    return item.as_mapping() if isinstance(item, DataObject) else item
+
+
+INSTRUCTIONS = """
+You work on test copies of web sites that are open in your tabs, one tab per site. You are logged
+in where an account is needed. Stay on these sites.
+
+- Open a page: leave it open as the last page you visited, then finish.
+- Change something: carry the change out on the site before you finish, unless the task says to
+  leave it unsent.
+- Find something: read it on the site; never answer from memory.
+- When the task cannot be done, say so by the status and explain it in error_details.
+""".strip()
+"""What the agent is told beside the task, the same for every task."""

@@ -1,0 +1,96 @@
+"""Write down each step of a browser-use agent as it ends, with its screenshot."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.codec import encode
+from bench_core.records import Step
+from bench_core.redaction import Redactor
+
+if TYPE_CHECKING:
+    from bench_core.browser_use import ModelWatch
+    from bench_core.records import Usage
+
+__all__ = ["SCREENSHOTS", "TRAJECTORY_FILE", "Trajectory"]
+
+TRAJECTORY_FILE = "trajectory.jsonl"
+SCREENSHOTS = "screenshots"
+
+
+class Trajectory:
+    """The steps of one trial, appended to `trajectory.jsonl` in the trial's folder.
+
+    A line is written as soon as its step has ended, so a killed trial keeps all but its last.
+    """
+
+    def __init__(self, folder: Path, watch: ModelWatch, redactor: Redactor | None = None) -> None:
+        self.steps = 0
+        self._folder = folder
+        self._watch = watch
+        self._redactor = redactor or Redactor.from_environment()
+        self._counted = watch.usage
+        self._seen = 0
+
+    async def note(self, agent: Any) -> None:
+        """Write what the agent's history has gained; a hook for `Agent.run(on_step_end=...)`."""
+        items = agent.history.history
+        for item in items[self._seen :]:
+            self._append(item)
+        self._seen = len(items)
+
+    def _append(self, item: Any) -> None:
+        self.steps += 1
+        step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
+        with (self._folder / TRAJECTORY_FILE).open("ab") as file:
+            file.write(encode(step, self._redactor))
+
+    def _usage_since(self) -> Usage:
+        now, before = self._watch.usage, self._counted
+        self._counted = now
+        fields = type(now).model_fields
+        return type(now)(**{each: getattr(now, each) - getattr(before, each) for each in fields})
+
+    def _keep_screenshot(self, item: Any) -> str | None:
+        taken = item.state.screenshot_path
+        if not taken or not Path(taken).is_file():
+            return None
+        name = f"{SCREENSHOTS}/{self.steps:03}.png"
+        (self._folder / SCREENSHOTS).mkdir(exist_ok=True)
+        shutil.move(taken, self._folder / name)
+        return name
+
+
+def _step(number: int, item: Any, screenshot: str | None, usage: Usage) -> Step:
+    output, times = item.model_output, item.metadata
+    errors = [each.error for each in item.result if each.error]
+    return Step(
+        step=number,
+        started=_moment(times.step_start_time) if times else None,
+        duration_s=max(0.0, times.duration_seconds) if times else None,
+        url=item.state.url or None,
+        title=item.state.title or None,
+        screenshot=screenshot,
+        thought=_thought(output) if output else None,
+        actions=tuple(_action(each) for each in output.action) if output else (),
+        results=tuple(each.extracted_content for each in item.result if each.extracted_content),
+        error="; ".join(errors) or None,
+        usage=usage,
+    )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _thought(output: Any) -> str | None:
+    parts = (output.thinking, output.evaluation_previous_goal, output.memory, output.next_goal)
+    return "\n".join(each for each in parts if each) or None
+
+
+def _action(action: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = action.model_dump(mode="json", exclude_unset=True)
+    return dumped

@@ -1,0 +1,137 @@
+"""What an agent answers: the file it becomes, whether it is well formed, what is odd about it.
+
+The response format is webarena-verified's `{task_type, status, retrieved_data, error_details}`.
+Its evaluator reads the file like this: JSON, or JSON in a fenced block; anything else is a wrong
+answer. An answer it cannot read at all is the agent's failure, never the evaluator's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import JsonValue
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["AGENT_STATUSES", "AgentAnswer", "answer_flags", "answer_text", "read_answer"]
+
+AGENT_STATUSES = (
+    "SUCCESS",
+    "NOT_FOUND_ERROR",
+    "PERMISSION_DENIED_ERROR",
+    "ACTION_NOT_ALLOWED_ERROR",
+    "DATA_VALIDATION_ERROR",
+    "UNKNOWN_ERROR",
+)
+_TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
+_FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
+_WHOLE_DATE = 3
+
+Flag = Literal["regex-answer", "alternatives-answer", "partial-date-answer"]
+
+
+class AgentAnswer(Record):
+    """An agent's answer as the evaluator will read it.
+
+    Attributes:
+        problem: Why it is malformed, or null. An absent answer is malformed.
+    """
+
+    value: JsonValue = None
+    problem: str | None = None
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The answer's fields, empty when it is malformed."""
+        return self.value if self.problem is None and isinstance(self.value, dict) else {}
+
+
+def answer_text(answer: JsonValue) -> str:
+    """Return the content of `agent_response.json`: prose stays as it is, the rest is JSON."""
+    if isinstance(answer, str):
+        return answer
+    return json.dumps(answer, ensure_ascii=False, indent=2) + "\n"
+
+
+def read_answer(text: str) -> AgentAnswer:
+    """Read the content of `agent_response.json` the way the evaluator does."""
+    found = _FENCE.search(text)
+    try:
+        value = json.loads(found.group(1) if found else text)
+    except ValueError:
+        reason = "the answer is prose, not JSON" if text.strip() else "there is no answer"
+        return AgentAnswer(value=text, problem=reason)
+    return AgentAnswer(value=value, problem=_problem(value))
+
+
+def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple[Flag, ...]:
+    """Name what makes a score doubtful although the official evaluator gave it.
+
+    - `regex-answer`: the evaluator honours `^…$` from the agent: `^.*$` matches any text.
+    - `alternatives-answer`: it takes a list inside the list as alternatives, any of which may
+      match.
+    - `partial-date-answer`: it completes a date without day, month or year from today's date, so
+      another day may give another score.
+    """
+    data = answer.declared.get("retrieved_data")
+    items = data if isinstance(data, list) else [data]
+    strings = list(_strings(items))
+    flags: list[Flag] = []
+    if any(len(each) > 1 and each[0] == "^" and each[-1] == "$" for each in strings):
+        flags.append("regex-answer")
+    if any(isinstance(each, list) for each in _parts(items)):
+        flags.append("alternatives-answer")
+    if "date" in _formats(results_schema) and any(map(_is_partial_date, strings)):
+        flags.append("partial-date-answer")
+    return tuple(flags)
+
+
+def _problem(value: Any) -> str | None:
+    if value is None:
+        return "there is no answer"
+    if not isinstance(value, dict):
+        return f"the answer is a JSON {type(value).__name__}, not an object"
+    kind = value.get("task_type", value.get("performed_operation"))
+    return _bad_word("task_type", kind, _TASK_TYPES) or _bad_word(
+        "status", value.get("status"), AGENT_STATUSES
+    )
+
+
+def _bad_word(name: str, word: Any, allowed: tuple[str, ...]) -> str | None:
+    if isinstance(word, str) and word.strip().upper() in allowed:
+        return None
+    return f"{name} is {json.dumps(word)}, not one of {', '.join(allowed)}"
+
+
+def _parts(items: list[Any]) -> Iterator[Any]:
+    """Yield the items and, for objects, their values: where the evaluator compares values."""
+    for item in items:
+        yield from item.values() if isinstance(item, dict) else (item,)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)
+
+
+def _formats(schema: Any) -> set[str]:
+    if isinstance(schema, dict):
+        own = {schema["format"]} if isinstance(schema.get("format"), str) else set()
+        return own.union(*(_formats(each) for each in schema.values()))
+    return set()
+
+
+def _is_partial_date(text: str) -> bool:
+    """Numbers and month names of a whole date are three; fewer leave something to today."""
+    numbers = re.findall(r"\d+", text)
+    months = re.findall(r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*", text)
+    packed = len(numbers) == 1 and len(numbers[0]) == len("20240131")
+    return bool(numbers or months) and not packed and len(numbers) + len(months) < _WHOLE_DATE

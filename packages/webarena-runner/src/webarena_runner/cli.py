@@ -1,0 +1,239 @@
+"""The `webarena-runner` command: tasks, run, rescore, doctor, demo."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import (
+    execute_doctor,
+    execute_rescore,
+    execute_run,
+    json_option,
+    list_tasks,
+    render_table,
+    rescore_options,
+    run_options,
+    run_spec,
+    runner_group,
+    task_options,
+)
+from webarena_runner.__about__ import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bench_core.records import Task
+    from webarena_runner.demo import DemoRun
+
+__all__ = ["main"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+_SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
+_TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
+_COLUMNS = ("site", "type", "difficulty")
+
+
+def _query_options(command: _Command) -> _Command:
+    """Add the options that choose tasks by what WebArena knows of them."""
+    for option in (
+        click.option("--hard/--not-hard", default=None, help="Only the hard subset of 258, or the rest."),
+        click.option("--template", "templates", metavar="ID", multiple=True,
+                     help="Only tasks made from this template."),
+        click.option("--type", "types", type=click.Choice(_TYPES, case_sensitive=False), multiple=True,
+                     help="Only tasks of this type."),
+        click.option("--exact-sites", is_flag=True, help="Only tasks that use the given sites and no others."),
+        click.option("--site", "sites", type=click.Choice(_SITES), multiple=True,
+                     help="Only tasks that use this site."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _environment_options(command: _Command) -> _Command:
+    """Add the options that say where the sites are."""
+    for option in (
+        click.option("--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
+        click.option("--config", "config_file", type=click.Path(dir_okay=False, path_type=Path),
+                     help="YAML or JSON file that says where the sites are."),
+        click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
+                     help="The sites you host, or the stand-ins that come with this package."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@runner_group("webarena-runner", __version__)
+def main() -> None:
+    """Run browser agents on WebArena-Verified, scored by its own evaluator."""
+
+
+@main.command()
+@task_options
+@_query_options
+@click.option(
+    "--world",
+    type=click.Choice(["real", "built-in"]),
+    default="real",
+    show_default=True,
+    help="With built-in, only the tasks its stand-in sites can serve.",
+)
+@json_option
+def tasks(**options: Any) -> None:
+    """List the tasks; ids may be ranges like 0-50."""
+    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+
+    known = load_tasks()
+    list_tasks(known, _with_ids(known, options), _COLUMNS)
+
+
+@main.command()
+@task_options
+@_query_options
+@_environment_options
+@run_options(agent="browser-use", workers=2)
+def run(**options: Any) -> None:
+    """Run an agent on tasks; the same command continues an unfinished run."""
+    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+
+    options = _with_ids(load_tasks(), options)
+    if options["world"] == "built-in":
+        _run_built_in(options)
+    else:
+        _run_real(options)
+
+
+@main.command()
+@rescore_options
+def rescore(run_folder: Path, name: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+    """Score a finished run again from its artifacts, without a browser."""
+    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # imports the evaluator
+
+    execute_rescore(WebArenaBenchmark(), run_folder, name=name, as_json=as_json)
+
+
+@main.command()
+@_environment_options
+@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
+@json_option
+def doctor(**options: Any) -> None:
+    """Check everything a run needs and say how to fix what is missing."""
+    from webarena_runner.doctor import checks  # noqa: PLC0415  # heavy
+
+    execute_doctor(checks(**_doctor_arguments(options)), as_json=options["as_json"])
+
+
+@main.command()
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="runs/demo",
+    show_default=True,
+    metavar="FOLDER",
+    help="Gets a run folder for each agent.",
+)
+@click.option(
+    "--workers",
+    "-j",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Trials at once.",
+)
+@click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks.")
+@json_option
+def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+    """Show the whole path on the built-in world: no key, no Docker, one or two minutes."""
+    import sys  # noqa: PLC0415  # with the rest
+
+    from bench_core.progress import make_progress  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.demo import demo_ids, run_demo  # noqa: PLC0415
+
+    progress = make_progress(sys.stderr if as_json else sys.stdout)
+    runs = run_demo(out, progress=progress, workers=workers, ids=demo_ids(ids))
+    if as_json:
+        click.echo(json.dumps([each.model_dump(mode="json") for each in runs], indent=2))
+    else:
+        click.echo(_demo_text(runs))
+    _leave_demo(runs)
+
+
+def _run_real(options: dict[str, Any]) -> None:
+    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.preflight import preflight  # noqa: PLC0415
+    from webarena_runner.provenance import provenance  # noqa: PLC0415
+    from webarena_runner.worlds import real_environment  # noqa: PLC0415
+
+    environment = real_environment(options["config_file"], options["host"])
+    spec = run_spec(options, config={"sites": environment.config.public()})
+    if not options["dry_run"]:
+        for warning in preflight(spec, environment.config):
+            click.echo(f"Warning: {warning}", err=True)
+    execute_run(WebArenaBenchmark(environment), spec, options, provenance=provenance())
+
+
+def _run_built_in(options: dict[str, Any]) -> None:
+    from bench_core.scheduling.machine_locks import NoLocks  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
+    from webarena_runner.preflight import preflight  # noqa: PLC0415
+    from webarena_runner.provenance import provenance  # noqa: PLC0415
+    from webarena_runner.worlds import built_in_world, environment_of  # noqa: PLC0415
+
+    spec = run_spec(options, world="built-in")
+    with built_in_world() as world:
+        environment = environment_of(world)
+        if not options["dry_run"]:
+            preflight(spec, environment.config)
+        benchmark = WebArenaBenchmark(environment)
+        execute_run(benchmark, spec, options, provenance=provenance(), locks=NoLocks())
+
+
+def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
+    """Turn ranges and WebArena's own filters into the ids they select."""
+    from webarena_runner.tasks import TaskQuery, select_tasks  # noqa: PLC0415  # pydantic
+
+    only: tuple[str, ...] = ()
+    if options["world"] == "built-in":
+        from webarena_runner.world import scripted_task_ids  # noqa: PLC0415
+
+        only = tuple(map(str, scripted_task_ids()))
+    query = TaskQuery(
+        ids=",".join(options["ids"]) or None,
+        sites=options["sites"],
+        exact_sites=options["exact_sites"],
+        types=options["types"],
+        templates=options["templates"],
+        hard=options["hard"],
+        only=only,
+    )
+    if query == TaskQuery():
+        return options
+    return {**options, "ids": tuple(task.task_id for task in select_tasks(known, query))}
+
+
+def _doctor_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("world", "config_file", "host", "model")}
+
+
+def _demo_text(runs: Sequence[DemoRun]) -> str:
+    rows = [
+        (run.agent, run.tasks, run.succeeded, run.failed, run.not_scored, run.seconds, run.folder)
+        for run in runs
+    ]
+    headers = ("agent", "tasks", "score 1", "score 0", "no score", "seconds", "run folder")
+    wrong = [f"{run.agent}: {each}" for run in runs for each in run.unexpected]
+    verdict = "Everything is as expected." if all(run.as_expected for run in runs) else ""
+    return "\n".join(["", render_table(headers, rows), "", *wrong, verdict]).rstrip()
+
+
+def _leave_demo(runs: Sequence[DemoRun]) -> None:
+    if any(run.outcome == "interrupted" for run in runs):
+        raise click.exceptions.Exit(exit_codes.INTERRUPTED)
+    if not all(run.as_expected for run in runs):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)

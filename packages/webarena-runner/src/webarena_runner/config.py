@@ -1,0 +1,281 @@
+"""Where the sites answer and who logs in: from a file, the environment, or the defaults.
+
+Written out as webarena-verified's own configuration, whose rules then render the start URLs and
+recognise the sites in recorded traffic.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validator, model_validator
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+from webarena_runner.official import official
+from webarena_runner.sites import SITE_FACTS, SITES, SiteName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "Credentials",
+    "EnvironmentConfig",
+    "SiteConfig",
+    "default_config",
+    "load_config",
+    "official_config",
+    "shared_cookie_hosts",
+]
+
+# Both keep their session in a cookie named PHPSESSID, and cookies ignore ports.
+_SAME_COOKIE = ("reddit", "shopping", "shopping_admin")
+
+
+class Credentials(Record):
+    """A user name and a password that never shows in a repr, a log or a run folder."""
+
+    username: str = Field(min_length=1)
+    password: SecretStr
+
+
+class SiteConfig(Record):
+    """One site: all the URLs it is known by, the first of which the browser uses.
+
+    Attributes:
+        urls: Every alias (host name, address), so that the evaluator recognises recorded traffic.
+        credentials: Who logs in; null for sites without accounts.
+    """
+
+    urls: tuple[str, ...] = Field(min_length=1)
+    credentials: Credentials | None = None
+
+    @field_validator("urls")
+    @classmethod
+    def _clean_urls(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            parts = urlsplit(url)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise ValueError(f"{url!r} is no site URL: write it like 'http://host:7770'")
+        return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
+
+    @property
+    def url(self) -> str:
+        """The URL the browser uses."""
+        return self.urls[0]
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of `url`."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+class EnvironmentConfig(Record):
+    """The sites of one WebArena environment."""
+
+    schema_version: Literal[1] = 1
+    sites: dict[SiteName, SiteConfig]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_defaults(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("sites"), dict):
+            filled = {name: _filled(name, site) for name, site in data["sites"].items()}
+            return {**data, "sites": filled}
+        return data
+
+    def site(self, name: str) -> SiteConfig:
+        """Return one site.
+
+        Raises:
+            InputError: The site is not configured.
+        """
+        found = self.sites.get(name)  # type: ignore[call-overload]  # any name may be asked for
+        if found is None:
+            raise InputError(
+                f"the site {name!r} has no URL: add it to the configuration or set "
+                f"{_variable(name, 'URL')}"
+            )
+        return found  # type: ignore[no-any-return]  # see above
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return those of `names` that are not configured."""
+        return sorted(set(names) - set(self.sites))
+
+    def public(self) -> dict[str, JsonValue]:
+        """Return the sites' URLs without credentials, for a run's record."""
+        return {name: list(site.urls) for name, site in sorted(self.sites.items())}
+
+    def official(self) -> dict[str, JsonValue]:
+        """Return webarena-verified's configuration, without credentials."""
+        return {
+            "environments": {
+                f"__{name.upper()}__": {"urls": list(site.urls), "active_url_idx": 0}
+                for name, site in sorted(self.sites.items())
+            }
+        }
+
+    def render(self, urls: Sequence[str], sites: Sequence[str]) -> list[str]:
+        """Replace `__SITE__` placeholders by webarena-verified's own rules.
+
+        Raises:
+            InputError: A site is not configured.
+        """
+        for name in sites:
+            self.site(name)
+        site_of = official("types.task").WebArenaSite
+        rendered = official_config(self).render_url(list(urls), [site_of(s) for s in sites])
+        return [str(url) for url in rendered]
+
+
+def load_config(
+    path: Path | None = None, environ: Mapping[str, str] | None = None
+) -> EnvironmentConfig:
+    """Read the environment from a YAML or JSON file and from variables, which win.
+
+    The file is `sites: {shopping: {url: …, aliases: […], username: …, password: …}}` or
+    webarena-verified's own configuration. The variables are `WEBARENA_<SITE>_URL` (several URLs
+    separated by commas, the first is used), `WEBARENA_<SITE>_USERNAME` and
+    `WEBARENA_<SITE>_PASSWORD`; `WA_<SITE>`, which BrowserGym reads, is understood as a URL.
+
+    Raises:
+        InputError: The file cannot be read or says something else.
+    """
+    environ = os.environ if environ is None else environ
+    sites = _read_file(path) if path else {}
+    for name in SITES:
+        given = _from_variables(name, environ)
+        if given:
+            sites[name] = {**sites.get(name, {}), **given}
+    if not sites:
+        raise InputError(
+            "no site is configured: give a file with --config, or set "
+            f"{_variable('shopping', 'URL')} and its like"
+        )
+    return _validated(sites, str(path) if path else "the environment variables")
+
+
+def default_config(host: str = "localhost") -> EnvironmentConfig:
+    """Return all six sites on the ports of webarena-verified's containers.
+
+    On `localhost` the sites that share a cookie name get host names of their own
+    (`reddit.localhost`): browsers resolve those to the same machine and keep the cookies apart.
+    """
+    sites = {}
+    for name, facts in SITE_FACTS.items():
+        own = f"{name.replace('_', '-')}.localhost"
+        hosts = [own, "localhost", "127.0.0.1"] if host == "localhost" else [host]
+        sites[name] = {"urls": [f"http://{each}:{facts.port}" for each in hosts]}
+    return _validated(sites, "the defaults")
+
+
+def official_config(config: EnvironmentConfig) -> Any:
+    """Return `config` as a `webarena_verified.types.config.WebArenaVerifiedConfig`."""
+    return official("types.config").WebArenaVerifiedConfig.model_validate(config.official())
+
+
+def shared_cookie_hosts(config: EnvironmentConfig) -> dict[str, list[str]]:
+    """Return the host names on which several sites would overwrite each other's session cookie."""
+    hosts: dict[str, list[str]] = {}
+    for name in _SAME_COOKIE:
+        if name in config.sites:
+            hosts.setdefault(str(urlsplit(config.site(name).url).hostname), []).append(name)
+    return {host: names for host, names in hosts.items() if len(names) > 1}
+
+
+def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:
+    try:
+        return EnvironmentConfig.model_validate({"sites": sites})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{source}: {where}: {first['msg']}") from error
+
+
+def _filled(name: str, site: Any) -> Any:
+    """Turn the short forms of a site, a bare URL among them, into the full one with defaults."""
+    if not isinstance(site, str | dict):
+        return site
+    site = _mapping(site)
+    short = {"url", "aliases", "username", "password"}
+    full = {key: value for key, value in site.items() if key not in short}
+    if site.get("url"):
+        full["urls"] = [site["url"], *site.get("aliases", ())]
+    if full.get("urls"):
+        full["urls"] = [_with_default_path(name, url) for url in full["urls"]]
+    account = SITE_FACTS[name].account if name in SITE_FACTS else None
+    if full.get("credentials") is None and account:
+        username, password = account
+        full["credentials"] = {
+            "username": site.get("username") or username,
+            "password": site.get("password") or password,
+        }
+    return full
+
+
+def _with_default_path(name: str, url: Any) -> Any:
+    path = SITE_FACTS[name].base_path if name in SITE_FACTS else ""
+    if path and isinstance(url, str) and not urlsplit(url).path.strip("/"):
+        return url.rstrip("/") + path
+    return url
+
+
+def _from_variables(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    urls = environ.get(_variable(name, "URL")) or environ.get(f"WA_{name.upper()}")
+    if urls:
+        first, *others = [url.strip() for url in urls.split(",") if url.strip()]
+        found.update(url=first, aliases=others)
+    for key in ("username", "password"):
+        if value := environ.get(_variable(name, key)):
+            found[key] = value
+    return found
+
+
+def _variable(name: str, what: str) -> str:
+    return f"WEBARENA_{name.upper()}_{what.upper()}"
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415  # only needed where a file is given
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"cannot read the configuration {path}: {error}") from error
+    if isinstance(data, dict) and isinstance(data.get("environments"), dict):
+        return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}
+    if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):
+        raise InputError(f"{path} holds no 'sites': see docs/webarena.md for the form")
+    for name, site in data["sites"].items():
+        if not isinstance(site, str | dict):
+            raise InputError(f"{path}: {name} is {site!r}, not a URL or a mapping with one")
+    return {str(name): _mapping(site) for name, site in data["sites"].items()}
+
+
+def _mapping(site: Any) -> dict[str, Any]:
+    return {"url": site} if isinstance(site, str) else dict(site)
+
+
+def _site_of(key: str) -> str:
+    """`__SHOPPING__` and `shopping` are the same site to webarena-verified."""
+    return str(key).strip("_").lower()
+
+
+def _from_official(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict) or not isinstance(entry.get("urls"), list):
+        return {"urls": entry}
+    urls = entry["urls"]
+    active = entry.get("active_url_idx") or 0
+    site: dict[str, Any] = {
+        "urls": [*urls[active : active + 1], *urls[:active], *urls[active + 1 :]]
+    }
+    credentials = entry.get("credentials") or {}
+    return {
+        **site,
+        **{key: credentials[key] for key in ("username", "password") if key in credentials},
+    }

@@ -1,0 +1,106 @@
+"""The whole path on the built-in world: a scripted agent that is right, one that does nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.planning import RunSpec, TaskFilter
+from bench_core.records import Record
+from bench_core.run_folder import read_run
+from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.scheduling.machine_locks import NoLocks
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.provenance import provenance
+from webarena_runner.tasks import parse_ids
+from webarena_runner.world import scripted_task_ids
+from webarena_runner.worlds import built_in_world, environment_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.progress.interface import Progress
+    from bench_core.running import RunOutcome
+
+__all__ = ["DemoRun", "demo_ids", "run_demo"]
+
+_EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
+"""What each agent must score on every task of the built-in world."""
+
+
+class DemoRun(Record):
+    """How one agent of the demo did, and which trials came out otherwise than they must."""
+
+    agent: str
+    folder: str
+    outcome: str
+    tasks: int
+    succeeded: int
+    failed: int
+    not_scored: int
+    seconds: float
+    unexpected: tuple[str, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every trial scored what it must."""
+        return self.outcome == "finished" and not self.unexpected
+
+
+def demo_ids(text: str | None) -> tuple[str, ...]:
+    """Return the tasks `text` names, ranges included, or all of the built-in world.
+
+    Raises:
+        UnknownTaskError: The built-in world does not hold one of them.
+    """
+    known = tuple(map(str, scripted_task_ids()))
+    return tuple(parse_ids(text, known)) if text else known
+
+
+def run_demo(
+    out: Path, *, ids: tuple[str, ...], progress: Progress, workers: int = 2
+) -> list[DemoRun]:
+    """Run both agents into folders of `out` and say how they did; unfinished runs are continued.
+
+    Args:
+        out: Holds `scripted/` and `do-nothing/` afterwards.
+        ids: Which tasks of the built-in world.
+        progress: Is told what happens.
+        workers: Trials at once.
+    """
+    runs = []
+    with built_in_world() as world:
+        for agent, expected in _EXPECTED.items():
+            spec = RunSpec(
+                tasks=TaskFilter(ids=ids), agent=agent, workers=workers, world="built-in"
+            )
+            surroundings = Surroundings(progress=progress, provenance=provenance(), locks=NoLocks())
+            outcome = run_benchmark_sync(
+                WebArenaBenchmark(environment_of(world)),
+                spec,
+                out / agent,
+                surroundings=surroundings,
+                guard=True,
+            )
+            runs.append(_summary(out / agent, agent, expected, outcome))
+            if outcome.outcome in {"interrupted", "aborted"}:
+                break
+    return runs
+
+
+def _summary(folder: Path, agent: str, expected: float, outcome: RunOutcome) -> DemoRun:
+    results = read_run(folder).results.values()
+    return DemoRun(
+        agent=agent,
+        folder=str(folder),
+        outcome=outcome.outcome,
+        tasks=outcome.planned,
+        succeeded=sum(result.score == 1.0 for result in results),
+        failed=sum(result.score == 0.0 for result in results),
+        not_scored=sum(result.score is None for result in results),
+        seconds=round(outcome.spent.seconds, 1),
+        unexpected=tuple(
+            f"task {result.task_id}: {result.status.value}, score {result.score}"
+            for result in results
+            if result.score != expected
+        ),
+    )

@@ -1,0 +1,225 @@
+"""The questions `webarena-runner doctor` asks, each with the way to fix what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+import threading
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.errors import BenchError, BrowserError, InputError
+from webarena_runner.auth import log_in
+from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.provenance import PACKAGES
+from webarena_runner.recording import HarRecorder
+from webarena_runner.sites import SITE_FACTS, site_fault
+from webarena_runner.tabs import open_tabs
+from webarena_runner.tasks import load_tasks
+from webarena_runner.worlds import built_in_world, environment_of, real_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["checks"]
+
+_GIB = 1024**3
+# Measured: a trial leaves 1 to 5 MB, most of it screenshots and recorded traffic.
+_MB_PER_TRIAL = 5
+_SITE_S = 10.0
+
+
+def checks(
+    *,
+    world: str = "real",
+    config_file: Path | None = None,
+    host: str | None = None,
+    model: str | None = None,
+) -> list[Check]:
+    """Return what to check for runs on these sites with this model."""
+    found = [
+        Check("packages", _packages),
+        Check("pinned versions", _pins),
+        Check("tasks", _tasks),
+        Check("Chromium", _chromium),
+        Check("HTTP is recorded", _recording),
+        Check("disk", _disk),
+    ]
+    if model is not None:
+        found.append(Check(f"model {model}", partial(_model, model)))
+    if world == "built-in":
+        return [*found, Check("built-in sites", _built_in)]
+    try:
+        config = real_environment(config_file, host).config
+    except InputError as error:
+        return [*found, Check("sites", partial(_no_sites, str(error)))]
+    return [*found, *_site_checks(config)]
+
+
+def _site_checks(config: EnvironmentConfig) -> Iterator[Check]:
+    for name in config.sites:
+        yield Check(f"site {name}", partial(_site, config, name))
+    yield Check("session cookies", partial(_cookies, config))
+
+
+def _packages() -> CheckResult:
+    versions = {name: _version(name) for name in PACKAGES}
+    missing = [name for name, found in versions.items() if found is None]
+    if missing:
+        return failed(f"not installed: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+    return ok(", ".join(f"{name} {found}" for name, found in versions.items()))
+
+
+def _pins() -> CheckResult:
+    """webarena-verified pins its dependencies exactly; other versions usually score the same."""
+    pins = (re.match(r"([\w.-]+)==([\w.]+)$", each) for each in requires("webarena-verified") or ())
+    wrong = [
+        f"{name} {_version(name)} instead of {pinned}"
+        for name, pinned in (found.groups() for found in pins if found)
+        if _version(name) != pinned
+    ]
+    if wrong:
+        return warned(
+            f"not what webarena-verified was tested with: {', '.join(wrong)}",
+            "for numbers to publish, install into an environment of its own and let pip choose",
+        )
+    return ok("as webarena-verified wants them")
+
+
+def _tasks() -> CheckResult:
+    return ok(f"{len(load_tasks())} in webarena-verified {_version('webarena-verified')}")
+
+
+def _chromium() -> CheckResult:
+    try:
+        return ok(str(find_chromium()))
+    except BrowserError as error:
+        return failed(str(error), install_command())
+
+
+def _recording() -> CheckResult:
+    """Record one request of a page on this machine, as a trial would."""
+    try:
+        seen = asyncio.run(_record_one())
+    except BenchError as error:
+        return failed(str(error), "start Chromium by hand, e.g. `chromium --headless about:blank`")
+    if seen:
+        return ok("one request to http://127.0.0.1, one entry in the HAR")
+    return failed("a request over plain HTTP is missing in the HAR", "report this as a bug")
+
+
+async def _record_one() -> bool:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OnePage) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/doctor"
+        try:
+            async with (
+                launch_chromium(ChromiumOptions()) as chromium,
+                HarRecorder(chromium.cdp_url) as recorder,
+            ):
+                await open_tabs(chromium.ws_url, [url])
+                har = await recorder.stop()
+        finally:
+            server.shutdown()
+            thread.join()
+    return any(entry["request"]["url"] == url for entry in har.entries)
+
+
+class _OnePage(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:  # the base class's name
+        """Answer any request with the same page."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>doctor</title>")
+
+    def log_message(self, *_args: object) -> None:
+        """Keep quiet."""
+
+
+def _disk() -> CheckResult:
+    free = shutil.disk_usage(Path.cwd()).free
+    temporary = shutil.disk_usage(tempfile.gettempdir()).free
+    trials = free // (_MB_PER_TRIAL * 1024 * 1024)
+    found = f"{free / _GIB:.1f} GiB free here, enough for about {trials:,} trials"
+    if temporary < _GIB:
+        return failed(
+            f"only {temporary / _GIB:.1f} GiB free in {tempfile.gettempdir()}",
+            "free some: every Chromium keeps its profile there; or set TMPDIR",
+        )
+    if trials < len(load_tasks()):
+        return warned(
+            found, "free some, or pass --out on another disk: 812 trials take up to 4 GiB"
+        )
+    return ok(found)
+
+
+def _model(model: str) -> CheckResult:
+    from bench_core.browser_use import chat_for  # noqa: PLC0415  # imports browser-use
+
+    try:
+        chat_for(model, environment=os.environ)
+    except InputError as error:
+        return failed(str(error), "set the variable in the environment of the run")
+    return ok("browser-use has a chat class for it and its key is set")
+
+
+def _no_sites(reason: str) -> CheckResult:
+    return warned(reason, "see docs/webarena.md, or try --world built-in")
+
+
+def _site(config: EnvironmentConfig, name: str) -> CheckResult:
+    site, facts = config.site(name), SITE_FACTS[name]
+    if facts.base_path and not site.url.endswith(facts.base_path):
+        return failed(
+            f"{site.url} does not end with {facts.base_path}, which the tasks expect",
+            f"write the URL as {site.origin}{facts.base_path}",
+        )
+    if fault := site_fault(config, name, _SITE_S):
+        return failed(fault, f"start the site, e.g. `webarena-verified env start --site {name}`")
+    if facts.login_path is None:
+        return ok(f"{site.url} answers; nobody logs in")
+    try:
+        session = log_in(site, name, _SITE_S)
+    except BenchError as error:
+        return failed(str(error), "check username, password and that the image is the right one")
+    return ok(f"{site.url} answers, {session.username} is logged in")
+
+
+def _cookies(config: EnvironmentConfig) -> CheckResult:
+    shared = shared_cookie_hosts(config)
+    if not shared:
+        return ok("no two sites share a host and a cookie name")
+    host, names = next(iter(shared.items()))
+    return warned(
+        f"{' and '.join(names)} share the host {host!r}: tasks on both cannot run",
+        "give them host names of their own, e.g. shopping.localhost and reddit.localhost",
+    )
+
+
+def _built_in() -> CheckResult:
+    with built_in_world() as world:
+        config = environment_of(world).config
+        answers = {name: _site(config, name) for name in config.sites}
+    wrong = [f"{name}: {each.detail}" for name, each in answers.items() if each.status == "fail"]
+    if wrong:
+        return failed("; ".join(wrong), "report this as a bug")
+    return ok(f"{', '.join(answers)} answer and let users in")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,196 @@
+"""Scoring a trial folder with webarena-verified's own evaluator.
+
+The rule for its status `error`, which it reports with score 0.0: when its evaluators ran and the
+agent's answer is malformed (see `answers`) the agent failed, 0.0. Every other error is a fault of
+the recording, the task definition or the evaluator: the trial gets no score, and the official one
+stays in the details. All other official scores are taken as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import FiniteFloat, JsonValue
+
+from bench_core.errors import EvaluationError
+from bench_core.records import Check, Record
+from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
+from webarena_runner.config import EnvironmentConfig, official_config
+from webarena_runner.official import official, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bench_core.records import Task
+
+__all__ = [
+    "ANSWER_FILE",
+    "CONFIG_FILE",
+    "HAR_FILE",
+    "RECORD_FILE",
+    "Evaluation",
+    "evaluate",
+    "recording_fault",
+    "write_answer",
+    "write_config",
+]
+
+ANSWER_FILE = "agent_response.json"
+HAR_FILE = "network.har"
+CONFIG_FILE = "run_config.json"
+"""webarena-verified's command line reads the sites' URLs of a task from this file."""
+RECORD_FILE = "evaluation.json"
+
+
+class Evaluation(Record):
+    """What webarena-verified said of a trial and what Proctor makes of it.
+
+    Attributes:
+        score: The official score, 0.0 for a malformed answer, or null for an official error that
+            is not the agent's.
+        problem: Why there is no score, or what is malformed.
+        official: webarena-verified's own result, without nulls.
+    """
+
+    score: FiniteFloat | None
+    official_status: Literal["success", "failure", "error", "partial_match"]
+    official_score: FiniteFloat
+    malformed: bool = False
+    problem: str | None = None
+    answer: AgentAnswer
+    checks: tuple[Check, ...] = ()
+    flags: tuple[str, ...] = ()
+    method: str
+    official: dict[str, JsonValue]
+
+
+def evaluate(task: Task, folder: Path) -> Evaluation:
+    """Score what a trial left in `folder`: the answer, the traffic and the sites' URLs.
+
+    Raises:
+        EvaluationError: One of the three files is missing or unreadable.
+    """
+    answer = read_answer(_read(folder / ANSWER_FILE))
+    config = _read_config(folder / CONFIG_FILE)
+    if not (folder / HAR_FILE).is_file():
+        raise EvaluationError(f"{folder / HAR_FILE} is missing: nothing was recorded")
+    evaluator = _evaluator(config.model_dump_json(include={"sites": {"__all__": {"urls"}}}))
+    with quiet():
+        result = evaluator.evaluate_task(
+            task_id=int(task.task_id),
+            agent_response=folder / ANSWER_FILE,
+            network_trace=folder / HAR_FILE,
+        )
+    fault = None if result.evaluators_results else recording_fault(folder)
+    return _verdict(task, answer, json.loads(result.model_dump_json(exclude_none=True)), fault)
+
+
+def recording_fault(folder: Path) -> str | None:
+    """Return why the recording in `folder` cannot be evaluated, or null when it can."""
+    try:
+        entries = json.loads((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{HAR_FILE} is no HAR: {error!r}"
+    return None if entries else f"{HAR_FILE} holds no entries: no request was recorded"
+
+
+def write_answer(folder: Path, answer: JsonValue) -> None:
+    """Store the agent's answer where the evaluator and the official tools look for it."""
+    (folder / ANSWER_FILE).write_text(answer_text(answer), encoding="utf-8")
+
+
+def write_config(folder: Path, config: EnvironmentConfig) -> None:
+    """Store the sites' URLs, without credentials, beside the traffic they explain."""
+    text = json.dumps(config.official(), indent=2)
+    (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def _verdict(
+    task: Task, answer: AgentAnswer, result: dict[str, Any], fault: str | None
+) -> Evaluation:
+    malformed = answer.problem is not None
+    is_error = result["status"] == "error"
+    at_fault = malformed and bool(result["evaluators_results"])
+    return Evaluation(
+        score=None if is_error and not at_fault else result["score"],
+        official_status=result["status"],
+        official_score=result["score"],
+        malformed=malformed,
+        problem=fault or _first_error(result) if is_error and not at_fault else answer.problem,
+        answer=answer,
+        checks=_checks(task, result),
+        flags=answer_flags(answer, _results_schema(task)),
+        method=f"webarena-verified {result['webarena_verified_version']}",
+        official=result,
+    )
+
+
+def _first_error(result: Mapping[str, Any]) -> str:
+    messages = (each.get("error_msg") for each in result["evaluators_results"])
+    return result.get("error_msg") or next(filter(None, messages), "the evaluator gave no reason")
+
+
+def _checks(task: Task, result: Mapping[str, Any]) -> tuple[Check, ...]:
+    definitions: Any = task.config["eval"]
+    # After an error there may be fewer results than definitions.
+    pairs = zip(definitions, result["evaluators_results"], strict=False)
+    return tuple(_check(*pair) for pair in pairs)
+
+
+def _check(definition: Mapping[str, Any], result: Mapping[str, Any]) -> Check:
+    messages = [
+        message
+        for assertion in result.get("assertions") or ()
+        for message in assertion.get("assertion_msgs") or (assertion["assertion_name"],)
+    ]
+    return Check(
+        criterion=_criterion(definition),
+        expected=result.get("expected"),
+        actual=result.get("actual_normalized") or result.get("actual"),
+        passed=None if result["status"] == "error" else result["score"] >= 1.0,
+        reason=result.get("error_msg") or "; ".join(messages) or None,
+    )
+
+
+def _criterion(definition: Mapping[str, Any]) -> str:
+    if definition["evaluator"] == "AgentResponseEvaluator":
+        return "answer"
+    expected = definition["expected"]
+    url = expected["url"] if isinstance(expected["url"], str) else " | ".join(expected["url"])
+    never = "no " if definition.get("should_not_exist") else ""
+    return f"{never}{expected.get('http_method', 'GET')} {url}"
+
+
+def _results_schema(task: Task) -> JsonValue:
+    definitions: Any = task.config["eval"]
+    return next((each["results_schema"] for each in definitions if "results_schema" in each), None)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvaluationError(f"cannot read {path}: {error}") from error
+
+
+def _read_config(path: Path) -> EnvironmentConfig:
+    text = _read(path)
+    try:
+        environments = json.loads(text)["environments"]
+        sites = {
+            key.strip("_").lower(): {"urls": each["urls"]} for key, each in environments.items()
+        }
+        return EnvironmentConfig.model_validate({"sites": sites})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EvaluationError(f"{path} does not name the sites' URLs: {error}") from error
+
+
+@lru_cache(maxsize=8)
+def _evaluator(config_json: str) -> Any:
+    """Return the evaluator for these URLs; making one reads all 812 tasks."""
+    api, config = official("api"), EnvironmentConfig.model_validate_json(config_json)
+    with quiet():
+        return api.WebArenaVerified(config=official_config(config))

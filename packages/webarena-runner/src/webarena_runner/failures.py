@@ -1,0 +1,80 @@
+"""One word for why a trial did not succeed, with the line that shows it.
+
+From the statuses, the evaluator's details and the agent's own declaration; the modes::
+
+    environment_error, evaluation_error, budget_exceeded, cancelled    no score, not the agent
+    step_limit, time_limit, agent_error    the agent stopped before it answered
+    malformed_answer        it answered, but not in the response format
+    gave_up                 it declared an error where the task can be done
+    missed_impossible       it declared success, or another error, where the task cannot be done
+    wrong_declaration       everything recorded is right, the declared type or status is not
+    wrong_answer            the retrieved data is wrong
+    forbidden_action        it did something the task must not lead to
+    wrong_action            the expected request was made, with other content
+    missing_action          the expected request was never made
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.records import Status
+
+if TYPE_CHECKING:
+    from bench_core.records import Check
+    from webarena_runner.evaluation import Evaluation
+
+__all__ = ["classify_failure"]
+
+_STOPPED = {
+    Status.STEP_LIMIT: "the agent used all its steps without an answer",
+    Status.TIME_LIMIT: "the agent used all its time without an answer",
+    Status.AGENT_ERROR: "the agent stopped without an answer",
+}
+
+
+def classify_failure(status: Status, evaluation: Evaluation) -> tuple[str, str] | None:
+    """Return the failure mode of a trial and the evidence for it; null for a success."""
+    if evaluation.score is None:
+        return Status.EVALUATION_ERROR.value, evaluation.problem or ""
+    if evaluation.score >= 1.0:
+        return None
+    if evaluation.malformed:
+        if status in _STOPPED and evaluation.answer.value is None:
+            return status.value, _STOPPED[status]
+        return "malformed_answer", evaluation.problem or ""
+    answer, *requests = evaluation.checks
+    return _declaration(answer, requests) or _request(requests) or ("wrong_answer", _why(answer))
+
+
+def _declaration(answer: Check, requests: list[Check]) -> tuple[str, str] | None:
+    """Judge the declared type and status, the scored part of every answer."""
+    expected, actual = _fields(answer.expected), _fields(answer.actual)
+    wanted, declared = expected.get("status"), actual.get("status")
+    if declared != wanted:
+        mode = "gave_up" if wanted == "success" else "missed_impossible"
+        return mode, f"declared status {declared}, expected {wanted}"
+    if actual.get("task_type") != expected.get("task_type"):
+        evidence = f"declared type {actual.get('task_type')}, expected {expected.get('task_type')}"
+        if all(check.passed for check in requests):
+            return "wrong_declaration", evidence
+    return None
+
+
+def _request(requests: list[Check]) -> tuple[str, str] | None:
+    for check in requests:
+        if check.passed:
+            continue
+        if check.criterion.startswith("no "):
+            return "forbidden_action", f"{check.criterion}: {_why(check)}"
+        mode = "wrong_action" if check.actual else "missing_action"
+        return mode, f"{check.criterion}: {_why(check)}"
+    return None
+
+
+def _why(check: Check) -> str:
+    return check.reason or "no reason given"
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

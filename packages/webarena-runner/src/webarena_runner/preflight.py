@@ -1,0 +1,73 @@
+"""What would fail in every trial is refused, or told, before the first one starts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bench_core.browser import find_chromium
+from bench_core.errors import InputError
+from bench_core.planning import select_tasks
+from webarena_runner.agents.loading import load_agent
+from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.sites import check_sites
+from webarena_runner.tasks import load_tasks, task_sites
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.planning import RunSpec
+    from bench_core.records import Task
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["preflight"]
+
+
+def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0) -> list[str]:
+    """Refuse a run that cannot work and return warnings about one that will partly fail.
+
+    Raises:
+        InputError: A site has no URL, two sites would overwrite each other's cookies, or the agent
+            or its model cannot be used.
+        BrowserError: There is no Chromium.
+    """
+    tasks = select_tasks(load_tasks(), spec.tasks, spec.seed)
+    sites = sorted({site for task in tasks for site in task_sites(task)})
+    for site in sites:
+        config.site(site)
+    _refuse_shared_cookies(tasks, config)
+    _refuse_unusable_agent(spec)
+    find_chromium()
+    faults = asyncio.run(check_sites(config, sites, timeout_s))
+    return [
+        f"the site {site!r} is down, its trials will end without a score: {fault}"
+        for site, fault in faults.items()
+        if fault is not None
+    ]
+
+
+def _refuse_shared_cookies(tasks: Sequence[Task], config: EnvironmentConfig) -> None:
+    """Each trial has a browser of its own, so only tasks on both sites are hurt."""
+    for host, names in shared_cookie_hosts(config).items():
+        hurt = [t.task_id for t in tasks if len(set(names) & set(task_sites(t))) > 1]
+        if hurt:
+            raise InputError(
+                f"{' and '.join(names)} are both on the host {host!r} and would overwrite each "
+                f"other's session cookie in task {hurt[0]}: give them host names of their own, "
+                f"e.g. {names[0].replace('_', '-')}.localhost"
+            )
+
+
+def _refuse_unusable_agent(spec: RunSpec) -> None:
+    agent = load_agent(spec.agent)
+    if agent.name == "scripted" and spec.world != "built-in":
+        raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
+    if agent.name == "browser-use":
+        from bench_core.browser_use import chat_for  # noqa: PLC0415  # imports browser-use
+
+        if spec.model is None:
+            raise InputError(
+                "the agent 'browser-use' needs a model: add --model provider:model, e.g. "
+                "--model openai:gpt-4.1-mini"
+            )
+        chat_for(spec.model)

@@ -1,0 +1,23 @@
+"""What a run folder says about the versions that made its numbers."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from bench_core.running import Provenance
+
+__all__ = ["PACKAGES", "provenance"]
+
+PACKAGES = ("webarena-runner", "webarena-verified", "browser-use", "cdp-use", "pydantic")
+
+
+def provenance() -> Provenance:
+    """Return the version of the benchmark and the packages whose versions matter."""
+    return Provenance(benchmark_version=_version("webarena-verified"), packages=PACKAGES)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,103 @@
+"""Fetch and keep request and response bodies, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING, Any
+
+from webarena_runner.recording.link import CONNECTION_ERRORS
+
+if TYPE_CHECKING:
+    from webarena_runner.recording.exchanges import Hop
+    from webarena_runner.recording.limits import RecordingLimits
+    from webarena_runner.recording.link import Link
+
+__all__ = ["Bodies"]
+
+_KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")
+
+
+class Bodies:
+    """Asks the browser for bodies as soon as it has them: a closed page takes them along."""
+
+    def __init__(self, link: Link, limits: RecordingLimits) -> None:
+        self._link = link
+        self._limits = limits
+        self._kept = 0
+
+    def buffers(self) -> dict[str, int]:
+        """Return how much the browser shall keep for us."""
+        return {
+            "maxTotalBufferSize": self._limits.total_bytes,
+            "maxResourceBufferSize": self._limits.body_bytes,
+        }
+
+    def follow(self, method: str, hop: Hop, session: str | None) -> None:
+        """Start what an event about `hop` calls for."""
+        if method == "Network.requestWillBeSent" and hop.has_body:
+            if hop.body is None:
+                self._link.start(self._fetch_posted(hop, session))
+            else:
+                self._keep_posted(hop, hop.body)
+        elif method == "Network.loadingFinished" and self._is_wanted(hop):
+            self._link.start(self._fetch_content(hop, session))
+
+    async def _fetch_posted(self, hop: Hop, session: str | None) -> None:
+        answer = await self._ask("Network.getRequestPostData", hop, session)
+        if isinstance(answer, str):
+            hop.body_note = f"the browser did not give the body: {answer}"
+        else:
+            self._keep_posted(hop, _decoded(answer, "postData"))
+
+    def _keep_posted(self, hop: Hop, body: bytes) -> None:
+        limit = self._limits.post_bytes
+        hop.body = body[:limit]
+        if len(body) > limit:
+            hop.body_note = f"the first {limit} of {len(body)} bytes"
+
+    def _is_wanted(self, hop: Hop) -> bool:
+        if hop.response is None:
+            return False
+        if hop.kind == "Preflight":
+            hop.content_note = "the browser keeps no bodies of preflights"
+        elif not any(kind in hop.response.mime_type for kind in _KEPT_TYPES):
+            hop.content_note = "only bodies of JSON, HTML and forms are recorded"
+        elif self._kept >= self._limits.total_bytes:
+            hop.content_note = "not recorded: the limit for all bodies together is reached"
+        return not hop.content_note
+
+    async def _fetch_content(self, hop: Hop, session: str | None) -> None:
+        answer = await self._ask("Network.getResponseBody", hop, session)
+        if isinstance(answer, str):
+            hop.content_note = f"the browser did not give the body: {answer}"
+            return
+        content = _decoded(answer, "body")
+        if len(content) > self._limits.body_bytes:
+            hop.content_note = f"not recorded: {len(content)} bytes are over the limit"
+            return
+        hop.content = content
+        self._kept += len(content)
+
+    async def _ask(self, method: str, hop: Hop, session: str | None) -> dict[str, Any] | str:
+        """Return the browser's answer about `hop`, or why there is none."""
+        call = self._link.call(method, {"requestId": hop.request_id}, session)
+        try:
+            return await asyncio.wait_for(call, self._limits.body_s)
+        except TimeoutError:
+            return f"no answer within {self._limits.body_s:g} s"
+        except CONNECTION_ERRORS as error:
+            return _message(error)
+
+
+def _message(error: Exception) -> str:
+    """Return the browser's own words: cdp_use raises with the whole error object."""
+    detail = error.args[0] if error.args else ""
+    return str(detail.get("message", detail)) if isinstance(detail, dict) else str(error)
+
+
+def _decoded(answer: dict[str, Any], name: str) -> bytes:
+    text: str = answer[name]
+    if answer.get("base64Encoded"):
+        return base64.b64decode(text)
+    return text.encode(errors="surrogatepass")

@@ -1,0 +1,283 @@
+"""Turn one exchange into one HAR 1.2 entry (http://www.softwareishard.com/blog/har-12-spec/)."""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from webarena_runner.recording.cookies import parse_cookie, parse_set_cookie
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webarena_runner.recording.exchanges import Exchange, Hop
+
+    Headers = list[dict[str, str]]
+
+__all__ = ["NO_RESPONSE", "entry", "timestamp"]
+
+NO_RESPONSE = -1
+"""The status of a request that got no response, as the evaluator expects it (0 fails)."""
+
+_UNFINISHED = "unfinished when the recording ended"
+_PROTOCOLS = {"h2": "HTTP/2.0", "h3": "HTTP/3.0", "http/1.1": "HTTP/1.1", "http/1.0": "HTTP/1.0"}
+_NAVIGATION_ACCEPT = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,"
+    "*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
+)
+
+
+def entry(exchange: Exchange) -> dict[str, Any]:
+    """Return the HAR entry of `exchange`; names that start with `_` go beyond HAR 1.2."""
+    hop = exchange.hop
+    timings = _timings(hop)
+    result: dict[str, Any] = {
+        "startedDateTime": timestamp(hop.wall_time),
+        "time": sum(max(0.0, each) for name, each in timings.items() if name != "ssl"),
+        "request": _request(exchange),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": timings,
+        "_resourceType": hop.kind,
+    }
+    if hop.page is not None:
+        result["pageref"] = hop.page
+    if hop.response is not None:
+        result.update(_server(hop))
+    return result
+
+
+def timestamp(wall_time: float) -> str:
+    """Return seconds since 1970 as ISO 8601 in UTC with milliseconds."""
+    moment = datetime.fromtimestamp(wall_time, tz=timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _request(exchange: Exchange) -> dict[str, Any]:
+    hop = exchange.hop
+    headers, synthesised = _request_headers(exchange)
+    request: dict[str, Any] = {
+        "method": hop.method,
+        "url": hop.url,
+        "httpVersion": _http_version(hop),
+        "cookies": [
+            cookie for value in _values(headers, "cookie") for cookie in parse_cookie(value)
+        ],
+        "headers": headers,
+        "queryString": _query(hop.url),
+        "headersSize": -1,
+        "bodySize": _posted_size(hop, headers),
+    }
+    if synthesised:
+        request["_synthesisedHeaders"] = synthesised
+    if exchange.sent is None:
+        request["_provisionalHeaders"] = True
+    if hop.has_body:
+        request["postData"] = _post_data(hop, headers)
+    return request
+
+
+def _request_headers(exchange: Exchange) -> tuple[Headers, list[str]]:
+    """Return what was sent, and for a document from the cache what would have been sent.
+
+    A document served from the cache was asked for all the same, but no header tells the
+    evaluator that it was a navigation.
+    """
+    hop = exchange.hop
+    if exchange.sent is not None:
+        return _pairs(exchange.sent.headers), []
+    headers = _pairs(hop.headers)
+    if hop.kind != "Document" or hop.method != "GET":
+        return headers, []
+    usual = {
+        "Accept": _NAVIGATION_ACCEPT,
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document" if hop.frame_id == hop.page else "iframe",
+    }
+    if hop.by_gesture:
+        usual["Sec-Fetch-User"] = "?1"
+    known = {header["name"].lower() for header in headers}
+    added = {name: value for name, value in usual.items() if name.lower() not in known}
+    return headers + _pairs(added), list(added)
+
+
+def _post_data(hop: Hop, headers: Headers) -> dict[str, Any]:
+    types = _values(headers, "content-type")
+    data: dict[str, Any] = {"mimeType": types[0] if types else "", "text": ""}
+    notes = [hop.body_note] if hop.body_note else []
+    if hop.body is None:
+        notes = notes or ["the browser did not give the body"]
+    else:
+        try:
+            data["text"] = hop.body.decode()
+        except UnicodeDecodeError:
+            data["text"] = hop.body.decode(errors="replace")
+            data["_base64"] = base64.b64encode(hop.body).decode()
+            notes.append("not text: the exact bytes are in _base64")
+        declared = _declared_size(headers)
+        if declared is not None and declared != len(hop.body) and not hop.body_note:
+            notes.append(f"{len(hop.body)} of {declared} bytes: the browser leaves out files")
+    if notes:
+        data["comment"] = "; ".join(notes)
+    return data
+
+
+def _response(exchange: Exchange) -> dict[str, Any]:
+    hop = exchange.hop
+    headers = _response_headers(exchange)
+    locations = _values(headers, "location")
+    status = _status(exchange)
+    response: dict[str, Any] = {
+        "status": status,
+        "statusText": hop.response.status_text if hop.response else "",
+        "httpVersion": _http_version(hop),
+        "cookies": list(
+            filter(None, (parse_set_cookie(line) for line in _values(headers, "set-cookie")))
+        ),
+        "headers": headers,
+        "content": _content(hop),
+        "redirectURL": locations[0] if locations else "",
+        "headersSize": _header_size(exchange),
+        "bodySize": _transferred_body(exchange),
+    }
+    response.update(_response_extras(exchange, status))
+    return response
+
+
+def _response_extras(exchange: Exchange, status: int) -> dict[str, Any]:
+    hop = exchange.hop
+    extras: dict[str, Any] = {}
+    if hop.failure is not None or hop.is_pending:
+        extras["_failureText"] = hop.failure or _UNFINISHED
+    if exchange.received is not None and exchange.received.status != status:
+        extras["_networkStatus"] = exchange.received.status
+    if hop.transferred is not None:
+        extras["_transferSize"] = hop.transferred
+    return extras
+
+
+def _status(exchange: Exchange) -> int:
+    """The renderer's status: a revalidated document is 200 to the page and 304 on the wire."""
+    if exchange.hop.response is not None:
+        return exchange.hop.response.status
+    return exchange.received.status if exchange.received is not None else NO_RESPONSE
+
+
+def _response_headers(exchange: Exchange) -> Headers:
+    if exchange.received is not None:
+        return _pairs(exchange.received.headers)
+    return _pairs(exchange.hop.response.headers) if exchange.hop.response else []
+
+
+def _content(hop: Hop) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "size": len(hop.content) if hop.content is not None else -1,
+        "mimeType": _mime_type(hop),
+    }
+    if hop.content is not None:
+        try:
+            content["text"] = hop.content.decode()
+        except UnicodeDecodeError:
+            content["text"] = base64.b64encode(hop.content).decode()
+            content["encoding"] = "base64"
+    if hop.content_note:
+        content["comment"] = hop.content_note
+    return content
+
+
+def _mime_type(hop: Hop) -> str:
+    """Return the Content-Type as sent, which has the charset, else what the browser guessed."""
+    if hop.response is None:
+        return "x-unknown"
+    types = _values(_pairs(hop.response.headers), "content-type")
+    return types[0] if types else hop.response.mime_type
+
+
+def _server(hop: Hop) -> dict[str, Any]:
+    assert hop.response is not None  # noqa: S101  # the caller looked
+    server: dict[str, Any] = {}
+    if hop.response.address:
+        server["serverIPAddress"] = hop.response.address.strip("[]")
+    if hop.response.port:
+        server["connection"] = str(hop.response.port)
+    if hop.response.cache:
+        server["_fromCache"] = hop.response.cache
+    if hop.response.from_service_worker:
+        server["_fetchedViaServiceWorker"] = True
+    return server
+
+
+def _timings(hop: Hop) -> dict[str, float]:
+    """Return phases in milliseconds; -1 where a phase did not happen, as HAR has it."""
+    timing = hop.response.timing if hop.response else None
+    end = hop.ended if hop.ended is not None else hop.started
+    if not timing:
+        wait = max(0.0, (end - hop.started) * 1000)
+        return {"blocked": -1, "dns": -1, "connect": -1, "send": 0, "wait": wait, "receive": 0}
+    headers_at = timing["requestTime"] + timing["receiveHeadersEnd"] / 1000
+    first = next(
+        (timing[k] for k in ("dnsStart", "connectStart", "sendStart") if timing[k] >= 0), 0
+    )
+    return {
+        "blocked": max(0.0, (timing["requestTime"] - hop.started) * 1000 + first),
+        "dns": _span(timing, "dnsStart", "dnsEnd"),
+        "connect": _span(timing, "connectStart", "connectEnd"),
+        "ssl": _span(timing, "sslStart", "sslEnd"),
+        "send": max(0.0, _span(timing, "sendStart", "sendEnd")),
+        "wait": max(0.0, _span(timing, "sendEnd", "receiveHeadersEnd")),
+        "receive": max(0.0, (end - headers_at) * 1000),
+    }
+
+
+def _span(timing: Mapping[str, float], start: str, end: str) -> float:
+    return timing[end] - timing[start] if timing[start] >= 0 else -1
+
+
+def _http_version(hop: Hop) -> str:
+    protocol = hop.response.protocol.lower() if hop.response else ""
+    return _PROTOCOLS.get(protocol, protocol.upper() or "unknown")
+
+
+def _query(url: str) -> Headers:
+    pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _pairs(headers: Mapping[str, str]) -> Headers:
+    """Return name-value pairs; the protocol joins repeated headers with line feeds."""
+    return [
+        {"name": name, "value": line}
+        for name, value in headers.items()
+        for line in value.split("\n")
+    ]
+
+
+def _values(headers: Iterable[Mapping[str, str]], name: str) -> list[str]:
+    return [header["value"] for header in headers if header["name"].lower() == name]
+
+
+def _declared_size(headers: Headers) -> int | None:
+    sizes = _values(headers, "content-length")
+    return int(sizes[0]) if sizes and sizes[0].isdigit() else None
+
+
+def _posted_size(hop: Hop, headers: Headers) -> int:
+    declared = _declared_size(headers)
+    if declared is not None:
+        return declared
+    if not hop.has_body:
+        return 0
+    return len(hop.body) if hop.body is not None else -1
+
+
+def _header_size(exchange: Exchange) -> int:
+    text = exchange.received.text if exchange.received is not None else None
+    return len(text.encode()) if text else -1
+
+
+def _transferred_body(exchange: Exchange) -> int:
+    size = _header_size(exchange)
+    transferred = exchange.hop.transferred
+    return max(0, transferred - size) if transferred is not None and size >= 0 else -1

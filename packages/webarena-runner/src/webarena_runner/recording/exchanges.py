@@ -1,0 +1,313 @@
+"""Put the DevTools Network events of all sessions together into requests and their responses.
+
+A redirect is an exchange of its own. Chromium reports each request twice: by the renderer
+(`requestWillBeSent`, `responseReceived`) and, for what went over the wire, by the network stack
+(`...ExtraInfo`, the true headers). The two streams are not ordered against each other and share
+only the request id, so the nth report of the second kind belongs to the nth hop that has any.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Params = Mapping[str, Any]
+
+__all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic"]
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class Response:
+    """What the renderer saw of a response."""
+
+    status: int
+    status_text: str
+    headers: Mapping[str, str]
+    mime_type: str
+    protocol: str
+    address: str | None
+    port: int | None
+    timing: Mapping[str, float] | None
+    cache: str | None
+    from_service_worker: bool
+
+    @classmethod
+    def of(cls, response: Params) -> Response:
+        """Take what a HAR needs from the protocol's own `Response`."""
+        return cls(
+            status=response["status"],
+            status_text=response.get("statusText", ""),
+            headers=response.get("headers", {}),
+            mime_type=response.get("mimeType", ""),
+            protocol=response.get("protocol", ""),
+            address=response.get("remoteIPAddress"),
+            port=response.get("remotePort"),
+            timing=response.get("timing"),
+            cache=_cache_of(response),
+            from_service_worker=response.get("fromServiceWorker", False),
+        )
+
+
+@dataclass
+class Sent:
+    """What the network stack sent: headers with Accept, Sec-Fetch-* and Cookie."""
+
+    headers: Mapping[str, str]
+
+
+@dataclass
+class Received:
+    """What the network stack received: headers with Set-Cookie."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str | None
+
+
+@dataclass
+class Hop:
+    """One request as the renderer reports it.
+
+    Attributes:
+        started: Seconds on the browser's monotonic clock, comparable across its processes.
+        body: What was posted; None when nothing was, or not known yet.
+        has_wire_report: Whether the network stack reports it too; None until known.
+        loader: Which document of the frame asked; a document's own request id is its loader.
+        failure: The browser's error text.
+        content: The response body; None when it was not kept, and then `content_note` says why.
+    """
+
+    request_id: str
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    kind: str
+    frame_id: str
+    loader: str
+    page: str | None
+    wall_time: float
+    started: float
+    by_gesture: bool
+    has_body: bool
+    body: bytes | None
+    body_note: str = ""
+    response: Response | None = None
+    has_wire_report: bool | None = None
+    failure: str | None = None
+    ended: float | None = None
+    transferred: int | None = None
+    content: bytes | None = None
+    content_note: str = ""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the browser still waits for it."""
+        return self.ended is None
+
+
+@dataclass
+class Exchange:
+    """One request and what came back, put together from both reports."""
+
+    hop: Hop
+    sent: Sent | None
+    received: Received | None
+
+
+@dataclass
+class _Chain:
+    """All that is known under one request id: hops in order, wire reports in order."""
+
+    hops: list[Hop] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
+
+    def exchanges(self) -> Iterable[Exchange]:
+        sent, received = _spread(self.hops, self.sent), _spread(self.hops, self.received)
+        return map(Exchange, self.hops, sent, received)
+
+
+class Traffic:
+    """All requests seen so far; feed it events, then read `exchanges`."""
+
+    def __init__(self, max_hops: int) -> None:
+        self.dropped = 0
+        self._max_hops = max_hops
+        self._count = 0
+        self._chains: defaultdict[str, _Chain] = defaultdict(_Chain)
+        self._owners: dict[tuple[str, str], str | None] = {}
+        self._handlers: dict[str, Callable[[Params, str | None], Hop | None]] = {
+            "Network.requestWillBeSent": self._request,
+            "Network.requestWillBeSentExtraInfo": self._sent,
+            "Network.requestServedFromCache": self._served_from_cache,
+            "Network.responseReceived": self._response,
+            "Network.responseReceivedExtraInfo": self._received,
+            "Network.loadingFinished": self._finished,
+            "Network.loadingFailed": self._failed,
+        }
+
+    @property
+    def methods(self) -> Iterable[str]:
+        """The events to feed it."""
+        return self._handlers
+
+    def feed(
+        self, method: str, params: Params, session: str | None, page: str | None = None
+    ) -> Hop | None:
+        """Take one event of one session; return the hop it is about when that is known.
+
+        A worker may be seen by several sessions: the first one to report a kind of event for a
+        request is believed, the copies of the others are not counted again.
+        """
+        key = (params["requestId"], method)
+        if self._owners.setdefault(key, session) != session:
+            return None
+        return self._handlers[method](params, page)
+
+    def forget_session(self, session: str) -> None:
+        """Let other sessions report what a detached one can no longer."""
+        for key in [key for key, owner in self._owners.items() if owner == session]:
+            del self._owners[key]
+
+    def pending(self) -> list[Hop]:
+        """Return the requests whose end was not reported."""
+        last = (chain.hops[-1] for chain in self._chains.values() if chain.hops)
+        return [hop for hop in last if hop.is_pending]
+
+    def exchanges(self) -> list[Exchange]:
+        """Return all requests in the order in which they started."""
+        every = (each for chain in self._chains.values() for each in chain.exchanges())
+        return sorted(every, key=lambda exchange: exchange.hop.started)
+
+    def _request(self, params: Params, page: str | None) -> Hop | None:
+        chain = self._chains[params["requestId"]]
+        previous = chain.hops[-1] if chain.hops else None
+        if "redirectResponse" in params and previous is not None:
+            _end_by_redirect(previous, params)
+        if not params["request"]["url"].startswith(("http://", "https://")):
+            return None
+        if self._count >= self._max_hops:
+            self.dropped += 1
+            return None
+        self._count += 1
+        hop = _hop(params, page)
+        if previous is not None and not hop.has_body and previous.method == hop.method:
+            # A redirect that keeps the method keeps the body, which the browser does not repeat.
+            hop.body, hop.has_body = previous.body, previous.has_body
+        chain.hops.append(hop)
+        return hop
+
+    def _sent(self, params: Params, _page: str | None) -> Hop | None:
+        self._chains[params["requestId"]].sent.append(Sent(params["headers"]))
+        return None
+
+    def _received(self, params: Params, _page: str | None) -> Hop | None:
+        received = Received(params["statusCode"], params["headers"], params.get("headersText"))
+        self._chains[params["requestId"]].received.append(received)
+        return None
+
+    def _served_from_cache(self, params: Params, _page: str | None) -> Hop | None:
+        hop = self._open(params)
+        if hop is not None:
+            hop.has_wire_report = False
+        return hop
+
+    def _response(self, params: Params, _page: str | None) -> Hop | None:
+        hop = self._open(params)
+        if hop is None:
+            return None
+        from_memory = hop.has_wire_report is False
+        hop.response = Response.of(params["response"])
+        if from_memory:
+            hop.response.cache = "memory"
+        hop.has_wire_report = bool(params.get("hasExtraInfo", False))
+        return hop
+
+    def _finished(self, params: Params, _page: str | None) -> Hop | None:
+        hop = self._open(params)
+        if hop is not None:
+            hop.ended = params["timestamp"]
+            hop.transferred = int(params.get("encodedDataLength", 0))
+            if hop.request_id == hop.loader:
+                self._abandon(hop)
+        return hop
+
+    def _failed(self, params: Params, _page: str | None) -> Hop | None:
+        hop = self._open(params)
+        if hop is not None:
+            hop.ended = params["timestamp"]
+            hop.failure = _failure_text(params)
+        return hop
+
+    def _abandon(self, document: Hop) -> None:
+        """End what the frame's earlier document still waited for: no event will tell."""
+        for hop in self.pending():
+            if hop.frame_id == document.frame_id and hop.loader != document.loader:
+                hop.ended = document.ended
+                hop.failure = "the page was left before it ended"
+
+    def _open(self, params: Params) -> Hop | None:
+        """Return the hop an event is about; None for what is not HTTP or began before us."""
+        chain = self._chains.get(params["requestId"])
+        return chain.hops[-1] if chain and chain.hops and chain.hops[-1].is_pending else None
+
+
+def _hop(params: Params, page: str | None) -> Hop:
+    request = params["request"]
+    body = _inline_body(request)
+    return Hop(
+        request_id=params["requestId"],
+        url=request["url"],
+        method=request["method"],
+        headers=request.get("headers", {}),
+        kind=params.get("type", "Other"),
+        frame_id=params.get("frameId", ""),
+        loader=params.get("loaderId", ""),
+        page=page,
+        wall_time=params["wallTime"],
+        started=params["timestamp"],
+        by_gesture=params.get("hasUserGesture", False),
+        has_body=request.get("hasPostData", False) or body is not None,
+        body=body,
+    )
+
+
+def _inline_body(request: Params) -> bytes | None:
+    """Return the posted bytes if the event holds all of them; its text form is lossy."""
+    entries = request.get("postDataEntries", [])
+    if entries and all("bytes" in entry for entry in entries):
+        return b"".join(base64.b64decode(entry["bytes"]) for entry in entries)
+    if not entries and "postData" in request:
+        return str(request["postData"]).encode(errors="surrogatepass")
+    return None
+
+
+def _end_by_redirect(hop: Hop, params: Params) -> None:
+    hop.response = Response.of(params["redirectResponse"])
+    hop.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
+    hop.ended = params["timestamp"]
+    hop.content_note = "the browser keeps no bodies of redirects"
+
+
+def _cache_of(response: Params) -> str | None:
+    if response.get("fromDiskCache"):
+        return "disk"
+    return "prefetch" if response.get("fromPrefetchCache") else None
+
+
+def _failure_text(params: Params) -> str:
+    cors = params.get("corsErrorStatus", {}).get("corsError")
+    details = [params.get("errorText"), params.get("blockedReason"), cors]
+    return " ".join(detail for detail in details if detail) or "failed"
+
+
+def _spread(hops: Iterable[Hop], reports: Iterable[_T]) -> list[_T | None]:
+    left = iter(reports)
+    return [None if hop.has_wire_report is False else next(left, None) for hop in hops]

@@ -1,0 +1,97 @@
+"""A finished recording: a HAR 1.2 document that is written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webarena_runner.__about__ import __version__
+from webarena_runner.recording.entries import entry, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from webarena_runner.recording.exchanges import Exchange
+
+__all__ = ["Har", "build_har"]
+
+
+@dataclass(frozen=True)
+class Har:
+    """A recording.
+
+    Attributes:
+        document: The HAR as JSON values.
+        problems: What is known to be missing, in sentences; empty for a complete recording.
+    """
+
+    document: dict[str, Any]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """The requests, in the order in which they started."""
+        entries: list[dict[str, Any]] = self.document["log"]["entries"]
+        return entries
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything from start to stop was seen."""
+        return not self.problems
+
+    def write(self, path: Path, redact: Callable[[str], str] = lambda text: text) -> None:
+        """Write to `path` after `redact`; a crash at any point leaves the old file or the new."""
+        text = redact(json.dumps(self.document, separators=(",", ":")))
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+
+
+def build_har(
+    exchanges: Sequence[Exchange],
+    *,
+    browser: tuple[str, str],
+    comment: str,
+    marks: Iterable[tuple[str, float]] = (),
+    problems: Sequence[str] = (),
+) -> Har:
+    """Put a HAR together; `marks` are names and wall-clock seconds, `comment` is for readers."""
+    log = {
+        "version": "1.2",
+        "creator": {"name": "webarena-runner", "version": __version__},
+        "browser": {"name": browser[0], "version": browser[1]},
+        "pages": _pages(exchanges),
+        "entries": [entry(each) for each in exchanges],
+        "comment": " ".join([comment, *problems]),
+        "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in marks],
+        "_complete": not problems,
+    }
+    return Har({"log": log}, tuple(problems))
+
+
+def _pages(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
+    """One page per tab, named by the first document it asked for."""
+    pages: dict[str, dict[str, Any]] = {}
+    for each in exchanges:
+        hop = each.hop
+        if hop.page is not None and hop.page not in pages:
+            pages[hop.page] = {
+                "id": hop.page,
+                "startedDateTime": timestamp(hop.wall_time),
+                "title": hop.url,
+                "pageTimings": {},
+            }
+    return list(pages.values())

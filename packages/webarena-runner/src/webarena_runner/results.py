@@ -1,0 +1,128 @@
+"""The record of a trial, put together from what the agent reported and how it was scored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.jsonl import read_lines
+from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
+from webarena_runner.agents.trajectory import TRAJECTORY_FILE
+from webarena_runner.failures import classify_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Task
+    from webarena_runner.evaluation import Evaluation
+
+__all__ = ["rescored", "trial_result", "with_steps"]
+
+_AGENT_FLAGS = "agent_flags"
+_AGENT_STATUS = "agent_status"
+
+
+def trial_result(
+    task: Task,
+    context: TrialContext,
+    outcome: AgentOutcome,
+    evaluation: Evaluation | None,
+    *,
+    browser: Mapping[str, str] | None = None,
+    **more: Any,
+) -> TrialResult:
+    """Return the result of a trial; without an evaluation its status must be an unscored one."""
+    agent_details = {_AGENT_STATUS: outcome.status.value, _AGENT_FLAGS: list(outcome.flags)}
+    base: dict[str, Any] = {
+        "benchmark": task.benchmark,
+        "task_id": task.task_id,
+        "trial": context.trial,
+        "agent": context.agent,
+        "model": context.model,
+        "model_reported": outcome.model_reported,
+        "world": context.world,
+        "profile": context.profile,
+        "status": outcome.status,
+        "flags": outcome.flags,
+        "steps": outcome.steps,
+        "usage": outcome.usage,
+        "cost_usd": outcome.cost_usd,
+        "error": outcome.error,
+        "artifacts": _artifacts(context.folder),
+        "details": {**agent_details, "agent": outcome.details, "browser": dict(browser or {})},
+        **more,
+    }
+    if evaluation is not None:
+        base.update(_scored(outcome.status, outcome.flags, outcome.error, evaluation))
+        base["details"] |= _official(evaluation)
+    return TrialResult.model_validate(base)
+
+
+def rescored(result: TrialResult, evaluation: Evaluation) -> TrialResult:
+    """Return `result` with the scores of a later evaluation of the same artifacts."""
+    details: Any = result.details
+    status = Status(details.get(_AGENT_STATUS, result.status.value))
+    error = result.error if result.error and result.error.phase == "agent" else None
+    fields = result.model_dump(exclude={"success", "failure_mode", "error"})
+    fields |= _scored(status, tuple(details.get(_AGENT_FLAGS, ())), error, evaluation)
+    fields["details"] = {**details, **_official(evaluation)}
+    return TrialResult.model_validate(fields)
+
+
+def with_steps(outcome: AgentOutcome, folder: Path) -> AgentOutcome:
+    """Count steps and tokens from the trajectory for an agent that could not report them."""
+    if outcome.steps:
+        return outcome
+    steps = read_lines(folder / TRAJECTORY_FILE, Step).records
+    usage = sum((step.usage for step in steps if step.usage), Usage())
+    return outcome.model_copy(update={"steps": len(steps), "usage": outcome.usage + usage})
+
+
+def _scored(
+    status: Status, flags: tuple[str, ...], error: ErrorInfo | None, evaluation: Evaluation
+) -> dict[str, Any]:
+    failure = classify_failure(status, evaluation)
+    final, reason = _final_status(status, evaluation)
+    return {
+        "status": final,
+        "score": evaluation.score,
+        "method": evaluation.method,
+        "checks": evaluation.checks,
+        "flags": (*flags, *evaluation.flags),
+        "failure_mode": failure and failure[0],
+        "error": reason or error,
+    }
+
+
+def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status, ErrorInfo | None]:
+    """An unreadable answer is an agent error, an undecided evaluator an evaluation error."""
+    if evaluation.score is None:
+        message = evaluation.problem or "the evaluator gave no reason"
+        error = ErrorInfo(kind="OfficialError", message=message, phase="evaluation")
+        return Status.EVALUATION_ERROR, error
+    if status is Status.COMPLETED and evaluation.malformed:
+        message = evaluation.problem or "the answer is malformed"
+        return Status.AGENT_ERROR, ErrorInfo(
+            kind="MalformedAnswer", message=message, phase="answer"
+        )
+    return status, None
+
+
+def _official(evaluation: Evaluation) -> dict[str, Any]:
+    failure = classify_failure(Status.COMPLETED, evaluation)
+    official = evaluation.official
+    return {
+        "official": {
+            "status": evaluation.official_status,
+            "score": evaluation.official_score,
+            "evaluator_checksum": official.get("webarena_verified_evaluator_checksum"),
+            "data_checksum": official.get("webarena_verified_data_checksum"),
+        },
+        "failure_evidence": failure and failure[1],
+    }
+
+
+def _artifacts(folder: Path) -> tuple[str, ...]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))

@@ -1,0 +1,82 @@
+"""The tabs a trial starts with: one per start URL, in order, the first in front."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["open_tabs"]
+
+_SETTLE_S = 10.0
+_POLL_S = 0.05
+
+
+async def open_tabs(ws_url: str, urls: Sequence[str], timeout_s: float = 60.0) -> None:
+    """Open `urls` one after the other over a DevTools connection of our own.
+
+    A page counts as open when the site has answered; what is still loading after ten seconds
+    goes on loading in front of the agent.
+
+    Raises:
+        EnvironmentFaultError: A site refuses or does not answer within `timeout_s`.
+    """
+    from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
+
+    async with CDPClient(ws_url) as cdp:
+        targets = [await _target(cdp, is_first=index == 0) for index in range(len(urls))]
+        for target, url in zip(targets, urls, strict=True):
+            await _open(cdp, target, url, timeout_s)
+        await cdp.send_raw("Target.activateTarget", {"targetId": targets[0]})
+
+
+async def _target(cdp: Any, *, is_first: bool) -> str:
+    """Take the tab Chromium came with, then new ones."""
+    if is_first:
+        found = await cdp.send_raw("Target.getTargets")
+        for target in found["targetInfos"]:
+            if target["type"] == "page":
+                return str(target["targetId"])
+    created = await cdp.send_raw("Target.createTarget", {"url": "about:blank"})
+    return str(created["targetId"])
+
+
+async def _open(cdp: Any, target: str, url: str, timeout_s: float) -> None:
+    attached = await cdp.send_raw("Target.attachToTarget", {"targetId": target, "flatten": True})
+    session = attached["sessionId"]
+    try:
+        answer = await asyncio.wait_for(
+            cdp.send_raw("Page.navigate", {"url": url}, session), timeout_s
+        )
+    except asyncio.TimeoutError:
+        raise EnvironmentFaultError(
+            f"the start page {url} did not answer within {timeout_s:g} s"
+        ) from None
+    except (ConnectionError, RuntimeError) as error:
+        raise EnvironmentFaultError(f"the start page {url} cannot be opened: {error}") from error
+    if answer.get("errorText"):
+        raise EnvironmentFaultError(f"the start page {url} cannot be opened: {answer['errorText']}")
+    await _settle(cdp, session)
+    await cdp.send_raw("Target.detachFromTarget", {"sessionId": session})
+
+
+async def _settle(cdp: Any, session: str) -> None:
+    """Wait until the page has loaded, but not for ever: a busy script never lets it answer."""
+    deadline = asyncio.get_running_loop().time() + _SETTLE_S
+    question = {"expression": "document.readyState", "returnByValue": True}
+    while (left := deadline - asyncio.get_running_loop().time()) > 0:
+        try:
+            state = await asyncio.wait_for(
+                cdp.send_raw("Runtime.evaluate", question, session), left
+            )
+        except asyncio.TimeoutError:
+            return
+        except RuntimeError:  # between two documents there is nothing to ask
+            state = {}
+        if state.get("result", {}).get("value") == "complete":
+            return
+        await asyncio.sleep(_POLL_S)

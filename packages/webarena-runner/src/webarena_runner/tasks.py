@@ -1,0 +1,211 @@
+"""The 812 tasks of webarena-verified as Proctor's records, and the filters users need.
+
+The dataset is read from the installed distribution's file: importing `webarena_verified` costs
+more than a second, reading its JSON a fiftieth of that.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from bench_core.errors import InputError, UnknownTaskError
+from bench_core.records import Limits, Record, Resource, Task
+from webarena_runner.official import official_folder
+from webarena_runner.sites import SITES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "BENCHMARK",
+    "DEFAULT_LIMITS",
+    "TASK_TYPES",
+    "TaskQuery",
+    "load_tasks",
+    "parse_ids",
+    "select_tasks",
+    "start_urls",
+    "task_sites",
+    "task_type",
+]
+
+BENCHMARK = "webarena"
+
+TASK_TYPES = ("MUTATE", "NAVIGATE", "RETRIEVE")
+
+DEFAULT_LIMITS = Limits(max_steps=30, time_limit_s=600.0)
+"""What a trial may use unless the run says otherwise; 30 steps are WebArena's custom."""
+
+_DATASET = Path("assets", "dataset", "webarena-verified.json")
+_HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
+
+
+class TaskQuery(Record):
+    """Which tasks to run; empty fields select everything, filled ones must all hold.
+
+    There is no filter by expected status: a run restricted to the tasks that expect an error
+    would tell the agent the answer.
+
+    Attributes:
+        ids: Task ids and ranges, e.g. `"0-50,132"`.
+        sites: Tasks that use any of these sites; with `exact_sites`, exactly these.
+        types: Of `MUTATE`, `NAVIGATE`, `RETRIEVE`.
+        templates: Intent template ids.
+        hard: True for the hard subset of 258, False for the rest.
+    """
+
+    ids: str | None = None
+    sites: tuple[str, ...] = ()
+    exact_sites: bool = False
+    types: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    hard: bool | None = None
+    only: tuple[str, ...] = Field(default=(), description="A closed list, e.g. what a world holds")
+
+
+def load_tasks(dataset: Path | None = None) -> list[Task]:
+    """Return every task of the dataset in order of its id.
+
+    Args:
+        dataset: A file in webarena-verified's format; by default the installed one.
+
+    Raises:
+        InputError: webarena-verified is not installed or the file is not its dataset.
+    """
+    package = official_folder()
+    rows = _read_json(dataset or package / _DATASET)
+    hard = frozenset(_read_json(package / _HARD)["task_ids"])
+    try:
+        tasks = [_task(row, hard=row["task_id"] in hard) for row in rows]
+    except (KeyError, TypeError, StopIteration) as error:
+        raise InputError(f"{dataset} is not a webarena-verified dataset: {error!r}") from error
+    return sorted(tasks, key=lambda task: int(task.task_id))
+
+
+def select_tasks(tasks: Sequence[Task], wanted: TaskQuery) -> list[Task]:
+    """Return the tasks that `wanted` lets through, in their order.
+
+    Raises:
+        UnknownTaskError: An id does not exist.
+        InputError: A site, type or id is misspelled.
+    """
+    _refuse_unknown("site", wanted.sites, SITES)
+    types = tuple(each.upper() for each in wanted.types)
+    _refuse_unknown("task type", types, TASK_TYPES)
+    known = [task.task_id for task in tasks]
+    ids = None if wanted.ids is None else set(parse_ids(wanted.ids, known))
+    chosen = wanted.model_copy(update={"types": types})
+    return [task for task in tasks if (ids is None or task.task_id in ids) and _fits(task, chosen)]
+
+
+def parse_ids(text: str, known: Sequence[str]) -> list[str]:
+    """Return the task ids of `"0-50,132"`, each once, in the order given.
+
+    Raises:
+        UnknownTaskError: An id, or an end of a range, is not among `known`.
+        InputError: A part is neither a number nor a range.
+    """
+    chosen: dict[str, None] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        chosen.update(dict.fromkeys(_expand(part, known)))
+    if not chosen:
+        raise InputError(f"{text!r} names no task: give ids and ranges like '0-50,132'")
+    return list(chosen)
+
+
+def task_sites(task: Task) -> tuple[str, ...]:
+    """Return the sites a task uses, sorted."""
+    return task.groups["site"]
+
+
+def task_type(task: Task) -> str:
+    """Return the type the evaluator expects; never shown to an agent."""
+    return task.groups["type"][0]
+
+
+def start_urls(task: Task) -> tuple[str, ...]:
+    """Return the start URLs with placeholders such as `__GITLAB__`, one tab each."""
+    return tuple(task.config["start_urls"])  # type: ignore[arg-type]  # a list of str, read as JSON
+
+
+def _fits(task: Task, wanted: TaskQuery) -> bool:
+    sites = set(task_sites(task))
+    asked = set(wanted.sites)
+    return all(
+        (
+            not asked or (sites == asked if wanted.exact_sites else bool(sites & asked)),
+            not wanted.types or task_type(task) in wanted.types,
+            not wanted.templates or task.template in wanted.templates,
+            wanted.hard is None or task.groups["difficulty"] == (_difficulty(hard=wanted.hard),),
+            not wanted.only or task.task_id in wanted.only,
+        )
+    )
+
+
+def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
+    sites = tuple(sorted(row["sites"]))
+    kind = _expected_type(row)
+    mode = "exclusive" if kind == "MUTATE" else "shared"
+    template = str(row["intent_template_id"])
+    return Task(
+        benchmark=BENCHMARK,
+        task_id=str(row["task_id"]),
+        goal=row["intent"],
+        groups={"site": sites, "type": (kind,), "difficulty": (_difficulty(hard=hard),)},
+        template=template,
+        limits=DEFAULT_LIMITS,
+        resources=tuple(Resource(name=f"{BENCHMARK}:{site}", mode=mode) for site in sites),
+        inputs={
+            "sites": list(row["sites"]),
+            "start_urls": list(row["start_urls"]),
+            "intent_template_id": row["intent_template_id"],
+        },
+        config=dict(row),
+    )
+
+
+def _expected_type(row: Mapping[str, Any]) -> str:
+    """Every task has exactly one AgentResponseEvaluator, which names the expected type."""
+    answer = next(each for each in row["eval"] if each["evaluator"] == "AgentResponseEvaluator")
+    return str(answer["expected"]["task_type"]).upper()
+
+
+def _difficulty(*, hard: bool) -> str:
+    return "hard" if hard else "not-hard"
+
+
+def _expand(part: str, known: Sequence[str]) -> list[str]:
+    first, dash, last = part.partition("-")
+    ends = [first.strip(), last.strip()] if dash else [part]
+    if not all(end.isascii() and end.isdecimal() for end in ends):
+        raise InputError(f"{part!r} is no task id: ids are numbers, ranges look like '0-50'")
+    low, high = int(ends[0]), int(ends[-1])
+    if low > high:
+        raise InputError(f"the range {part!r} is empty: write '{high}-{low}'")
+    numbers = sorted(int(each) for each in known)
+    for end in (low, high):
+        if end not in numbers:
+            raise UnknownTaskError(BENCHMARK, str(end), _nearest(end, numbers))
+    return [str(number) for number in numbers if low <= number <= high]
+
+
+def _nearest(wanted: int, numbers: Iterable[int], count: int = 3) -> list[str]:
+    closest = sorted(numbers, key=lambda number: abs(number - wanted))[:count]
+    return [str(number) for number in sorted(closest)]
+
+
+def _refuse_unknown(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for each in given:
+        if each not in known:
+            raise InputError(f"unknown {what} {each!r}: choose from {', '.join(known)}")
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the dataset {path}: {error}") from error

@@ -1,0 +1,236 @@
+"""A small HTTP client for the sites: own cookies, redirects, loopback names and a hard deadline.
+
+Written here because the standard cookie jar files `localhost` under `localhost.local`, and because
+`*.localhost`, which every browser resolves to this machine, does not resolve in Python everywhere.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import time
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from bench_core.errors import EnvironmentFaultError
+
+__all__ = ["Cookie", "Page", "WebClient", "parse_cookie"]
+
+_MAX_BODY = 8 * 1024 * 1024
+_MAX_HOPS = 10
+_CHUNK = 64 * 1024
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEPS_METHOD = frozenset({307, 308})
+
+
+@dataclass(frozen=True)
+class Cookie:
+    """One cookie as a browser would keep it; `expires` is seconds since the epoch."""
+
+    name: str
+    value: str = field(repr=False)
+    domain: str
+    path: str = "/"
+    host_only: bool = True
+    expires: float | None = None
+    secure: bool = False
+    http_only: bool = False
+    same_site: str | None = None
+
+    def goes_to(self, url: str) -> bool:
+        """Return whether a request for `url` carries this cookie."""
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+        same_host = host == self.domain
+        below = not self.host_only and host.endswith("." + self.domain)
+        base = self.path.rstrip("/") + "/"
+        in_path = (parts.path or "/") == self.path or (parts.path or "/").startswith(base)
+        return (same_host or below) and in_path
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a request ended at after its redirects."""
+
+    url: str
+    status: int
+    text: str
+    hops: tuple[str, ...] = ()
+
+
+class WebClient:
+    """Fetches pages like a browser with an empty profile would, without running scripts.
+
+    Args:
+        timeout_s: Longest time one call may take, redirects and slow bodies included.
+    """
+
+    def __init__(self, timeout_s: float = 20.0) -> None:
+        self.timeout_s = timeout_s
+        self.cookies: list[Cookie] = []
+
+    def get(self, url: str) -> Page:
+        """Fetch a page, following redirects.
+
+        Raises:
+            EnvironmentFaultError: The site does not answer, or not in time, or not in HTTP.
+        """
+        return self._follow("GET", url, None)
+
+    def post(self, url: str, form: list[tuple[str, str]]) -> Page:
+        """Send a form and follow the redirects; raises like `get`."""
+        return self._follow("POST", url, urlencode(form).encode())
+
+    def _follow(self, method: str, url: str, body: bytes | None) -> Page:
+        deadline = time.monotonic() + self.timeout_s
+        hops: list[str] = []
+        while len(hops) <= _MAX_HOPS:
+            status, location, text = self._exchange(method, url, body, deadline)
+            hops.append(url)
+            if status not in _REDIRECTS or not location:
+                return Page(url, status, text, tuple(hops))
+            url = urljoin(url, location)
+            if status not in _KEEPS_METHOD:
+                method, body = "GET", None
+        raise EnvironmentFaultError(f"{hops[0]} redirects more than {_MAX_HOPS} times")
+
+    def _exchange(
+        self, method: str, url: str, body: bytes | None, deadline: float
+    ) -> tuple[int, str | None, str]:
+        try:
+            return self._send(method, url, body, deadline)
+        except TimeoutError as error:
+            raise EnvironmentFaultError(
+                f"{url} accepted the connection but did not answer within {self.timeout_s:g} s"
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise EnvironmentFaultError(f"{url} cannot be reached: {reason}") from error
+
+    def _send(
+        self, method: str, url: str, body: bytes | None, deadline: float
+    ) -> tuple[int, str | None, str]:
+        parts = urlsplit(url)
+        connection = _connection(url, _left(deadline))
+        try:
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, target, body, self._headers(url, body))
+            response = connection.getresponse()
+            self._keep(response.msg.get_all("Set-Cookie") or [], url)
+            text = _read(response, connection, deadline)
+            return response.status, response.getheader("Location"), text
+        finally:
+            connection.close()
+
+    def _headers(self, url: str, body: bytes | None) -> dict[str, str]:
+        headers = {
+            "Accept": "text/html,application/xhtml+xml",
+            "Connection": "close",
+            "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) webarena-runner",
+        }
+        sent = [cookie for cookie in self.cookies if cookie.goes_to(url)]
+        if sent:
+            headers["Cookie"] = "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            headers["Referer"] = url
+        return headers
+
+    def _keep(self, lines: list[str], url: str) -> None:
+        for line in lines:
+            cookie = parse_cookie(line, url)
+            if cookie is None:
+                continue
+            same = (cookie.name, cookie.domain, cookie.path)
+            self.cookies = [c for c in self.cookies if (c.name, c.domain, c.path) != same]
+            if cookie.expires is None or cookie.expires > time.time():
+                self.cookies.append(cookie)
+
+
+def parse_cookie(line: str, url: str) -> Cookie | None:
+    """Read one `Set-Cookie` line received from `url` (RFC 6265, section 5.2); null if unusable."""
+    pair, *rest = line.split(";")
+    name, equals, value = pair.partition("=")
+    if not equals or not name.strip():
+        return None
+    attributes = {}
+    for each in rest:
+        key, _, content = each.partition("=")
+        attributes[key.strip().lower()] = content.strip()
+    parts = urlsplit(url)
+    domain = attributes.get("domain", "").lstrip(".").lower()
+    return Cookie(
+        name=name.strip(),
+        value=value.strip(),
+        domain=domain or (parts.hostname or "").lower(),
+        path=_cookie_path(attributes.get("path", ""), parts.path),
+        host_only=not domain,
+        expires=_expiry(attributes),
+        secure="secure" in attributes,
+        http_only="httponly" in attributes,
+        same_site=attributes.get("samesite") or None,
+    )
+
+
+def _cookie_path(given: str, requested: str) -> str:
+    if given.startswith("/"):
+        return given
+    return requested.rpartition("/")[0] or "/"
+
+
+def _expiry(attributes: dict[str, str]) -> float | None:
+    age = attributes.get("max-age", "")
+    if age.lstrip("-").isdecimal():
+        return time.time() + int(age)
+    try:
+        return parsedate_to_datetime(attributes["expires"].replace("-", " ")).timestamp()
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+class _Connection(http.client.HTTPConnection):
+    """Connects `*.localhost` to this machine, whatever the resolver says."""
+
+    def connect(self) -> None:
+        own = self.host.lower().endswith(".localhost")
+        address = ("127.0.0.1" if own else self.host, self.port)
+        self.sock = socket.create_connection(address, self.timeout)
+
+
+class _TlsConnection(_Connection):
+    default_port = http.client.HTTPS_PORT
+
+    def connect(self) -> None:
+        super().connect()
+        context = ssl.create_default_context()
+        self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+
+
+def _connection(url: str, timeout_s: float) -> _Connection:
+    parts = urlsplit(url)
+    kind = _TlsConnection if parts.scheme == "https" else _Connection
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise EnvironmentFaultError(f"{url!r} is no address of a page")
+    return kind(parts.hostname, parts.port, timeout=timeout_s)
+
+
+def _read(response: http.client.HTTPResponse, connection: _Connection, deadline: float) -> str:
+    """Read a body that may trickle: each read gets what is left of the whole call's time."""
+    body = bytearray()
+    while len(body) < _MAX_BODY:
+        if connection.sock is not None:
+            connection.sock.settimeout(_left(deadline))
+        chunk = response.read1(_CHUNK)
+        if not chunk:
+            break
+        body += chunk
+    return body.decode(response.headers.get_content_charset("utf-8"), errors="replace")
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -1,0 +1,102 @@
+"""The built-in world: every stand-in site on a port of its own, started and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from bench_core.protocols import WorldInfo
+from webarena_runner.world.control import ControlDesk
+from webarena_runner.world.server import SiteServer
+from webarena_runner.world.sites.gitlab import GitLab
+from webarena_runner.world.sites.map import Map
+from webarena_runner.world.sites.reddit import Reddit
+from webarena_runner.world.sites.shopping import Shopping
+from webarena_runner.world.sites.shopping_admin import ShoppingAdmin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webarena_runner.world.faults import FaultBoard
+    from webarena_runner.world.site import Credentials, Site
+
+__all__ = ["BuiltInWorld"]
+
+_SITES: tuple[type[Site], ...] = (Shopping, ShoppingAdmin, Reddit, GitLab, Map)
+
+
+class BuiltInWorld:
+    """Stand-ins for the sites of WebArena-Verified, on loopback and on hosts of their own.
+
+    Example:
+        >>> import asyncio
+        >>> from webarena_runner.world import BuiltInWorld
+        >>> async def main():
+        ...     world = BuiltInWorld()
+        ...     info = await world.start()
+        ...     try:
+        ...         return sorted(info.urls)
+        ...     finally:
+        ...         await world.stop()
+        >>> asyncio.run(main())
+        ['gitlab', 'map', 'reddit', 'shopping', 'shopping_admin']
+    """
+
+    name = "webarena"
+
+    def __init__(self) -> None:
+        self.sites: dict[str, Site] = {}
+        self._servers: dict[str, SiteServer] = {}
+        self._desk: SiteServer | None = None
+
+    async def start(self) -> WorldInfo:
+        """Start every site with fresh state and return their URLs."""
+        began = time.perf_counter()
+        if not self._servers:
+            await asyncio.to_thread(self._start)
+        return WorldInfo(name=self.name, urls=self.urls, startup_s=time.perf_counter() - began)
+
+    async def stop(self) -> None:
+        """Stop every site; safe to call twice."""
+        servers = [*self._servers.values(), *([self._desk] if self._desk else [])]
+        self._servers, self._desk = {}, None
+        for each in servers:
+            await asyncio.to_thread(each.stop)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where each site answers, `/admin` included for the back office."""
+        return {
+            name: server.origin + self.sites[name].entry for name, server in self._servers.items()
+        }
+
+    @property
+    def accounts(self) -> dict[str, Credentials]:
+        """The account of each site its tasks are done with."""
+        return {name: site.account for name, site in self.sites.items()}
+
+    @property
+    def control_url(self) -> str:
+        """Where other processes reset sites, expire sessions and switch faults on."""
+        if self._desk is None:
+            raise RuntimeError("the world is not started")
+        return self._desk.origin
+
+    @property
+    def faults(self) -> dict[str, FaultBoard]:
+        """The fault switches of each site."""
+        return {name: server.faults for name, server in self._servers.items()}
+
+    def reset(self, sites: Iterable[str] | None = None) -> None:
+        """Put the state of `sites` (all when null) back to where every trial starts."""
+        for name in self.sites if sites is None else sites:
+            self.sites[name].reset()
+
+    def _start(self) -> None:
+        self.sites = {each.name: each() for each in _SITES}
+        for name, site in self.sites.items():
+            self._servers[name] = SiteServer(site, site.hostname)
+        self._desk = SiteServer(ControlDesk(self), "127.0.0.1")
+        for server in (*self._servers.values(), self._desk):
+            server.start()

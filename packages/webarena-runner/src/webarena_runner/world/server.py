@@ -1,0 +1,157 @@
+"""Serve one stand-in site on a loopback port of its own."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from webarena_runner.world.faults import FaultBoard
+from webarena_runner.world.messages import Request, Response, html
+
+if TYPE_CHECKING:
+    from webarena_runner.world.faults import FaultKind
+
+__all__ = ["Answerer", "SiteServer"]
+
+LOG = logging.getLogger(__name__)
+_HANGING_PAGE = (
+    "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
+    "<script>addEventListener('load', () => setTimeout(() => { for (;;) {} }, 50))</script>"
+)
+
+
+class Answerer(Protocol):
+    """Whatever turns a request into a response."""
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request."""
+        ...
+
+
+class SiteServer:
+    """A threaded HTTP server on 127.0.0.1 in front of one site, with switchable faults.
+
+    `stop` closes every connection, stalled ones included, and joins every thread.
+    """
+
+    def __init__(self, site: Answerer, hostname: str) -> None:
+        self.site = site
+        self.faults = FaultBoard()
+        self.closing = threading.Event()
+        self._hostname = hostname
+        self._http = _Server(self)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, name=hostname
+        )
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"http://{self._hostname}:{self._http.server_port}"
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering and close every connection."""
+        self.closing.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.close_connections()
+        self._http.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+    request_queue_size = 64
+
+    def __init__(self, owner: SiteServer) -> None:
+        self.owner = owner
+        self._open: set[socket.socket] = set()
+        self._open_lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._open_lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._open_lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """Wake the threads that wait for a next request."""
+        with self._open_lock:
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        del request
+        LOG.debug("the connection of %s ended early", client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "StandIn"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        owner = cast("_Server", self.server).owner
+        request = self._request()
+        fault = owner.faults.take(request.path)
+        if fault in {"stall", "drop"}:
+            self._leave(owner, fault)
+            return
+        response = _faulty(fault) if fault else _answer(owner.site, request)
+        self._send(response)
+
+    do_POST = do_GET  # noqa: N815  # the names http.server looks for
+    do_PUT = do_GET  # noqa: N815
+    do_DELETE = do_GET  # noqa: N815
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's own name
+        LOG.debug(format, *args)
+
+    def _request(self) -> Request:
+        length = int(self.headers.get("Content-Length") or 0)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        return Request(self.command, self.path, headers, self.rfile.read(length))
+
+    def _leave(self, owner: SiteServer, fault: FaultKind | None) -> None:
+        if fault == "stall":
+            owner.closing.wait()
+        self.close_connection = True
+
+    def _send(self, response: Response) -> None:
+        self.send_response(response.status)
+        for name, value in response.headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+
+def _faulty(fault: FaultKind) -> Response:
+    if fault == "hang":
+        return html(_HANGING_PAGE)
+    return html("<!doctype html><title>Error</title><h1>500: something broke</h1>", 500)
+
+
+def _answer(site: Answerer, request: Request) -> Response:
+    try:
+        return site.handle(request)
+    except Exception:  # a defect in a page must reach the browser as what it is
+        LOG.exception("%s %s failed", request.method, request.target)
+        return _faulty("error")

@@ -1,0 +1,1 @@
+"""The stand-in sites, one module each, with their data beside them."""

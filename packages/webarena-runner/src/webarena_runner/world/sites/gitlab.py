@@ -1,0 +1,242 @@
+"""The stand-in code host: what a developer on a GitLab server sees."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, ClassVar
+
+from webarena_runner.world.markup import Markup, document, field, link, listing, tag
+from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
+from webarena_runner.world.routing import Router
+from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.sites.gitlab_data import Project, projects
+from webarena_runner.world.theme import stylesheet
+
+if TYPE_CHECKING:
+    from webarena_runner.world.markup import Node
+    from webarena_runner.world.site import Visit
+
+__all__ = ["GitLab"]
+
+_CSS = stylesheet(accent="#1068bf", ink="#292961")
+_USER = "byteblaze"
+
+# The status form is sent as JSON with the token in a header, without leaving the page.
+_SCRIPT = """
+const status = document.getElementById('set-user-status');
+status?.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const fields = new FormData(status);
+  const answer = await fetch('/api/v4/user/status', {
+    method: 'PUT',
+    headers: {'Content-Type': 'application/json', 'X-CSRF-Token': fields.get('authenticity_token')},
+    body: JSON.stringify({
+      emoji: 'speech_balloon', message: fields.get('message'),
+      availability: fields.get('availability') ? 'busy' : 'not_set', clear_status_after: null,
+    }),
+  });
+  if (answer.ok) document.getElementById('status-saved').textContent = 'Status saved.';
+});
+"""
+
+
+class GitLab(Site):
+    """Projects, issues, commits, the dashboard and the user's own settings."""
+
+    name = "gitlab"
+    hostname = "gitlab.localhost"
+    account = Credentials(_USER, "hello1234")
+    login_path = "/users/sign_in"
+    session_cookie = "_gitlab_session"
+    token_fields = ("authenticity_token",)
+    routes: ClassVar[Router] = Router()
+
+    def populate(self) -> None:
+        """Put projects, status and profile back."""
+        self.projects = projects()
+        self.status: dict[str, object] = {}
+        self.website = ""
+
+    @routes.get("/")
+    def front(self, visit: Visit) -> Response:
+        """List the user's projects."""
+        rows = [_project_card(each) for each in self.projects.values()]
+        return self._page(visit, "Projects", *rows)
+
+    @routes.get("/users/sign_in")
+    def login_form(self, visit: Visit) -> Response:
+        """Ask for user and password."""
+        form = self.form(
+            visit, "/users/sign_in",
+            field("Username or email", "user[login]"),
+            field("Password", "user[password]", kind="password"),
+            tag("button", "Sign in", type="submit"),
+        )  # fmt: skip
+        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
+        main = tag("main", tag("h1", "Sign in"), *notices, form)
+        return html(document("Sign in", _CSS, _header(visit), main))
+
+    @routes.post("/users/sign_in")
+    def log_in_by_form(self, visit: Visit) -> Response:
+        """Check the password."""
+        if self.log_in(
+            visit, visit.form.get("user[login]", ""), visit.form.get("user[password]", "")
+        ):
+            return redirect("/")
+        visit.session.notices.append("Invalid login or password.")
+        return redirect(self.login_path)
+
+    @routes.get("/dashboard/todos")
+    def todos(self, visit: Visit) -> Response:
+        """List what waits for the user."""
+        return self._page(visit, "To-Do List", tag("p", "Nothing is on your to-do list."))
+
+    @routes.get("/dashboard/merge_requests")
+    def merge_requests(self, visit: Visit) -> Response:
+        """List merge requests by assignee or reviewer."""
+        role = "reviewed by" if "reviewer_username" in visit.query else "assigned to"
+        return self._page(visit, "Merge requests", tag("p", f"None is {role} {visit.user}."))
+
+    @routes.get("/explore")
+    def explore(self, visit: Visit) -> Response:
+        """List public projects."""
+        ranked = sorted(self.projects.values(), key=lambda each: -each.stars)
+        return self._page(visit, "Explore projects", *(_project_card(each) for each in ranked))
+
+    @routes.get("/-/profile")
+    def profile_form(self, visit: Visit) -> Response:
+        """Show status and profile, both to be changed."""
+        return self._page(
+            visit, "Edit profile", self._status_form(visit), self._profile_form(visit)
+        )
+
+    @routes.post("/-/profile")
+    def save_profile(self, visit: Visit) -> Response:
+        """Keep the profile's fields."""
+        if visit.user is None:
+            return redirect(self.login_path)
+        self.website = visit.form.get("user[website_url]", "")
+        visit.session.notices.append("Profile was successfully updated.")
+        return redirect("/-/profile")
+
+    @routes.put("/api/v4/user/status")
+    def set_status(self, visit: Visit) -> Response:
+        """Keep the user's status."""
+        if visit.user is None or not isinstance(visit.request.json, dict):
+            return json_response({"message": "401 Unauthorized"}, HTTPStatus.UNAUTHORIZED)
+        self.status = dict(visit.request.json)
+        return json_response(self.status)
+
+    @routes.get("/{group}/{name}")
+    def project_page(self, visit: Visit, group: str, name: str) -> Response:
+        """Show a project."""
+        project = self.projects.get(f"{group}/{name}")
+        if project is None:
+            return not_found()
+        branches = tag("ul", *(tag("li", each) for each in project.branches))
+        members = tag("p", f"Members: {', '.join(project.members)}")
+        return self._page(visit, project.path, _project_menu(project), members, branches)
+
+    @routes.get("/{group}/{name}/-/issues")
+    def issue_list(self, visit: Visit, group: str, name: str) -> Response:
+        """List a project's open issues, newest first."""
+        project = self.projects.get(f"{group}/{name}")
+        if project is None:
+            return not_found()
+        newest = sorted(project.issues, key=lambda each: -each.number)
+        cards = [
+            tag("div", f"#{each.number} {each.title}", class_="card")
+            for each in newest
+            if each.opened
+        ]
+        return self._page(visit, f"Issues of {project.path}", _project_menu(project), *cards)
+
+    @routes.get("/{group}/{name}/-/commits/{branch:path}")
+    def commit_list(self, visit: Visit, group: str, name: str, branch: str) -> Response:
+        """List a project's commits, newest first."""
+        project = self.projects.get(f"{group}/{name}")
+        if project is None or branch not in project.branches:
+            return not_found()
+        rows: list[tuple[Node, ...]] = [
+            (each.date, each.author, each.title) for each in reversed(project.commits)
+        ]
+        table = listing(("Date", "Author", "Commit"), rows)
+        return self._page(visit, f"Commits of {project.path}", _project_menu(project), table)
+
+    @routes.get("/{group}/{name}/-/branches")
+    def branch_list(self, visit: Visit, group: str, name: str) -> Response:
+        """List branches and say which were merged already."""
+        project = self.projects.get(f"{group}/{name}")
+        if project is None:
+            return not_found()
+        rows: list[tuple[Node, ...]] = [(each, "active") for each in project.branches]
+        rows += [(each, "merged") for each in project.merged]
+        table = listing(("Branch", "State"), rows)
+        return self._page(visit, f"Branches of {project.path}", _project_menu(project), table)
+
+    def _status_form(self, visit: Visit) -> Markup:
+        busy = tag(
+            "p",
+            tag("label", tag("input", type="checkbox", name="availability", value="busy"),
+                " Set yourself as busy"),
+        )  # fmt: skip
+        message = str(self.status.get("message") or "")
+        return self.form(
+            visit, "#",
+            tag("h2", "Current status"),
+            field("Your status", "message", message),
+            busy,
+            tag("button", "Set status", type="submit"),
+            tag("p", id="status-saved", class_="muted"),
+            id="set-user-status", class_="card",
+        )  # fmt: skip
+
+    def _profile_form(self, visit: Visit) -> Markup:
+        return self.form(
+            visit, "/-/profile",
+            tag("h2", "Main settings"),
+            field("Website url", "user[website_url]", self.website),
+            tag("button", "Update profile settings", type="submit"),
+            class_="card",
+        )  # fmt: skip
+
+    def _page(self, visit: Visit, title: str, *body: Node) -> Response:
+        if visit.user is None:
+            return redirect(self.login_path)
+        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
+        main = tag("main", *notices, tag("h1", title), *body)
+        return html(document(f"{title} - Code", _CSS, _header(visit), main, script=_SCRIPT))
+
+
+def _header(visit: Visit) -> Markup:
+    brand = tag("a", "Code Host", href="/", class_="brand")
+    if visit.user is None:
+        return tag("header", brand)
+    mine = f"/dashboard/merge_requests?assignee_username={visit.user}"
+    reviews = f"/dashboard/merge_requests?reviewer_username={visit.user}"
+    return tag(
+        "header",
+        brand,
+        link("Assigned to you", mine),
+        link("Review requests for you", reviews),
+        link("To-Do List", "/dashboard/todos"),
+        link("Public projects", "/explore?visibility_level=20"),
+        link("Edit profile", "/-/profile"),
+    )
+
+
+def _project_card(project: Project) -> Markup:
+    stars = tag("span", f"{project.stars} stars", class_="muted")
+    return tag("div", link(project.path, f"/{project.path}"), " ", stars, class_="card")
+
+
+def _project_menu(project: Project) -> Markup:
+    base = f"/{project.path}"
+    return tag(
+        "nav",
+        link("Project", base),
+        link("Issues", f"{base}/-/issues"),
+        link("Commits", f"{base}/-/commits/main"),
+        link("Branches", f"{base}/-/branches"),
+        class_="sections",
+    )

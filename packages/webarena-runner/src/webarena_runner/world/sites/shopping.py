@@ -1,0 +1,262 @@
+"""The stand-in shop: what a customer of a Magento store sees."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
+
+from webarena_runner.world.markup import Markup, document, field, hidden, link, listing, tag
+from webarena_runner.world.messages import Response, html, not_found, redirect
+from webarena_runner.world.routing import Router
+from webarena_runner.world.site import Credentials, Site
+from webarena_runner.world.sites.shopping_data import CATEGORIES, Product, catalogue, orders
+from webarena_runner.world.theme import stylesheet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webarena_runner.world.markup import Node
+    from webarena_runner.world.site import Visit
+
+__all__ = ["Shopping"]
+
+_CSS = stylesheet(accent="#1979c3", ink="#20303f")
+_NAME, _EMAIL = "Emma Lopez", "emma.lopez@gmail.com"
+
+# The benchmark watches an unsent contact form through requests to a port browsers refuse.
+_PROBE = """
+const form = document.getElementById('contact-form');
+form.addEventListener('input', () => {
+  const body = {form_id: form.id};
+  for (const each of form.querySelectorAll('input:not([type=hidden]), textarea'))
+    body[each.name] = each.value;
+  fetch(`http://${location.hostname}:6666/dummy_bin`, {
+    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body),
+  }).catch(() => {});
+});
+"""
+
+
+class Shopping(Site):
+    """Catalogue, search, wish list, newsletter, orders and the contact form."""
+
+    name = "shopping"
+    hostname = "shopping.localhost"
+    account = Credentials("emma.lopez@gmail.com", "Password.123")
+    login_path = "/customer/account/login/"
+    session_cookie = "PHPSESSID"
+    token_fields = ("form_key",)
+    auto_login_header = "X-M2-Customer-Auto-Login"
+    routes: ClassVar[Router] = Router()
+
+    def populate(self) -> None:
+        """Fill the shelves and empty the wish list."""
+        self.products = catalogue()
+        self.orders = orders()
+        self.wishes: list[Product] = []
+        self.subscribers: set[str] = set()
+
+    @routes.get("/")
+    def front(self, visit: Visit) -> Response:
+        """Show a few products."""
+        return self._page(visit, "One Stop Market", _shelf(self.products[:8]))
+
+    @routes.get("/catalogsearch/result", "/catalogsearch/result/index")
+    def search(self, visit: Visit) -> Response:
+        """Show products with a word of the query in their name."""
+        wanted = visit.query.get("q", "")
+        words = wanted.lower().split()
+        found = [each for each in self.products if any(w in each.name.lower() for w in words)]
+        heading = f"Search results for: '{wanted}'"
+        return self._page(visit, heading, _shelf(_in_order(found, visit)))
+
+    @routes.get("/customer/account/login")
+    def login_form(self, visit: Visit) -> Response:
+        """Ask for e-mail and password."""
+        form = self.form(
+            visit, "/customer/account/loginPost/",
+            field("Email", "login[username]", kind="email", id="email"),
+            field("Password", "login[password]", kind="password", id="pass"),
+            tag("button", "Sign In", type="submit"),
+            id="login-form",
+        )  # fmt: skip
+        return self._page(visit, "Customer Login", form)
+
+    @routes.post("/customer/account/loginPost")
+    def log_in_by_form(self, visit: Visit) -> Response:
+        """Check the password."""
+        sent = visit.form
+        if self.log_in(visit, sent.get("login[username]", ""), sent.get("login[password]", "")):
+            return redirect("/customer/account/")
+        visit.session.notices.append("The account sign-in was incorrect.")
+        return redirect(self.login_path)
+
+    @routes.get("/customer/account")
+    def account_page(self, visit: Visit) -> Response:
+        """Show who is logged in and the way to the orders."""
+        if visit.user is None:
+            return redirect(self.login_path)
+        details = tag("div", tag("p", f"{_NAME}, {_EMAIL}"), class_="card")
+        ways = tag("p", link("My Orders", "/sales/order/history/"), " · ",
+                   link("My Wish List", "/wishlist/"))  # fmt: skip
+        return self._page(visit, "My Account", details, ways)
+
+    @routes.get("/sales/order/history")
+    def order_history(self, visit: Visit) -> Response:
+        """List past orders."""
+        if visit.user is None:
+            return redirect(self.login_path)
+        rows: list[tuple[Node, ...]] = [
+            (f"{each.number:09}", each.date, f"${each.total:.2f}", each.status,
+             link("View Order", f"/sales/order/view/order_id/{each.number}/"))
+            for each in self.orders
+        ]  # fmt: skip
+        return self._page(
+            visit, "My Orders", listing(("Order", "Date", "Total", "Status", ""), rows)
+        )
+
+    @routes.get("/sales/order/view/order_id/{number}")
+    def order_page(self, visit: Visit, number: str) -> Response:
+        """Show one order."""
+        order = next((each for each in self.orders if str(each.number) == number), None)
+        if visit.user is None or order is None:
+            return redirect(self.login_path) if visit.user is None else not_found()
+        body = tag("p", f"{order.status}, {order.date}, grand total ${order.total:.2f}")
+        items = tag("ul", *(tag("li", each) for each in order.items))
+        return self._page(visit, f"Order # {order.number:09}", body, items)
+
+    @routes.get("/wishlist", "/wishlist/index/index/wishlist_id/{ident}")
+    def wish_list(self, visit: Visit, ident: str = "") -> Response:
+        """Show what was wished for."""
+        del ident
+        if visit.user is None:
+            return redirect(self.login_path)
+        empty = tag("p", "You have no items in your wish list.")
+        return self._page(visit, "My Wish List", _shelf(self.wishes) if self.wishes else empty)
+
+    @routes.post("/wishlist/index/add")
+    def add_wish(self, visit: Visit) -> Response:
+        """Put a product on the wish list and say so in a cookie, as Magento does."""
+        product = self._product(visit.form.get("product", ""))
+        if visit.user is None or product is None:
+            return redirect(self.login_path)
+        self.wishes.append(product)
+        text = (
+            f"{product.name} has been added to your Wish List. "
+            'Click <a href="/">here</a> to continue shopping.'
+        )
+        visit.session.notices.append(f"{product.name} has been added to your Wish List.")
+        notice = quote(json.dumps([{"type": "success", "text": text}]), safe="")
+        answer = redirect("/wishlist/index/index/wishlist_id/1/")
+        return answer.with_cookie("mage-messages", notice, http_only=False)
+
+    @routes.post("/newsletter/subscriber/new")
+    def subscribe(self, visit: Visit) -> Response:
+        """Subscribe an address to the newsletter."""
+        self.subscribers.add(visit.form.get("email", ""))
+        visit.session.notices.append("Thank you for your subscription.")
+        return redirect("/")
+
+    @routes.get("/contact")
+    def contact_form(self, visit: Visit) -> Response:
+        """Show the form a customer writes to the shop with."""
+        known = visit.user is not None
+        form = self.form(
+            visit, "/contact/index/post/",
+            field("Name", "name", _NAME if known else ""),
+            field("Email", "email", _EMAIL if known else "", kind="email"),
+            field("Phone Number", "telephone", kind="tel"),
+            field("What's on your mind?", "comment", kind="textarea"),
+            tag("button", "Submit", type="submit"),
+            id="contact-form",
+        )  # fmt: skip
+        return self._page(visit, "Contact Us", form, script=_PROBE)
+
+    @routes.post("/contact/index/post")
+    def contact(self, visit: Visit) -> Response:
+        """Take the message."""
+        visit.session.notices.append("Thanks for contacting us with your comments and questions.")
+        return redirect("/contact/")
+
+    @routes.get("/{path:path}.html")
+    def category_or_product(self, visit: Visit, path: str) -> Response:
+        """Show a category or a product; both live at the top."""
+        product = next((each for each in self.products if each.slug == path), None)
+        if product is not None:
+            return self._page(visit, product.name, self._product_card(visit, product))
+        if path not in CATEGORIES:
+            return not_found()
+        shelf = [each for each in self.products if each.category.startswith(path)]
+        return self._page(visit, CATEGORIES[path], _shelf(_in_order(shelf, visit)))
+
+    def _product(self, ident: str) -> Product | None:
+        return next((each for each in self.products if str(each.ident) == ident), None)
+
+    def _product_card(self, visit: Visit, product: Product) -> Markup:
+        wish = self.form(
+            visit, "/wishlist/index/add/",
+            hidden("product", str(product.ident)),
+            tag("button", "Add to Wish List", type="submit"),
+        )  # fmt: skip
+        price = tag("p", f"${product.price:.2f}", class_="price")
+        return tag("div", price, tag("p", product.blurb), wish, class_="card")
+
+    def _page(self, visit: Visit, title: str, *body: Node, script: str = "") -> Response:
+        notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
+        main = tag("main", *notices, tag("h1", title), *body)
+        return html(
+            document(
+                title, _CSS, _header(visit), _sections(), main, self._footer(visit), script=script
+            )
+        )
+
+    def _footer(self, visit: Visit) -> Markup:
+        newsletter = self.form(
+            visit, "/newsletter/subscriber/new/",
+            tag("input", type="email", name="email", placeholder="Enter your email address"),
+            tag("button", "Subscribe", type="submit"),
+            class_="row",
+        )  # fmt: skip
+        return tag("footer", newsletter, tag("p", link("Contact Us", "/contact/")))
+
+
+def _header(visit: Visit) -> Markup:
+    search = tag(
+        "form",
+        tag("input", type="text", name="q", placeholder="Search entire store here..."),
+        tag("button", "Search", type="submit", title="Search"),
+        action="/catalogsearch/result/",
+        method="get",
+    )
+    who = (
+        link("My Account", "/customer/account/")
+        if visit.user
+        else link("Sign In", "/customer/account/login/")
+    )
+    brand = tag("a", "One Stop Market", href="/", class_="brand")
+    return tag("header", brand, search, link("My Wish List", "/wishlist/"), who)
+
+
+def _sections() -> Markup:
+    links = [link(name, f"/{path}.html") for path, name in CATEGORIES.items()]
+    return tag("nav", *links, class_="sections")
+
+
+def _shelf(products: Sequence[Product]) -> Markup:
+    cards = [
+        tag("div", link(each.name, f"/{each.slug}.html"),
+            tag("p", f"${each.price:.2f}", class_="price"), class_="card")
+        for each in products
+    ]  # fmt: skip
+    return tag("div", *cards, class_="grid") if cards else tag("p", "Nothing was found.")
+
+
+def _in_order(products: Sequence[Product], visit: Visit) -> list[Product]:
+    low, _, high = visit.query.get("price", "").partition("-")
+    kept = [each for each in products if float(low or 0) <= each.price <= float(high or "inf")]
+    if visit.query.get("product_list_order") == "price":
+        kept.sort(
+            key=lambda each: each.price, reverse=visit.query.get("product_list_dir") == "desc"
+        )
+    return kept

@@ -1,0 +1,89 @@
+"""What the stand-in shop sells and who buys there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["CATEGORIES", "Order", "Product", "catalogue", "orders"]
+
+CATEGORIES = {
+    "beauty-personal-care": "Beauty & Personal Care",
+    "beauty-personal-care/oral-care": "Oral Care",
+    "clothing-shoes-jewelry/men/shoes": "Men's Shoes",
+    "clothing-shoes-jewelry/women/clothing": "Women's Clothing",
+    "clothing-shoes-jewelry/women/shoes": "Women's Shoes",
+    "electronics/headphones": "Headphones",
+    "home-kitchen/furniture": "Furniture",
+    "office-products/office-furniture-lighting/cabinets-racks-shelves": (
+        "Cabinets, Racks & Shelves"
+    ),
+    "video-games": "Video Games",
+}
+"""URL path of each category (without `.html`) and its name."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """Something on sale; `slug` is its page."""
+
+    ident: int
+    name: str
+    price: float
+    category: str
+    slug: str
+    blurb: str = "Sold and shipped by One Stop Market."
+
+
+@dataclass
+class Order:
+    """A past order of the customer."""
+
+    number: int
+    date: str
+    status: str
+    total: float
+    items: list[str] = field(default_factory=list)
+
+
+def catalogue() -> list[Product]:
+    """Return everything on sale."""
+    oral = "beauty-personal-care/oral-care"
+    furniture = "home-kitchen/furniture"
+    shelves = "office-products/office-furniture-lighting/cabinets-racks-shelves"
+    games = "video-games"
+    tea = "elmwood-inn-fine-teas-orange-vanilla-caffeine-free-fruit-infusion-16-ounce-pouch"
+    return [
+        Product(40101, "Mint Whitening Toothpaste, 2 Tubes", 7.49, oral, "mint-whitening-toothpaste"),
+        Product(40102, "Soft Bamboo Toothbrush Set", 9.99, oral, "soft-bamboo-toothbrush-set"),
+        Product(40103, "Linen Fresh Laundry Detergent", 14.25, "beauty-personal-care",
+                "linen-fresh-laundry-detergent"),
+        Product(40201, "Oak Dining Chair", 84.0, furniture, "oak-dining-chair"),
+        Product(40202, "White Computer Desk with Drawer", 129.0, furniture,
+                "white-computer-desk-with-drawer"),
+        Product(40203, "Steel Filing Cabinet", 99.5, shelves, "steel-filing-cabinet"),
+        Product(40301, "Compact USB WiFi Adapter", 15.99, "electronics/headphones",
+                "compact-usb-wifi-adapter"),
+        Product(40302, "Over-Ear Studio Headphones", 59.0, "electronics/headphones",
+                "over-ear-studio-headphones"),
+        Product(40401, "Wireless Controller for Xbox", 49.99, games,
+                "wireless-controller-for-xbox"),
+        Product(40402, "Switch Accessories Travel Case", 18.75, games,
+                "switch-accessories-travel-case"),
+        Product(40501, "Canvas Slip-On Shoes", 22.5, "clothing-shoes-jewelry/women/shoes",
+                "canvas-slip-on-shoes"),
+        Product(40502, "Leather Walking Shoes", 64.0, "clothing-shoes-jewelry/men/shoes",
+                "leather-walking-shoes"),
+        Product(40503, "Cotton Summer Dress", 31.0, "clothing-shoes-jewelry/women/clothing",
+                "cotton-summer-dress"),
+        Product(104497, "Orange Vanilla Fruit Infusion, 16 Ounce Pouch", 19.36,
+                "beauty-personal-care", tea),
+    ]  # fmt: skip
+
+
+def orders() -> list[Order]:
+    """Return the customer's past orders, newest first."""
+    return [
+        Order(189, "5/2/23", "Pending", 754.99, ["White Computer Desk with Drawer"]),
+        Order(180, "3/11/23", "Complete", 65.32, ["Over-Ear Studio Headphones"]),
+        Order(170, "2/24/23", "Canceled", 365.42, ["Oak Dining Chair"]),
+    ]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.errors import EvaluationError
+from bench_core.records import Status
+from webarena_runner.config import EnvironmentConfig
+from webarena_runner.evaluation import evaluate, write_answer, write_config
+from webarena_runner.failures import classify_failure
+from webarena_runner.tasks import load_tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.records import Task
+
+SITES = EnvironmentConfig.model_validate(
+    {
+        "sites": {
+            "shopping_admin": "http://admin.test:1/admin",
+            "reddit": "http://reddit.test:2",
+            "gitlab": "http://gitlab.test:3",
+            "shopping": "http://shop.test:4",
+        }
+    }
+)
+RETRIEVE = {
+    "task_type": "RETRIEVE",
+    "status": "SUCCESS",
+    "retrieved_data": ["Quest Lumaflex™ Band"],
+}
+MUTATE = {"task_type": "MUTATE", "status": "SUCCESS", "retrieved_data": None}
+BIOGRAPHY = "http://reddit.test:2/user/MarvelsGrantMan136/edit_biography"
+
+
+def visit(url: str) -> dict[str, Any]:
+    accept = {"name": "Accept", "value": "text/html"}
+    return {
+        "request": {"method": "GET", "url": url, "headers": [accept]},
+        "response": {"status": 200, "headers": []},
+    }
+
+
+def post(url: str, body: str, status: int = 302) -> dict[str, Any]:
+    data = {"mimeType": "application/x-www-form-urlencoded", "text": body}
+    return {
+        "request": {"method": "POST", "url": url, "headers": [], "postData": data},
+        "response": {"status": status, "headers": [], "redirectURL": "/done"},
+    }
+
+
+HOME = visit("http://admin.test:1/admin")
+ROBOT = post(BIOGRAPHY, "user_biography%5Bbiography%5D=I+am+a+robot")
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Task]:
+    return load_tasks()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_config(tmp_path, SITES)
+    return tmp_path
+
+
+def leave(folder: Path, answer: Any, entries: list[dict[str, Any]]) -> Path:
+    write_answer(folder, answer)
+    (folder / "network.har").write_text(json.dumps({"log": {"entries": entries}}))
+    return folder
+
+
+def test_right_answer_scores_one(folder: Path, tasks: list[Task]) -> None:
+    found = evaluate(tasks[0], leave(folder, RETRIEVE, [HOME]))
+    assert (found.score, found.official_status, found.problem) == (1.0, "success", None)
+    assert found.method == "webarena-verified 1.2.3"
+
+
+def test_wrong_answer_scores_zero_with_expected_and_actual(folder: Path, tasks: list[Task]) -> None:
+    wrong = {**RETRIEVE, "retrieved_data": ["Duffle"]}
+    found = evaluate(tasks[0], leave(folder, wrong, [HOME]))
+    assert found.score == 0.0
+    (check,) = found.checks
+    assert check.criterion == "answer"
+    assert check.passed is False
+    assert check.actual["retrieved_data"] == ["duffle"]
+    assert "Expected: [quest lumaflex band], Got: [duffle]" in check.reason
+
+
+def test_recorded_request_is_checked_by_name(folder: Path, tasks: list[Task]) -> None:
+    found = evaluate(tasks[399], leave(folder, MUTATE, [ROBOT]))
+    assert found.score == 1.0
+    assert [(check.criterion, check.passed) for check in found.checks] == [
+        ("answer", True),
+        ("POST __REDDIT__/user/MarvelsGrantMan136/edit_biography", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {**RETRIEVE, "task_type": None},
+        {**RETRIEVE, "status": 7},
+        {"task_type": None},
+        None,
+        "no idea",
+        [RETRIEVE],
+        {},
+    ],
+)
+def test_malformed_answer_is_the_agents_failure_whatever_the_evaluator_calls_it(
+    folder: Path, tasks: list[Task], answer: Any
+) -> None:
+    found = evaluate(tasks[0], leave(folder, answer, [HOME]))
+    assert (found.score, found.malformed) == (0.0, True)
+    assert found.problem
+
+
+def test_recording_without_entries_gives_no_score(folder: Path, tasks: list[Task]) -> None:
+    found = evaluate(tasks[0], leave(folder, RETRIEVE, []))
+    assert (found.score, found.official_status, found.official_score) == (None, "error", 0.0)
+    assert "no entries" in found.problem
+
+
+def test_broken_recording_gives_no_score_even_for_a_malformed_answer(
+    folder: Path, tasks: list[Task]
+) -> None:
+    leave(folder, None, [HOME])
+    (folder / "network.har").write_text("{")
+    found = evaluate(tasks[0], folder)
+    assert (found.score, found.malformed) == (None, True)
+
+
+def test_entry_the_evaluator_cannot_read_gives_no_score(folder: Path, tasks: list[Task]) -> None:
+    broken = {"request": {"method": "POST", "url": BIOGRAPHY, "headers": []}}
+    found = evaluate(tasks[399], leave(folder, MUTATE, [broken]))
+    assert (found.score, found.official_score) == (None, 0.0)
+
+
+@pytest.mark.parametrize("name", ["agent_response.json", "network.har", "run_config.json"])
+def test_missing_artifact_is_named(folder: Path, tasks: list[Task], name: str) -> None:
+    leave(folder, RETRIEVE, [HOME])
+    (folder / name).unlink()
+    with pytest.raises(EvaluationError, match=name.replace(".", r"\.")):
+        evaluate(tasks[0], folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"environments": {"__MOON__": {"urls": ["http://m"]}}}']
+)
+def test_damaged_site_list_is_an_evaluation_error(
+    folder: Path, tasks: list[Task], text: str
+) -> None:
+    leave(folder, RETRIEVE, [HOME])
+    (folder / "run_config.json").write_text(text)
+    with pytest.raises(EvaluationError, match="run_config"):
+        evaluate(tasks[0], folder)
+
+
+def test_site_list_beside_the_traffic_holds_no_credentials(folder: Path) -> None:
+    text = (folder / "run_config.json").read_text()
+    assert "admin1234" not in text
+    assert "password" not in text
+
+
+def test_official_failure_is_quiet(
+    folder: Path, tasks: list[Task], capfd: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(tasks[0], leave(folder, {"task_type": None}, [HOME]))
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
+
+
+CASES = [
+    (0, RETRIEVE, [HOME], Status.COMPLETED, None),
+    (0, {**RETRIEVE, "retrieved_data": ["x"]}, [HOME], Status.COMPLETED, "wrong_answer"),
+    (0, {**RETRIEVE, "status": "NOT_FOUND_ERROR"}, [HOME], Status.COMPLETED, "gave_up"),
+    (101, MUTATE, [HOME], Status.COMPLETED, "missed_impossible"),
+    (0, "prose", [HOME], Status.AGENT_ERROR, "malformed_answer"),
+    (0, None, [HOME], Status.STEP_LIMIT, "step_limit"),
+    (0, None, [HOME], Status.TIME_LIMIT, "time_limit"),
+    (0, None, [HOME], Status.AGENT_ERROR, "agent_error"),
+    (0, None, [HOME], Status.COMPLETED, "malformed_answer"),
+    (0, RETRIEVE, [], Status.COMPLETED, "evaluation_error"),
+    (399, MUTATE, [ROBOT], Status.COMPLETED, None),
+    (399, MUTATE, [visit("http://reddit.test:2")], Status.COMPLETED, "missing_action"),
+    (399, MUTATE, [post(BIOGRAPHY, "a=b")], Status.COMPLETED, "wrong_action"),
+    (399, {**MUTATE, "task_type": "NAVIGATE"}, [ROBOT], Status.COMPLETED, "wrong_declaration"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[4]}")
+def test_failure_mode(folder: Path, tasks: list[Task], case: tuple[Any, ...]) -> None:
+    task_id, answer, entries, status, mode = case
+    evaluation = evaluate(tasks[task_id], leave(folder, answer, entries))
+    failure = classify_failure(status, evaluation)
+    assert (failure and failure[0]) == mode
+    assert failure is None or failure[1]

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from webarena_runner.answers import AgentAnswer
+from webarena_runner.evaluation import Evaluation
+from webarena_runner.results import rescored, trial_result, with_steps
+from webarena_runner.tasks import load_tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.records import Task, TrialResult
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return load_tasks()[399]
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> TrialContext:
+    (tmp_path / "screenshots").mkdir()
+    (tmp_path / "screenshots" / "001.png").write_bytes(b"png")
+    (tmp_path / "network.har").write_text("{}")
+    return TrialContext(run_id="r", folder=tmp_path, agent="mine", model="p:m", world="built-in")
+
+
+def evaluation(score: float | None, **more: Any) -> Evaluation:
+    names = {1.0: "success", 0.0: "failure", None: "error"}
+    fields: dict[str, Any] = {
+        "score": score,
+        "official_status": names[score],
+        "official_score": score or 0.0,
+        "answer": AgentAnswer(value={}),
+        "checks": [{"criterion": "answer", "passed": score == 1.0}],
+        "method": "webarena-verified 1.2.3",
+        "official": {},
+    }
+    return Evaluation.model_validate({**fields, **more})
+
+
+def result_of(
+    task: Task, context: TrialContext, outcome: AgentOutcome, found: Evaluation | None
+) -> TrialResult:
+    return trial_result(task, context, outcome, found)
+
+
+def test_success_is_told_with_who_did_it_and_what_was_left(
+    task: Task, context: TrialContext
+) -> None:
+    outcome = AgentOutcome(steps=3, usage=Usage(requests=3, input_tokens=10), cost_usd=0.5)
+    result = result_of(task, context, outcome, evaluation(1.0))
+    assert (result.status, result.score, result.success) == (Status.COMPLETED, 1.0, True)
+    assert (result.agent, result.model, result.world) == ("mine", "p:m", "built-in")
+    assert (result.steps, result.usage.input_tokens, result.cost_usd) == (3, 10, 0.5)
+    assert result.artifacts == ("network.har", "screenshots/001.png")
+    assert result.failure_mode is None
+
+
+def test_malformed_answer_is_an_agent_error_with_score_zero(
+    task: Task, context: TrialContext
+) -> None:
+    found = evaluation(0.0, malformed=True, problem="task_type is null")
+    result = result_of(task, context, AgentOutcome(), found)
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
+    assert result.error.message == "task_type is null"
+
+
+@pytest.mark.parametrize("status", [Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR])
+def test_agent_that_stopped_without_an_answer_keeps_its_status(
+    task: Task, context: TrialContext, status: Status
+) -> None:
+    found = evaluation(0.0, malformed=True, answer=AgentAnswer(problem="there is no answer"))
+    result = result_of(task, context, AgentOutcome(status=status), found)
+    assert (result.status, result.score, result.failure_mode) == (status, 0.0, status.value)
+
+
+def test_official_error_gives_no_score_and_keeps_the_official_one(
+    task: Task, context: TrialContext
+) -> None:
+    found = evaluation(None, problem="no entries")
+    result = result_of(task, context, AgentOutcome(), found)
+    assert (result.status, result.score) == (Status.EVALUATION_ERROR, None)
+    assert result.details["official"]["score"] == 0.0
+    assert result.error.message == "no entries"
+
+
+def test_spent_budget_gives_no_score(task: Task, context: TrialContext) -> None:
+    result = result_of(task, context, AgentOutcome(status=Status.BUDGET_EXCEEDED), None)
+    assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)
+
+
+def test_flags_of_agent_and_evaluation_are_both_kept(task: Task, context: TrialContext) -> None:
+    found = evaluation(1.0, flags=["regex-answer"])
+    result = result_of(task, context, AgentOutcome(flags=("odd",)), found)
+    assert result.flags == ("odd", "regex-answer")
+
+
+@pytest.mark.parametrize("found", [evaluation(1.0), evaluation(0.0), evaluation(None)])
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.STEP_LIMIT])
+def test_rescoring_with_the_same_evaluation_changes_nothing(
+    task: Task, context: TrialContext, found: Evaluation, status: Status
+) -> None:
+    outcome = AgentOutcome(status=status, flags=("odd",), details={"a": 1})
+    result = result_of(task, context, outcome, found)
+    assert rescored(result, found) == result
+
+
+def test_rescoring_an_undecided_trial_brings_its_status_back(
+    task: Task, context: TrialContext
+) -> None:
+    undecided = result_of(task, context, AgentOutcome(status=Status.STEP_LIMIT), evaluation(None))
+    again = rescored(undecided, evaluation(1.0))
+    assert (again.status, again.score, again.error) == (Status.STEP_LIMIT, 1.0, None)
+
+
+def test_rescoring_keeps_the_agents_own_error(task: Task, context: TrialContext) -> None:
+    crash = ErrorInfo(kind="KeyError", message="x", phase="agent")
+    outcome = AgentOutcome(status=Status.AGENT_ERROR, error=crash)
+    result = result_of(task, context, outcome, evaluation(0.0))
+    assert rescored(result, evaluation(0.0)).error == crash
+
+
+def test_steps_and_tokens_of_an_agent_cut_off_come_from_its_trajectory(tmp_path: Path) -> None:
+    steps = [Step(step=n, usage=Usage(requests=1, input_tokens=5)) for n in (1, 2)]
+    lines = "".join(step.model_dump_json() + "\n" for step in steps)
+    (tmp_path / "trajectory.jsonl").write_text(lines)
+    counted = with_steps(AgentOutcome(status=Status.TIME_LIMIT), tmp_path)
+    assert (counted.steps, counted.usage.input_tokens) == (2, 10)
+
+
+def test_steps_an_agent_reported_are_kept(tmp_path: Path) -> None:
+    assert with_steps(AgentOutcome(steps=7), tmp_path).steps == 7
+
+
+def test_agent_without_a_trajectory_made_no_steps(tmp_path: Path) -> None:
+    assert with_steps(AgentOutcome(), tmp_path).steps == 0
