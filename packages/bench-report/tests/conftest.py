@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.records import Step, Task, TrialResult
-from bench_core.testing import make_run
+from bench_core.testing import make_results, make_run, make_tasks
 from bench_report import build_report
 
 if TYPE_CHECKING:
@@ -111,6 +111,16 @@ def told_run(run: Callable[..., Path]) -> Callable[..., Path]:
         return run(name, **settings)
 
     return maker
+
+
+@pytest.fixture
+def large_run(tmp_path: Path) -> Path:
+    """Write a run of 5,000 tasks and 20 trials in one go, as no scheduler would."""
+    tasks = make_tasks(5_000)
+    folder = make_run(tmp_path / "large", tasks=tasks, trials=20, results=(), artifacts=False)
+    lines = (each.model_dump_json() + "\n" for each in make_results(tasks, trials=20))
+    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
 
 
 @pytest.fixture

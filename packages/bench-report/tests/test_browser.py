@@ -229,9 +229,9 @@ def test_print_shows_rows_that_are_out_of_sight(built: Built, visit: Visits) -> 
     assert len(page.pdf()) > 10_000
 
 
-def test_a_hundred_thousand_rows_scroll(run: Runs, build: Builds, visit: Visits) -> None:
-    folder = run(tasks=5_000, trials=20, artifacts=False)
-    page = visit().open(build(folder, formats=["html"]), "#view=trials")
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_scroll(large_run: Path, build: Builds, visit: Visits) -> None:
+    page = visit().open(build(large_run, formats=["html"]), "#view=trials")
     assert shown(page) == "100,000 trials"
 
     page.eval_on_selector("#grid", "box => box.scrollTo(0, box.scrollHeight)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -50,7 +51,7 @@ def evidence_of(
     found: dict[str, Any] = {
         "checks": [_check(each) for each in result.checks[:_MAX_CHECKS]],
         "error": _error(result),
-        "phases": [[inline(n, _LINE), s] for n, s in result.timings_s.items() if n != "total"],
+        "phases": [[_name(n), s] for n, s in result.timings_s.items() if n != "total"],
         "attempts": _attempts(result),
         "details": shown_json(result.details, 4 * _TEXT) if result.details else None,
     }
@@ -67,10 +68,16 @@ def link(base: str, path: str) -> str:
     return target if target.startswith((".", "/")) else f"./{target}"
 
 
+@lru_cache(maxsize=4096)
+def _name(text: str) -> str:
+    """Return a text that many trials share (a criterion, a phase, a file) on one line."""
+    return inline(text, _TEXT)
+
+
 def _check(check: Check) -> dict[str, Any]:
     # A missing `expected` and an expected null read the same in the record; both show as a dash.
     return {
-        "criterion": clip(check.criterion, _TEXT),
+        "criterion": _name(check.criterion),
         "passed": check.passed,
         "reason": clip(check.reason, _TEXT) if check.reason else None,
         "expected": None if check.expected is None else shown_json(check.expected, _TEXT),
@@ -104,7 +111,7 @@ def _attempts(result: TrialResult) -> list[list[Any]]:
 def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     """Return names and links of the artifacts that are there."""
     there = [each for each in result.artifacts[:_MAX_FILES] if (folder.path / each).exists()]
-    return [[inline(each, _LINE), link(folder.href, each)] for each in there]
+    return [[_name(each), link(folder.href, each)] for each in there]
 
 
 def _steps(folder: Path) -> Iterator[Step]:

@@ -70,7 +70,7 @@ def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
     return {
         "id": [inline(task.task_id, _ID_LENGTH) for task in tasks],
         "goal": [clip(task.goal, _GOAL_LENGTH) for task in tasks],
-        "template": _coded(_word(task.template) for task in tasks),
+        "template": _words(task.template for task in tasks),
         "groups": {
             inline(name, _WORD_LENGTH): _coded(
                 tuple(inline(value, _WORD_LENGTH) for value in task.groups.get(name, ()))
@@ -92,15 +92,17 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
         "cost": [_rounded(row.cost_usd, 6) for row in rows],
         "seconds": [_rounded(row.time_s, 3) for row in rows],
         "attempts": [row.attempts for row in rows],
-        "status": _coded(row.status.value for row in rows),
-        "mode": _coded(_word(row.failure_mode) for row in rows),
-        "method": _coded(_word(row.method) for row in rows),
-        "flags": _coded(_word(", ".join(row.flags)) for row in rows),
+        "status": _words(row.status.value for row in rows),
+        "mode": _words(row.failure_mode for row in rows),
+        "method": _words(row.method for row in rows),
+        "flags": _words(", ".join(row.flags) for row in rows),
     }
 
 
-def _word(text: str | None) -> str | None:
-    return inline(text, _WORD_LENGTH) if text else None
+def _words(values: Iterable[str | None]) -> dict[str, list[Any]]:
+    """Code words, empty ones as none; each distinct word is made visible once."""
+    coded = _coded(value or None for value in values)
+    return {**coded, "values": [inline(word, _WORD_LENGTH) for word in coded["values"]]}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
