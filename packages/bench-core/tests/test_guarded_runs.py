@@ -35,11 +35,11 @@ class Run:
     def __init__(self, folder: Path, *arguments: str) -> None:
         command = [sys.executable, str(RUNNER), "run", "--out", str(folder), *arguments]
         self.folder = folder
-        self.errors: list[str] = []
+        self.lines: list[str] = []
         self.process = subprocess.Popen(
             command,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             # a group of its own, as a shell gives it: nothing here reaches the test's own group
             start_new_session=True,
@@ -49,22 +49,22 @@ class Run:
         self._patience.start()
 
     def wait_for(self, text: str) -> str:
-        """Return the first line of standard error that holds `text`, read before or now."""
-        assert self.process.stderr is not None
-        seen = iter(list(self.errors))
-        for line in itertools.chain(seen, iter(self.process.stderr.readline, "")):
-            if line not in self.errors:
-                self.errors.append(line)
+        """Return the first line of output that holds `text`, read before or now."""
+        assert self.process.stdout is not None
+        seen = iter(list(self.lines))
+        for line in itertools.chain(seen, iter(self.process.stdout.readline, "")):
+            if line not in self.lines:
+                self.lines.append(line)
             if text in line:
                 return line
-        raise AssertionError(f"{text!r} never came: {self.errors}")
+        raise AssertionError(f"{text!r} never came: {self.lines}")
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
     def exit_code(self) -> int:
-        _, rest = self.process.communicate(timeout=PATIENCE_S)
-        self.errors.append(rest)
+        rest, _ = self.process.communicate(timeout=PATIENCE_S)
+        self.lines.append(rest)
         return self.process.returncode
 
     def results(self) -> dict[str, Status]:
@@ -81,11 +81,11 @@ class Run:
         self._patience.cancel()
         self._kill_processes()
         self.process.wait()
-        if self.process.stderr is not None:
-            self.process.stderr.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def _kill_processes(self) -> None:
-        pids = [int(line.split()[1]) for line in self.errors if line.startswith("pid ")]
+        pids = [int(line.split()[1]) for line in self.lines if line.startswith("pid ")]
         for pid in (self.process.pid, *pids):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -139,7 +139,7 @@ def test_the_same_command_continues_and_runs_nothing_twice(start: Callable[..., 
     second.wait_for("begin hang-1")
     second.send(signal.SIGINT)
     assert second.exit_code() == 130
-    assert not any("begin quick-1" in line for line in second.errors)
+    assert not any("begin quick-1" in line for line in second.lines)
     attempts = second.view().results[TrialKey(task_id="hang-1")].attempts
     assert [(a.number, a.status) for a in attempts] == [
         (1, Status.CANCELLED),
@@ -182,7 +182,7 @@ def test_a_trial_that_blocks_the_loop_aborts_the_run_resumably(start: Callable[.
     assert event.data["in_flight"] == ["block-1 #1"]
     stacks = run.folder / str(event.data["stacks"])
     assert "in block" in stacks.read_text()
-    assert "the same command continues the run" in "".join(run.errors)
+    assert "the same command continues the run" in "".join(run.lines)
 
 
 def test_a_trial_that_never_lets_go_of_the_interpreter_is_ended_too(
@@ -234,5 +234,5 @@ def test_a_second_process_on_the_folder_is_refused(start: Callable[..., Run]) ->
     first.wait_for("begin hang-1")
     second = start("--task", "hang-1")
     assert second.exit_code() == 2
-    assert second.errors[0].startswith("Error: ")
-    assert "Traceback" not in "".join(second.errors)
+    assert second.lines[0].startswith("Error: ")
+    assert "Traceback" not in "".join(second.lines)

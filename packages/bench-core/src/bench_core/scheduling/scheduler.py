@@ -147,6 +147,7 @@ class Scheduler:
             if time_is_up is not None:
                 time_is_up.cancel()
             await self._end_stragglers()
+            self._runner.close()
         if self._error is not None:
             raise self._error
         return self._outcome or "finished"
@@ -315,8 +316,9 @@ class Scheduler:
         self._wakeup.set()
 
     async def _end_stragglers(self) -> None:
-        if self._stragglers:
-            await asyncio.wait(self._stragglers.values(), timeout=STRAGGLER_END_S)
+        dying = [task for f, task in self._stragglers.items() if f.live and f.live.processes]
+        if dying:
+            await asyncio.wait(dying, timeout=STRAGGLER_END_S)
         for task in self._stragglers.values():
             task.cancel()
         self.kill_processes()
