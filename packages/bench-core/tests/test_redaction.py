@@ -293,3 +293,8 @@ def test_logging_keeps_every_record(log: tuple[logging.Logger, io.StringIO]) -> 
     logger, stream = log
     logger.info("100% done")
     assert stream.getvalue() == "100% done\n"
+
+
+@pytest.mark.parametrize("value", ["", "k", "ab", "abc"])
+def test_a_value_too_short_to_be_a_secret_changes_nothing(value: str) -> None:
+    assert Redactor([value]).redact("a back door, abc") == "a back door, abc"

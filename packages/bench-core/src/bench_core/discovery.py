@@ -35,12 +35,11 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     },
     "agent": {
         "browser-use": "webarena-runner",
-        "computer-use": "bench-core",
-        "tool-calling": "bench-core",
-        "waa-agent": "waa-client",
+        "do-nothing": "webarena-runner",
+        "scripted": "webarena-runner",
     },
-    "judge": {"llm": "llm-judge"},
-    "reporter": {"html": "bench-report", "json": "bench-report", "markdown": "bench-report"},
+    "judge": {"llm-judge": "llm-judge"},
+    "reporter": {"bench-report": "bench-report"},
     "world": {
         "multireal": "multireal-harness",
         "waa": "waa-server-ext",

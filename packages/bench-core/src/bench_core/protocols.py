@@ -51,10 +51,16 @@ class Meter(Protocol):
 
 
 class _FreeMeter:
-    """Counts nothing: the meter of a trial without a budget."""
+    """Counts nothing: the meter of a trial without a budget. One is as good as another."""
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Do nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FreeMeter)
+
+    def __hash__(self) -> int:
+        return hash(_FreeMeter)
 
 
 class TrialContext(Record):

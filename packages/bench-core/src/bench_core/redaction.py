@@ -29,6 +29,7 @@ MARKER = "[REDACTED]"
 """What stands where a secret stood."""
 
 _MIN_LENGTH = 8
+_SHORTEST_NEEDLE = 4
 _MIN_DISTINCT = 4
 _MIN_DIGITS = 16
 _SECRET_NAME = re.compile(
@@ -121,7 +122,9 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = tuple(dict.fromkeys(values))
-        needles = {variant for value in self._values for variant in _variants(value)}
+        variants = {variant for value in self._values for variant in _variants(value)}
+        # the inner letters of a short value's base64 are too few to name it, or none at all
+        needles = {variant for variant in variants if len(variant) >= _SHORTEST_NEEDLE}
         # longest first, so that a value is removed before one it contains
         self._needles = sorted(needles, key=lambda each: (-len(each), each))
 

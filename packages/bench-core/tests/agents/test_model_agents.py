@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +23,8 @@ from bench_core.agents import (
 from bench_core.agents.computer_use import computer_use_actions
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.browser import launch_chromium
+from bench_core.discovery import load_plugin
+from bench_core.errors import InputError
 from bench_core.models import (
     Cassette,
     Model,
@@ -399,3 +402,17 @@ def test_a_double_click_with_a_modifier_is_one_action() -> None:
     (action,) = computer_use_actions(ToolCall(id="1", name="computer", arguments=arguments))
     assert isinstance(action, Click)
     assert (action.count, action.modifiers) == (2, ("shift",))
+
+
+@pytest.mark.parametrize("name", ["tool-calling", "computer-use"])
+async def test_the_plugins_run_the_model_of_the_context(
+    name: str, desktop: DrawnDesktop, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    script = context.folder / "script.json"
+    lines = '[{"tool_calls": [{"name": "done", "arguments": {"answer": 7}}]}]'
+    await asyncio.to_thread(script.write_text, lines)
+    agent = load_plugin("agent", name)()
+    with pytest.raises(InputError, match="needs a model"):
+        await agent.run(task, handle, context)
+    told = context.model_copy(update={"model": f"scripted:{script}"})
+    assert (await agent.run(task, handle, told)).answer == 7

@@ -67,12 +67,12 @@ def _portable(node: Any, defs: dict[str, Any], trail: tuple[str, ...]) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    r"""Parse the JSON a model wrote, a ``` fence around it allowed.
+    """Parse the JSON a model wrote, with or without a fence of backticks around it.
 
     Raises:
         ValueError: It is not JSON.
 
-    >>> parse_json('```json\n{"passed": true}\n```')
+    >>> parse_json('{"passed": true}')
     {'passed': True}
     """
     fenced = _FENCE.match(text)

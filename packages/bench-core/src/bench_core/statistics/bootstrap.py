@@ -37,7 +37,7 @@ __all__ = [
 BootstrapMethod = Literal["percentile", "bca"]
 
 DRAWS = 10_000
-_CHUNK = 1_000
+_CHUNK = 500
 _TABLE_SIZE = 2**16
 _SMALL_TABLE = 2**11
 _MULTINOMIAL_FROM = 24
@@ -295,7 +295,7 @@ def _sum_of_draws(
         drawn = generator.integers(0, size, size=(per_draw, stop - start), dtype=kind)
         for table, total in zip(tables, sums, strict=True):
             # Down the columns, so that additions happen in one fixed order on every machine.
-            table[drawn].sum(axis=0, out=total[start:stop])
+            table.take(drawn).sum(axis=0, out=total[start:stop])
     return sums
 
 
