@@ -44,6 +44,9 @@ def entry(exchange: Exchange) -> dict[str, Any]:
     }
     if hop.page is not None:
         result["pageref"] = hop.page
+    if hop.is_recovered:
+        result["_recovered"] = True
+        result["comment"] = "The browser opened this tab itself; its request was not seen."
     if hop.response is not None:
         result.update(_server(hop))
     return result
