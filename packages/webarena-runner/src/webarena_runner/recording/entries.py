@@ -203,8 +203,8 @@ def _server(hop: Hop) -> dict[str, Any]:
     server: dict[str, Any] = {}
     if hop.response.address:
         server["serverIPAddress"] = hop.response.address.strip("[]")
-    if hop.response.port:
-        server["connection"] = str(hop.response.port)
+    if hop.response.connection:
+        server["connection"] = str(hop.response.connection)
     if hop.response.cache:
         server["_fromCache"] = hop.response.cache
     if hop.response.from_service_worker:

@@ -33,7 +33,7 @@ class Response:
     mime_type: str
     protocol: str
     address: str | None
-    port: int | None
+    connection: int | None
     timing: Mapping[str, float] | None
     cache: str | None
     from_service_worker: bool
@@ -48,7 +48,7 @@ class Response:
             mime_type=response.get("mimeType", ""),
             protocol=response.get("protocol", ""),
             address=response.get("remoteIPAddress"),
-            port=response.get("remotePort"),
+            connection=response.get("connectionId"),
             timing=response.get("timing"),
             cache=_cache_of(response),
             from_service_worker=response.get("fromServiceWorker", False),
