@@ -150,7 +150,8 @@ async def run_benchmark(
         earlier = {key: result.attempts for key, result in before.items()}
         trials = plan_trials(folder.tasks, folder.remaining(), spec, earlier)
         with_.progress.begin(_start_of(folder, before, spec.workers))
-        with guarded(scheduler, folder, spec.timeouts) if guard else contextlib.nullcontext():
+        guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+        with guards if guard else contextlib.nullcontext():
             outcome = await scheduler.run(trials)
         with_.progress.end(outcome)
         folder.finish(outcome)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.providers import chat_for, known_providers
+    from bench_core.browser_use.releasing import release_session
     from bench_core.browser_use.scripted import ScriptedChat, ScriptError
     from bench_core.browser_use.settings import import_browser_use, prepare
     from bench_core.browser_use.signals import without_signal_handlers
@@ -28,12 +29,14 @@ __all__ = [
     "known_providers",
     "prepare",
     "registry_fans_out",
+    "release_session",
     "without_signal_handlers",
 ]
 
 _HOMES = {
     "cdp_handlers": ("fan_out", "registry_fans_out"),
     "providers": ("chat_for", "known_providers"),
+    "releasing": ("release_session",),
     "scripted": ("ScriptError", "ScriptedChat"),
     "settings": ("import_browser_use", "prepare"),
     "signals": ("without_signal_handlers",),

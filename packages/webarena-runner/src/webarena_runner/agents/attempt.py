@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.browser_use import ModelWatch, fan_out, without_signal_handlers
+from bench_core.browser_use import ModelWatch, fan_out, release_session, without_signal_handlers
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from webarena_runner.agents.declaration import INSTRUCTIONS, Declaration
-from webarena_runner.agents.session import browser_answers, close_session, open_session
+from webarena_runner.agents.session import browser_answers, open_session
 from webarena_runner.agents.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -65,14 +65,16 @@ class Attempt:
             prefix="proctor-agent-", ignore_cleanup_errors=True
         ) as scratch:
             session = await open_session(self._browser, Path(scratch))
-            try:
-                agent = self._agent(session)
-                await self._work(agent)
-            finally:
-                await close_session(session)
+            return await self._worked(self._agent(session))
+
+    async def _worked(self, agent: Any) -> Any:
+        try:
+            await self._work(agent)
             await self._trajectory.note(agent)
+        finally:
+            await release_session(agent.browser_session, agent.eventbus)
             shutil.rmtree(agent.agent_directory, ignore_errors=True)
-            return agent
+        return agent
 
     @property
     def _time_limit_s(self) -> float:
@@ -142,7 +144,7 @@ class Attempt:
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if agent.history.is_done():
             return self._report(Status.COMPLETED, answer=_answer(agent.history.final_result()))
-        if not await asyncio.to_thread(browser_answers, self._browser.cdp_url):
+        if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
         if not self._finished:
             return self._out_of_time()

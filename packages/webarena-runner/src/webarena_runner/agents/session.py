@@ -1,13 +1,13 @@
-"""Attach browser-use to a browser that the runner owns, and let go of it again."""
+"""Attach browser-use to a browser that the runner owns."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from bench_core.browser import websocket_url
+from bench_core.browser_use import release_session
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["browser_answers", "browser_websocket", "close_session", "open_session"]
+__all__ = ["browser_answers", "open_session"]
 
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
@@ -31,7 +31,7 @@ async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
 
     width, height = handle.viewport
     profile = BrowserProfile(
-        cdp_url=await asyncio.to_thread(browser_websocket, handle.cdp_url),
+        cdp_url=await websocket_url(handle.cdp_url),
         is_local=False,
         keep_alive=True,
         enable_default_extensions=False,
@@ -46,53 +46,19 @@ async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
         await asyncio.wait_for(session.start(), _ATTACH_S)
         await _focus_first(session, handle)
     except (TimeoutError, RuntimeError, ConnectionError, OSError) as error:
-        await close_session(session)
+        await release_session(session)
         raise BrowserError(f"browser-use cannot attach to {handle.cdp_url}: {error}") from error
     return session
 
 
-async def close_session(session: Any, patience_s: float = 3.0) -> None:
-    """Let go of the browser without closing it; never waits long.
-
-    `BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy;
-    `reset` only drops the connection.
-    """
-    leaving = asyncio.ensure_future(session.reset())
-    leaving.add_done_callback(_ignore_outcome)
-    await asyncio.wait({leaving}, timeout=patience_s)
-    leaving.cancel()
-
-
-def browser_websocket(cdp_url: str) -> str:
-    """Return the browser's websocket URL behind `http://host:port`; others as they are.
-
-    browser-use would ask through the system's proxy, which cannot know a local port.
-    """
-    if not cdp_url.startswith(("http://", "https://")):
-        return cdp_url
-    return str(_version(cdp_url)["webSocketDebuggerUrl"])
-
-
-def browser_answers(cdp_url: str) -> bool:
+async def browser_answers(cdp_url: str) -> bool:
     """Return whether the browser behind a CDP URL is alive."""
+    parts = urlsplit(cdp_url)
     try:
-        _version(cdp_url)
+        await websocket_url(f"http://{parts.netloc}", _LOOKUP_S)
     except BrowserError:
         return False
     return True
-
-
-def _version(cdp_url: str) -> dict[str, Any]:
-    parts = urlsplit(cdp_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_LOOKUP_S)
-    try:
-        connection.request("GET", "/json/version")
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise BrowserError(f"no browser answers at {cdp_url}: {error}") from error
-    finally:
-        connection.close()
-    return found
 
 
 async def _focus_first(session: Any, handle: BrowserHandle) -> None:
@@ -106,9 +72,3 @@ async def _focus_first(session: Any, handle: BrowserHandle) -> None:
         if tab.url.rstrip("/") == wanted:
             await session.event_bus.dispatch(SwitchTabEvent(target_id=tab.target_id))
             return
-
-
-def _ignore_outcome(task: asyncio.Future[Any]) -> None:
-    """Take a task's exception so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()

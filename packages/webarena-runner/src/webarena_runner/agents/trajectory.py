@@ -39,7 +39,8 @@ class Trajectory:
         """Write what the agent's history has gained; a hook for `Agent.run(on_step_end=...)`."""
         items = agent.history.history
         for item in items[self._seen :]:
-            self._append(item)
+            if item.metadata is not None:  # browser-use ends a run out of steps with a bare error
+                self._append(item)
         self._seen = len(items)
 
     def _append(self, item: Any) -> None:
@@ -69,8 +70,8 @@ def _step(number: int, item: Any, screenshot: str | None, usage: Usage) -> Step:
     errors = [each.error for each in item.result if each.error]
     return Step(
         step=number,
-        started=_moment(times.step_start_time) if times else None,
-        duration_s=max(0.0, times.duration_seconds) if times else None,
+        started=_moment(times.step_start_time),
+        duration_s=max(0.0, times.duration_seconds),
         url=item.state.url or None,
         title=item.state.title or None,
         screenshot=screenshot,

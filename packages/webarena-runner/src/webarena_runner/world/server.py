@@ -35,7 +35,7 @@ class Answerer(Protocol):
 class SiteServer:
     """A threaded HTTP server on 127.0.0.1 in front of one site, with switchable faults.
 
-    `stop` closes every connection, stalled ones included, and joins every thread.
+    `stop` closes every connection, stalled ones included. Its threads never keep a process alive.
     """
 
     def __init__(self, site: Answerer, hostname: str) -> None:
@@ -45,7 +45,10 @@ class SiteServer:
         self._hostname = hostname
         self._http = _Server(self)
         self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, name=hostname
+            target=self._http.serve_forever,
+            kwargs={"poll_interval": 0.05},
+            name=hostname,
+            daemon=True,
         )
 
     @property
@@ -67,32 +70,33 @@ class SiteServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-    block_on_close = True
+    daemon_threads = True
     request_queue_size = 64
 
     def __init__(self, owner: SiteServer) -> None:
         self.owner = owner
         self._open: set[socket.socket] = set()
-        self._open_lock = threading.Lock()
+        self._changed = threading.Condition()
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._open_lock:
+        with self._changed:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        with self._open_lock:
-            self._open.discard(request)
         super().shutdown_request(request)
+        with self._changed:
+            self._open.discard(request)
+            self._changed.notify_all()
 
-    def close_connections(self) -> None:
-        """Wake the threads that wait for a next request."""
-        with self._open_lock:
+    def close_connections(self, patience_s: float = 5.0) -> None:
+        """Wake the threads that wait for a next request and wait until they have ended."""
+        with self._changed:
             for each in self._open:
                 with suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
+            self._changed.wait_for(lambda: not self._open, patience_s)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         del request
