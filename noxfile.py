@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -197,7 +198,7 @@ def demo(session: nox.Session) -> None:
         session.run(*command, str(out / name))
         runs += [str(out / name / folder) for folder in folders]
     session.run("bench-report", "build", *runs, "--out", str(out / "report"))
-    print(out / "report" / "index.html")
+    atexit.register(print, out / "report" / "index.html")  # the last line, after nox's own
 
 
 @nox.session(requires=["build"])

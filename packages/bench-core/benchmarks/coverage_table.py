@@ -1,4 +1,4 @@
-"""Write the coverage table of the default intervals into docs/statistics.md.
+"""Write the tables of coverage and of the gate's errors into docs/statistics.md.
 
     python packages/bench-core/benchmarks/coverage_table.py [--check]
 
@@ -13,12 +13,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.statistics.simulation import Population, simulate_coverage
+from bench_core.statistics.simulation import Population, simulate_coverage, simulate_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bench_core.statistics.simulation import SimulatedCoverage
+    from bench_core.statistics.simulation import SimulatedCoverage, SimulatedGate
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "statistics.md"
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def table() -> Iterator[str]:
-    """Yield the lines of both tables."""
+    """Yield the lines of the tables."""
     yield "| tasks x trials | new tasks: mean (worst) | width | same tasks: mean (worst) | width |\n"
     yield "|---|---|---|---|---|\n"
     for tasks, trials in product((7, 30, 68, 154, 812), (1, 3, 5)):
@@ -61,6 +61,11 @@ def table() -> Iterator[str]:
         for trials in (1, 3):
             macro = [run(each, sizes, trials, average="templates") for each in TEMPLATED]
             yield f"| {site}: {len(sizes)} / {sum(sizes)} | {trials} | {cell(macro)} |\n"
+    yield "\n| tasks x trials | gate: false alarms | finds a drop of 10.6 points |\n|---|---|---|\n"
+    for tasks, trials in product((7, 30, 68, 154, 812), (1, 3)):
+        alarms = gate_run(tasks, trials, 0.0).regression
+        power = gate_run(tasks, trials, 0.106).regression
+        yield f"| {tasks} x {trials} | {alarms:.1%} | {power:.0%} |\n"
 
 
 def run(
@@ -69,6 +74,18 @@ def run(
     """Simulate one population with the seed of the page."""
     return simulate_coverage(
         population, sizes=sizes, trials=trials, replications=REPLICATIONS, seed=SEED, **question
+    )
+
+
+def gate_run(tasks: int, trials: int, drop: float) -> SimulatedGate:
+    """Simulate the gate on pairs of runs."""
+    return simulate_gate(
+        Population(0.42, 0.485),
+        tasks=tasks,
+        trials=trials,
+        drop=drop,
+        replications=REPLICATIONS,
+        seed=SEED,
     )
 
 

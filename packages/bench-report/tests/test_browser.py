@@ -62,6 +62,22 @@ def test_the_page_opens_from_disk_without_complaint(
     assert all(url.startswith(("file:", "data:")) for url in window.requests)
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("fragment", ["", "#view=trials", "#open=" + quote('[0,"0",1]')])
+def test_axe_finds_nothing_wrong(
+    width: int, scheme: str, fragment: str, built: Built, visit: Visits
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+
+    page = visit(width=width, scheme=scheme).open(built, fragment)
+    if "open" in fragment:
+        page.wait_for_selector("dialog .film")
+
+    found = Axe().run(page)
+
+    assert found.violations_count == 0, found.generate_report()
+
+
 def test_filters_narrow_the_table(built: Built, visit: Visits) -> None:
     page = visit().open(built)
     assert shown(page) == "20 tasks"
@@ -97,7 +113,7 @@ def test_a_failure_mode_in_the_summary_leads_to_its_trials(built: Built, visit: 
     page.click("#outcomes a:has-text('wrong answer') >> nth=0")
 
     assert shown(page) == f"{sum(modes)} of 120 trials"
-    assert set(column(page, "c-why")) == {"wrong_answer"}
+    assert set(column(page, "c-why")) == {"wrong answer"}
 
 
 def test_columns_sort_both_ways_with_missing_values_last(built: Built, visit: Visits) -> None:
@@ -181,7 +197,7 @@ def test_a_trial_has_an_address_and_back_closes_it(built: Built, visit: Visits) 
 
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="hidden")
-    assert "open=" not in page.url
+    page.wait_for_url(lambda url: "open=" not in url)
     page.click("#grid [data-index='5']")
     page.wait_for_selector("dialog[open]")
     page.go_back()

@@ -174,7 +174,7 @@ def test_no_screenshots_means_none(
     assert not built.embedded("evidence-0")[0]["steps"][0]["screenshot"]
 
 
-def test_a_trajectory_is_read_up_to_a_torn_line(
+def test_a_torn_line_of_a_trajectory_is_told(
     run: Runs, build: Builds, add_trajectory: Callable[..., Path]
 ) -> None:
     folder = run(tasks=1)
@@ -185,6 +185,20 @@ def test_a_trajectory_is_read_up_to_a_torn_line(
     (trial,) = build(folder).embedded("evidence-0")
 
     assert [each["step"] for each in trial["steps"]] == [1, 2]
+    assert trial["note"].startswith("Line 3 of trajectory.jsonl was cut short")
+
+
+def test_a_trajectory_that_cannot_be_read_says_so(
+    run: Runs, build: Builds, add_trajectory: Callable[..., Path]
+) -> None:
+    folder = run(tasks=1)
+    kept = add_trajectory(folder, "0", [])
+    (kept / "trajectory.jsonl").write_text('{"step": 1}{"step": 2}\n{"step": 3}\n')
+
+    (trial,) = build(folder).embedded("evidence-0")
+
+    assert [each["step"] for each in trial["steps"]] == [3]
+    assert trial["note"].startswith("Line 1 of trajectory.jsonl is damaged")
 
 
 def test_pictures_are_never_svg_and_never_outside_the_trial(

@@ -24,7 +24,13 @@ from bench_core.agents import (
     replay_agent,
     scripted_agent,
 )
-from bench_core.errors import AgentError, BudgetExceededError, EnvironmentFaultError, RecordError
+from bench_core.errors import (
+    AgentError,
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+    RecordError,
+)
 from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, Usage
 
@@ -148,7 +154,10 @@ async def test_an_agent_that_fails_is_told_apart_and_not_raised(
     assert (outcome.error.traceback is not None) is (kept == "both")
 
 
-@pytest.mark.parametrize("error", [EnvironmentFaultError("gone"), BudgetExceededError("spent")])
+@pytest.mark.parametrize(
+    "error",
+    [EnvironmentFaultError("gone"), BudgetExceededError("spent"), InputError("no such cassette")],
+)
 async def test_faults_that_are_not_the_agents_are_raised(
     handle: DesktopHandle, task: AgentTask, context: TrialContext, error: Exception
 ) -> None:

@@ -17,6 +17,7 @@ from bench_core.statistics import (
     sign_flip,
     tango,
 )
+from bench_core.statistics.simulation import Population, simulate_scores
 
 Scores = dict[int, list[float]]
 
@@ -272,3 +273,33 @@ def test_tasks_are_compared_with_q_values_over_the_table() -> None:
     assert len(table) == 10
     assert (table[0].p_value, table[0].q_value) == pytest.approx((0.007937, 0.07937), abs=1e-5)
     assert (table[1].new, table[1].q_value) == (0.5, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trials", "effect", "least", "most"),
+    [
+        (1, 0.0, 0.02, 0.065),
+        (3, 0.0, 0.03, 0.065),
+        (1, 0.0755, 0.23, 0.37),
+        (3, 0.0755, 0.58, 0.74),
+    ],
+)
+def test_154_tasks_find_what_was_measured(
+    trials: int, effect: float, least: float, most: float
+) -> None:
+    """Findings at the 5% level: false ones without an effect, true ones at 6.4 points.
+
+    Clipping at 0 and 1 takes a shift of 7.55 points down to the 6.4 that are meant.
+    """
+    numpy = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
+    generator = numpy.random.default_rng(1)
+    found = 0
+    for _ in range(600):
+        base, _ = simulate_scores(Population(0.42, 0.485), [1] * 154, 1, generator)
+        noise = generator.normal(0.0, 0.148 / 2**0.5, (2, 154))
+        chances = (base + noise + [[effect], [0.0]]).clip(0.0, 1.0)
+        outcomes = (generator.random((2, 154, trials)) < chances[:, :, None]).astype(float)
+        new, old = (dict(enumerate(table.tolist())) for table in outcomes)
+        found += compare(new, old).p_value < 0.05
+    assert least <= found / 600 <= most

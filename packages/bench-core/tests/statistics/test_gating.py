@@ -4,7 +4,7 @@ import pytest
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import gate, paired_t
-from bench_core.statistics.simulation import Population, simulate_scores
+from bench_core.statistics.simulation import Population, simulate_gate
 
 Scores = dict[int, list[float]]
 
@@ -99,24 +99,15 @@ def test_runs_without_a_common_task_are_refused() -> None:
         gate({"a": [1.0]}, {"a": [1.0]}, alpha=5)
 
 
-def _verdicts(tasks: int, trials: int, drop: float, replications: int) -> list[str]:
-    """Verdicts on re-runs of an agent whose chance on every task has changed by -`drop`."""
-    numpy = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
-    generator = numpy.random.default_rng(5)
-    verdicts = []
-    for _ in range(replications):
-        chances, before = simulate_scores(Population(0.42, 0.485), [1] * tasks, trials, generator)
-        draws = generator.random((tasks, trials))
-        now = (draws < (chances - drop).clip(0.0, 1.0)[:, None]).astype(float)
-        tables = (dict(enumerate(table.tolist())) for table in (now, before))
-        verdicts.append(gate(*tables).verdict)
-    return verdicts
+AGENT = Population(rate=0.42, alike=0.485)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tasks", "trials"), [(7, 3), (30, 1), (68, 1), (68, 3), (154, 3)])
 def test_an_unchanged_agent_rarely_raises_an_alarm(tasks: int, trials: int) -> None:
-    assert _verdicts(tasks, trials, 0.0, 1_500).count("regression") / 1_500 <= 0.06
+    found = simulate_gate(AGENT, tasks=tasks, trials=trials, replications=1_500, seed=5)
+    assert found.regression <= 0.06
+    assert sum(found) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
@@ -124,10 +115,11 @@ def test_an_unchanged_agent_rarely_raises_an_alarm(tasks: int, trials: int) -> N
     ("tasks", "trials", "least"), [(68, 3, 0.8), (154, 1, 0.7), (154, 3, 0.95)]
 )
 def test_a_clear_drop_is_mostly_found(tasks: int, trials: int, least: float) -> None:
-    assert _verdicts(tasks, trials, 0.15, 400).count("regression") / 400 >= least
+    found = simulate_gate(AGENT, tasks=tasks, trials=trials, drop=0.106, replications=400, seed=5)
+    assert found.regression >= least
 
 
 @pytest.mark.slow
 def test_a_drop_beyond_the_tolerance_is_rarely_called_fine() -> None:
-    verdicts = _verdicts(154, 3, 0.08, 800)
-    assert verdicts.count("fine") / 800 <= 0.06
+    found = simulate_gate(AGENT, tasks=154, trials=3, drop=0.05, replications=1_000, seed=5)
+    assert found.fine <= 0.06

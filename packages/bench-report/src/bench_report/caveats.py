@@ -10,12 +10,12 @@ from bench_report.model import Caveat
 from bench_report.numbers import count, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bench_core.statistics import Interval
     from bench_report.model import Mismatch, RunReport
 
-__all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats"]
+__all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats", "grouped"]
 
 FEW_TASKS = 30
 """Below this many tasks an interval is wide whatever the method."""
@@ -33,6 +33,16 @@ def caveats(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> tuple[
         for rule in _RULES:
             found += [each.model_copy(update={"run": run.label}) for each in rule(run)]
     return tuple(sorted(found, key=lambda each: _ORDER[each.severity]))
+
+
+def grouped(found: Iterable[Caveat]) -> list[tuple[Caveat, list[str]]]:
+    """Put caveats of the same words together, with the runs they concern."""
+    by_words: dict[tuple[str, str], tuple[Caveat, list[str]]] = {}
+    for each in found:
+        _, runs = by_words.setdefault((each.code, each.text), (each, []))
+        if each.run is not None:
+            runs.append(each.run)
+    return list(by_words.values())
 
 
 def _mixed(found: Sequence[Mismatch]) -> Iterator[Caveat]:

@@ -101,5 +101,5 @@ def _told(report: Report) -> list[str]:
     from bench_report.numbers import rate_words  # noqa: PLC0415  # as above
 
     lines = [f"{plain_text(run.label)}: {rate_words(run.summary.success)}" for run in report.runs]
-    serious = [each for each in report.caveats if each.severity == "critical"]
-    return lines + [f"  ! {plain_text(each.text)}" for each in serious]
+    serious = (each.text for each in report.caveats if each.severity == "critical")
+    return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]

@@ -7,15 +7,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from pydantic import ValidationError
-
+from bench_core.jsonl import read_lines
 from bench_core.records import Step
 from bench_report.text import clip, inline, shown_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
+    from bench_core.jsonl import BadLine
     from bench_core.records import Check, TrialResult
 
 __all__ = ["PICTURES", "TrialFolder", "evidence_of", "link"]
@@ -57,8 +57,8 @@ def evidence_of(
     }
     if folder is not None:
         found["files"] = _files(result, folder)
-        found["steps"] = [_step(each, folder, picture) for each in _steps(folder.path)]
-        found["note"] = _note(folder.path)
+        steps, found["note"] = _trajectory(folder.path)
+        found["steps"] = [_step(each, folder, picture) for each in steps]
     return {name: value for name, value in found.items() if value}
 
 
@@ -114,29 +114,25 @@ def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     return [[_name(each), link(folder.href, each)] for each in there]
 
 
-def _steps(folder: Path) -> Iterator[Step]:
-    """Yield the steps of a trajectory; a torn or foreign line ends it."""
+def _trajectory(folder: Path) -> tuple[list[Step], str | None]:
+    """Return the steps that can be shown, and what a reader must know about the others."""
+    path = folder / "trajectory.jsonl"
     try:
-        with (folder / "trajectory.jsonl").open("rb") as file:
-            for number, line in enumerate(file.read(_MAX_TRAJECTORY).splitlines()):
-                if number >= _MAX_STEPS:
-                    return
-                if line.strip():
-                    yield Step.model_validate_json(line)
-    except (FileNotFoundError, NotADirectoryError, ValidationError):
-        return
-
-
-def _note(folder: Path) -> str | None:
-    """Say when a trajectory is only shown in part."""
-    try:
-        with (folder / "trajectory.jsonl").open("rb") as file:
-            lines = sum(1 for _ in file)
+        size = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    return (
-        f"Only the first {_MAX_STEPS} of {lines:,} steps are shown." if lines > _MAX_STEPS else None
-    )
+        return [], None
+    if size > _MAX_TRAJECTORY:
+        return [], f"The trajectory has {size / 2**20:,.0f} MB, too much to show here."
+    lines = read_lines(path, Step)
+    notes = [_damage(line) for line in lines.bad[:1]]
+    if len(lines.records) > _MAX_STEPS:
+        notes.append(f"Only the first {_MAX_STEPS} of {len(lines.records):,} steps are shown.")
+    return lines.records[:_MAX_STEPS], " ".join(notes) or None
+
+
+def _damage(line: BadLine) -> str:
+    kind = "was cut short" if line.torn else "is damaged"
+    return f"Line {line.number} of trajectory.jsonl {kind}: {clip(line.reason, _LINE)}."
 
 
 def _step(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> dict[str, Any]:

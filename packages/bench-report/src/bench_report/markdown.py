@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from bench_report.caveats import grouped
 from bench_report.numbers import (
     NONE,
     count,
@@ -50,10 +51,16 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: 
 
 
 def _banner(report: Report) -> Iterator[str]:
-    for caveat in report.caveats:
+    for caveat, runs in grouped(report.caveats):
         if caveat.severity == "critical":
-            run = f" ({escaped(caveat.run)})" if caveat.run and len(report.runs) > 1 else ""
-            yield f"> **Note{run}:** {escaped(caveat.text, 2000)}"
+            yield f"> **Note{_concerned(report, runs)}:** {escaped(caveat.text, 2000)}"
+
+
+def _concerned(report: Report, runs: Sequence[str]) -> str:
+    """Name the runs a caveat is about where there are several."""
+    if len(report.runs) == 1 or not runs:
+        return ""
+    return f" ({', '.join(map(escaped, runs))})"
 
 
 def _headline(report: Report) -> Iterator[str]:
@@ -123,10 +130,9 @@ def _readings(report: Report) -> Iterator[str]:
 def _caveats(report: Report) -> Iterator[str]:
     if report.caveats:
         yield "## Before you quote this"
-        several = len(report.runs) > 1
         yield "\n".join(
-            f"- {escaped(each.run) + ': ' if several and each.run else ''}{escaped(each.text, 2000)}"
-            for each in report.caveats
+            f"- {escaped(caveat.text, 2000)}{_concerned(report, runs)}"
+            for caveat, runs in grouped(report.caveats)
         )
 
 

@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from bench_report import numbers, plots
+from bench_report.caveats import grouped
 from bench_report.payload import as_json, embeddable, pack, table_of
 from bench_report.readings import readings
 from bench_report.text import clip, visible
@@ -114,6 +115,7 @@ def _template() -> jinja2.Template:
         "shares": _shares,
         "efforts": _efforts,
         "address": _address,
+        "grouped": grouped,
         "wins": lambda run: sum(row.success is True for row in run.trials),
     }
     return environment.get_template("report.html.j2")

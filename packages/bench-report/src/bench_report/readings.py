@@ -29,6 +29,12 @@ class Reading(NamedTuple):
     about: str
     values: list[ReadingValue]
 
+    @property
+    def refused(self) -> str | None:
+        """The reason that all runs share for having no interval, if they do."""
+        reasons = {each.refused for each in self.values}
+        return reasons.pop() if len(reasons) == 1 else None
+
 
 def readings(report: Report) -> list[Reading]:
     """Return the readings that say more than the headline, each over the runs that have it."""

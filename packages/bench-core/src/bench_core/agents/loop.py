@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench_core.agents.environment import connect
 from bench_core.agents.records import ActionResult, Decision, Done, Fail
 from bench_core.artifacts import TrialArtifacts
-from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError
+from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class LoopAgent:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except asyncio.TimeoutError:
                 trial.status = Status.TIME_LIMIT
-            except (EnvironmentFaultError, BudgetExceededError):
-                raise
+            except (EnvironmentFaultError, BudgetExceededError, InputError):
+                raise  # a missing cassette or key says nothing about the agent
             # The agent is foreign code: whatever it raises is its own failure, and recorded.
             except Exception as error:  # noqa: BLE001
                 trial.status, trial.error = Status.AGENT_ERROR, _describe(error)

@@ -74,7 +74,13 @@ if TYPE_CHECKING:
         task_scores,
         task_successes,
     )
-    from bench_core.statistics.simulation import Population, SimulatedCoverage, simulate_coverage
+    from bench_core.statistics.simulation import (
+        Population,
+        SimulatedCoverage,
+        SimulatedGate,
+        simulate_coverage,
+        simulate_gate,
+    )
     from bench_core.statistics.summary import summarise
     from bench_core.statistics.summary_records import (
         Coverage,
@@ -108,6 +114,7 @@ __all__ = [
     "Population",
     "Rate",
     "SimulatedCoverage",
+    "SimulatedGate",
     "Slice",
     "Summary",
     "TaskComparison",
@@ -147,6 +154,7 @@ __all__ = [
     "rogan_gladen",
     "sign_flip",
     "simulate_coverage",
+    "simulate_gate",
     "success_rate_interval",
     "summarise",
     "tango",
@@ -188,7 +196,13 @@ _HOMES = {
     "proportions": ("clopper_pearson", "jeffreys", "wilson"),
     "rates": ("macro_average_interval", "success_rate_interval"),
     "scores": ("IDENTITY", "identity_of", "latest_results", "task_scores", "task_successes"),
-    "simulation": ("Population", "SimulatedCoverage", "simulate_coverage"),
+    "simulation": (
+        "Population",
+        "SimulatedCoverage",
+        "SimulatedGate",
+        "simulate_coverage",
+        "simulate_gate",
+    ),
     "summary": ("summarise",),
     "summary_records": (
         "Coverage",

@@ -8,15 +8,23 @@ successes.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
 from bench_core.statistics.agreement import Accuracy, accuracy
-from bench_core.statistics.distributions import beta_cdf, t_quantile
+from bench_core.statistics.distributions import t_quantile
 from bench_core.statistics.intervals import Interval, require_level
+from bench_core.statistics.posterior import (
+    PRIOR,
+    JudgedTable,
+    discrete_quantile,
+    judged_table,
+    posterior_of_successes,
+    rate_quantile,
+)
 from bench_core.statistics.proportions import t_or_normal_quantile, wilson
 
 if TYPE_CHECKING:
@@ -26,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CorrectedRate", "corrected_rate", "latent_class", "ppi", "rogan_gladen"]
 
-_PRIOR = 1.0
-_NEGLIGIBLE = 1e-14
 _LEAST_LABELLED = 2
 
 
@@ -126,15 +132,15 @@ def latent_class(
     0.412 [0.266, 0.559] True
     """
     require_level(level)
-    table = _table(judged, truth)
+    table = judged_table(judged, truth)
     _require_failures(table)
-    chances = _posterior_of_successes(table)
+    chances = posterior_of_successes(table)
     n = table.known + table.passed + table.failed
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     known_successes = table.hits + table.misses
     counts = [(known_successes + extra, chance) for extra, chance in enumerate(chances)]
-    mean = math.fsum(chance * (_PRIOR + k) / (2 * _PRIOR + n) for k, chance in counts)
-    low, high = (_mixture_quantile(tail, counts, n) for tail in tails)
+    mean = math.fsum(chance * (PRIOR + k) / (2 * PRIOR + n) for k, chance in counts)
+    low, high = (rate_quantile(tail, counts, n) for tail in tails)
     new = Interval(
         estimate=mean,
         low=low,
@@ -144,7 +150,7 @@ def latent_class(
         estimand="new_tasks",
         n=n,
     )
-    first, last = (_discrete_quantile(tail, counts) for tail in tails)
+    first, last = (discrete_quantile(tail, counts) for tail in tails)
     centre = math.fsum(chance * k for k, chance in counts) / n
     these = new.model_copy(
         update={
@@ -212,7 +218,7 @@ def rogan_gladen(
     >>> print(rogan_gladen(judged, {n: n % 5 < 2 for n in range(30)}))
     0.400 [0.157, 0.643]
     """
-    table = _table(judged, truth)
+    table = judged_table(judged, truth)
     _require_failures(table)
     successes, failures = table.hits + table.misses, table.rejections + table.alarms
     if not successes:
@@ -241,112 +247,12 @@ def rogan_gladen(
     )
 
 
-class _Table(NamedTuple):
-    """Known cases by verdict and truth, unknown ones by verdict."""
-
-    hits: int
-    misses: int
-    rejections: int
-    alarms: int
-    passed: int
-    failed: int
-
-    @property
-    def known(self) -> int:
-        return self.hits + self.misses + self.rejections + self.alarms
-
-
-def _table(judged: Mapping[Key, bool], truth: Mapping[Key, bool]) -> _Table:
-    found = accuracy(judged, truth)
-    unknown = [bool(verdict) for case, verdict in judged.items() if case not in truth]
-    return _Table(
-        hits=found.true_positive,
-        misses=found.false_negative,
-        rejections=found.true_negative,
-        alarms=found.false_positive,
-        passed=sum(unknown),
-        failed=len(unknown) - sum(unknown),
-    )
-
-
-def _require_failures(table: _Table) -> None:
+def _require_failures(table: JudgedTable) -> None:
     if not table.rejections + table.alarms:
         raise NotEstimableError(
             "no known case is a failure, so nothing shows how often the judge passes failures "
             "(its specificity): add known failures, e.g. end states changed to be wrong"
         )
-
-
-def _posterior_of_successes(table: _Table) -> list[float]:
-    """Return the chance of 0, 1, ... successes among the unknown cases."""
-    known_successes = table.hits + table.misses
-    unknown = table.passed + table.failed
-    prior = [
-        _log_beta(known_successes + k, table.known - known_successes + unknown - k)
-        for k in range(unknown + 1)
-    ]
-    logs: list[list[float]] = [[] for _ in range(unknown + 1)]
-    ways_passed, ways_failed = _log_choices(table.passed), _log_choices(table.failed)
-    misses = [table.misses + k for k in range(table.failed + 1)]
-    rejections = [table.rejections + table.failed - k for k in range(table.failed + 1)]
-    gamma = [math.lgamma(_PRIOR + k) for k in range(table.known + unknown + 1)]
-    pair = [math.lgamma(2 * _PRIOR + k) for k in range(table.known + unknown + 1)]
-    for first in range(table.passed + 1):
-        hits, alarms = table.hits + first, table.alarms + table.passed - first
-        fixed = ways_passed[first] + gamma[hits] + gamma[alarms]
-        for second in range(table.failed + 1):
-            missed, rejected = misses[second], rejections[second]
-            logs[first + second].append(
-                fixed
-                + ways_failed[second]
-                + gamma[missed]
-                + gamma[rejected]
-                - pair[hits + missed]
-                - pair[alarms + rejected]
-            )
-    return _normalised([prior[k] + _log_sum(terms) for k, terms in enumerate(logs)])
-
-
-def _log_beta(successes: int, failures: int) -> float:
-    a, b = _PRIOR + successes, _PRIOR + failures
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-def _log_choices(n: int) -> list[float]:
-    total = math.lgamma(n + 1)
-    return [total - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n + 1)]
-
-
-def _log_sum(logs: Sequence[float]) -> float:
-    largest = max(logs)
-    return largest + math.log(math.fsum(math.exp(each - largest) for each in logs))
-
-
-def _normalised(logs: Sequence[float]) -> list[float]:
-    total = _log_sum(logs)
-    return [math.exp(each - total) for each in logs]
-
-
-def _mixture_quantile(tail: float, counts: Sequence[tuple[int, float]], n: int) -> float:
-    """Quantile of the rate: Beta distributions mixed by the chance of each number of successes."""
-    parts = [(k, chance) for k, chance in counts if chance > _NEGLIGIBLE]
-    low, high = 0.0, 1.0
-    while high - low > _NEGLIGIBLE:
-        middle = 0.5 * (low + high)
-        below = math.fsum(
-            chance * beta_cdf(middle, _PRIOR + k, _PRIOR + n - k) for k, chance in parts
-        )
-        low, high = (middle, high) if below < tail else (low, middle)
-    return 0.5 * (low + high)
-
-
-def _discrete_quantile(tail: float, counts: Sequence[tuple[int, float]]) -> int:
-    below = 0.0
-    for k, chance in counts:
-        below += chance
-        if below >= tail:
-            return k
-    return counts[-1][0]
 
 
 def _tuned_weight(

@@ -1,4 +1,4 @@
-"""How often an interval covers what it claims, by simulation with a seed.
+"""How often an interval covers and a gate is right, by simulation with a seed.
 
 Everybody who doubts a claim about coverage can run it; the coverage table of the documentation and the
 tests are made with it. Needs numpy.
@@ -6,9 +6,11 @@ tests are made with it. Needs numpy.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bench_core.statistics.bootstrap import load_numpy
+from bench_core.statistics.gating import gate
 from bench_core.statistics.rates import macro_average_interval, success_rate_interval
 
 if TYPE_CHECKING:
@@ -17,9 +19,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from bench_core.statistics.gating import GateVerdict
     from bench_core.statistics.intervals import Estimand, Interval
 
-__all__ = ["Population", "SimulatedCoverage", "simulate_coverage", "simulate_scores"]
+__all__ = [
+    "Population",
+    "SimulatedCoverage",
+    "SimulatedGate",
+    "simulate_coverage",
+    "simulate_gate",
+    "simulate_scores",
+]
 
 
 class Population(NamedTuple):
@@ -40,6 +50,14 @@ class SimulatedCoverage(NamedTuple):
 
     covered: float
     width: float
+
+
+class SimulatedGate(NamedTuple):
+    """Shares of replications by the gate's verdict."""
+
+    regression: float
+    fine: float
+    undecided: float
 
 
 def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
@@ -89,6 +107,55 @@ def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
         covered += truth in interval
         width += interval.width
     return SimulatedCoverage(covered / replications, width / replications)
+
+
+def simulate_gate(  # noqa: PLR0913 - as above
+    population: Population,
+    *,
+    tasks: int,
+    trials: int,
+    drop: float = 0.0,
+    tolerance: float = 0.05,
+    alpha: float = 0.05,
+    replications: int = 1_000,
+    seed: int = 0,
+) -> SimulatedGate:
+    """Return how often the gate decides what when an agent's rate has dropped by `drop`.
+
+    Every task's chance of success falls by the same factor, so none leaves the range from 0 to 1.
+    A drop of 0 is the same agent run again: its regressions are false alarms.
+
+    Args:
+        population: Where tasks come from.
+        tasks: Tasks of the benchmark, each its own cluster.
+        trials: Trials per task, before and after.
+        drop: True fall of the rate, at most the population's rate.
+        tolerance: As for `gate`.
+        alpha: As for `gate`.
+        replications: Simulated pairs of runs.
+        seed: Seed of numpy's PCG64.
+
+    Raises:
+        MissingExtraError: numpy is not installed.
+
+    >>> found = simulate_gate(Population(0.42, 0.485), tasks=68, trials=3, replications=100)
+    >>> found.regression < 0.15
+    True
+    """
+    numpy = load_numpy("a simulation")
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    verdicts: Counter[GateVerdict] = Counter()
+    for _ in range(replications):
+        chances, before = simulate_scores(population, [1] * tasks, trials, generator)
+        chances = chances * (1.0 - drop / population.rate)
+        now = (generator.random((tasks, trials)) < chances[:, None]).astype(float)
+        tables = (dict(enumerate(scores.tolist())) for scores in (now, before))
+        verdicts[gate(*tables, tolerance=tolerance, alpha=alpha).verdict] += 1
+    return SimulatedGate(
+        regression=verdicts["regression"] / replications,
+        fine=verdicts["fine"] / replications,
+        undecided=verdicts["not_enough_evidence"] / replications,
+    )
 
 
 def simulate_scores(

@@ -61,14 +61,8 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         InputError: Results of different configurations are mixed.
         UnknownTaskError: A result is of a task that was not planned.
 
-    >>> from bench_core.records import Task, TrialResult
-    >>> task = Task(benchmark="b", task_id="1", goal="g", groups={"site": ("gitlab",)})
-    >>> result = TrialResult(
-    ...     benchmark="b", task_id="1", agent="a", status="completed", score=1.0
-    ... )
-    >>> summary = summarise([task], [result])
-    >>> summary.success.estimate, summary.groups["site"][0].name
-    (1.0, 'gitlab')
+    >>> summarise([], []).success.refused["new_tasks"]
+    'no trial was scored'
     """
     require_level(level)
     latest = latest_results(results)

@@ -62,7 +62,7 @@ class Detail {
       this.heading(row), this.siblings(row), this.facts(row),
       evidence === null ? h("p", { class: "quiet" }, "Reading the evidence …") : this.evidence(row, evidence)));
     this.dialog.scrollTop = 0;
-    this.dialog.querySelector(".close").focus({ preventScroll: true });
+    this.dialog.focus({ preventScroll: true });
   }
 
   bar(row) {
@@ -87,7 +87,7 @@ class Detail {
     return h("div", { class: "verdict" },
       h("p", { class: `badge ${OUTCOMES[outcome]}` }, OUTCOME_WORDS[outcome],
         score === null ? null : h("span", { class: "score" }, `score ${scoreText(score)}`)),
-      reason ? h("p", { class: "reason" }, reason) : null,
+      reason ? h("p", { class: "reason" }, reason.replaceAll("_", " ")) : null,
       h("h2", { class: "goal" }, store.tasks.goal[store.trials.task[row]]));
   }
 
@@ -136,7 +136,7 @@ class Detail {
       error ? section("Error", h("p", { class: "problem" }, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
       checks?.length ? section("Checks", checkTable(checks)) : null,
       steps?.length ? section("Trajectory", (this.film = new Film(steps)).element) : null,
-      note ? h("p", { class: "quiet" }, note) : null,
+      note ? h("p", { class: "quiet trajectory-note" }, note) : null,
       phases ? section("Time by phase", phaseList(phases)) : null,
       attempts?.length > 1 ? section("Attempts", attemptList(attempts)) : null,
       files?.length ? section("Files", fileList(files)) : null,

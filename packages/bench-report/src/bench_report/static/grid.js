@@ -24,11 +24,23 @@ class Grid {
     this.columns = columns;
     this.items = items;
     this.current = Math.min(this.current, Math.max(items.length - 1, 0));
-    this.colgroup.replaceChildren(...columns.map((column) => h("col", { class: column.css })));
+    this.layOut(columns);
     this.head.replaceChildren(h("tr", {}, columns.map((column) => this.heading(column, sort))));
     this.table.setAttribute("aria-rowcount", items.length + 1);
     this.drawn = null;
     this.draw();
+  }
+
+  /** Give every column its width; the table scrolls sideways where they do not fit. */
+  layOut(columns) {
+    const cols = columns.map((column) => {
+      const col = h("col");
+      if (column.width) col.style.width = `${column.width}rem`;
+      return col;
+    });
+    this.colgroup.replaceChildren(...cols);
+    const least = columns.reduce((sum, column) => sum + (column.width ?? column.least), 0);
+    this.table.style.minWidth = `${least}rem`;
   }
 
   heading(column, sort) {

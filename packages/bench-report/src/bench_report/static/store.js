@@ -19,6 +19,7 @@ class Store {
     this.size = table.trials.task.length;
     this.outcome = Uint8Array.from({ length: this.size }, (_, row) => this.outcomeOf(row));
     this.byTask = this.groupByTask();
+    this.mostTrials = table.trials.trial.reduce((most, trial) => Math.max(most, trial), 1);
     this.loaded = new Map();
   }
 
