@@ -10,6 +10,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from bench_core.browser import launch_chromium
@@ -78,7 +79,6 @@ async def test_a_form_post_that_redirects_is_two_entries_with_the_evaluators_hea
 
 
 async def test_the_recording_is_valid_har(browser: Chromium, tab: Any, site: Any) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     async with HarRecorder(browser.cdp_url) as recorder:
         recorder.mark("begin")
         await tab.go(site.url("/page"))
