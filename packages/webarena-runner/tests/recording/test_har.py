@@ -44,7 +44,7 @@ def answer(status: int = 200, **changes: Any) -> Response:
         "mime_type": "text/html",
         "protocol": "http/1.1",
         "address": "127.0.0.1",
-        "port": 80,
+        "connection": 7,
         "timing": None,
         "cache": None,
         "from_service_worker": False,
@@ -141,6 +141,11 @@ def test_a_body_shorter_than_declared_says_so() -> None:
 def test_a_body_the_browser_kept_to_itself_says_so() -> None:
     made = exchanged(has_body=True, body=None)
     assert made["request"]["postData"]["comment"] == "the browser did not give the body"
+
+
+def test_the_server_and_the_connection_are_named() -> None:
+    made = exchanged(response=answer(address="[::1]"))
+    assert (made["serverIPAddress"], made["connection"]) == ("::1", "7")
 
 
 def test_binary_content_is_base64_and_text_is_text() -> None:

@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from bench_core.browser import launch_chromium
@@ -39,6 +41,7 @@ ASK_SHARED_WORKER = """new Promise(done => {
   worker.port.onmessage = event => done(event.data);
   worker.port.postMessage({url: '/json?from=shared', body: 'from a shared worker'});
 })"""
+CTRL, SHIFT = 2, 8
 UPLOAD = (
     "/page?html=<form method=post action=/json enctype=multipart/form-data>"
     "<input name=a value=b><input type=file name=f><input name=z value=y></form>"
@@ -76,7 +79,6 @@ async def test_a_form_post_that_redirects_is_two_entries_with_the_evaluators_hea
 
 
 async def test_the_recording_is_valid_har(browser: Chromium, tab: Any, site: Any) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     async with HarRecorder(browser.cdp_url) as recorder:
         recorder.mark("begin")
         await tab.go(site.url("/page"))
@@ -174,6 +176,51 @@ async def test_the_first_request_of_a_new_tab_is_recorded_with_all_its_headers(
     assert headers(entry)["referer"].startswith(site.url("/"))
     assert entry["response"]["content"]["text"].startswith("<!doctype html>")
     assert entry["pageref"] != of(har, "/page?html=")[0]["pageref"]
+
+
+@pytest.mark.parametrize("click", [("left", CTRL), ("middle", 0), ("left", SHIFT)])
+async def test_a_tab_that_the_browser_opens_for_a_click_is_recorded(
+    browser: Chromium, tab: Any, site: Any, settled: Settled, click: tuple[str, int]
+) -> None:
+    async with HarRecorder(browser.cdp_url) as recorder:
+        await tab.go(site.url("/page?html=<a href=/page?new style=position:fixed;inset:0>go</a>"))
+        for kind in ("mousePressed", "mouseReleased"):
+            await tab.send(
+                "Input.dispatchMouseEvent",
+                type=kind, x=50, y=50, button=click[0], clickCount=1, modifiers=click[1],
+            )  # fmt: skip
+        await settled(lambda: len(site.seen("/page?new")) == 1)
+        har = await recorder.stop()
+    (entry,) = of(har, "/page?new")
+    assert entry["response"]["status"] == 200
+    assert headers(entry)["accept"].startswith("text/html")
+    assert entry["_recovered"] is True
+
+
+async def test_a_tab_that_is_created_with_its_url_is_recorded(
+    browser: Chromium, tab: Any, site: Any, settled: Settled
+) -> None:
+    async with HarRecorder(browser.cdp_url) as recorder:
+        for path in ("/page?created", "/missing?created"):
+            params = {"url": site.url(path), "browserContextId": tab.context}
+            await tab.client.send_raw("Target.createTarget", params)
+        await settled(lambda: len(site.seen("/page?created") + site.seen("/missing")) == 2)
+        har = await recorder.stop()
+    assert [each["response"]["status"] for each in of(har, "/page?created")] == [200]
+    assert [each["response"]["status"] for each in of(har, "/missing?created")] == [404]
+
+
+async def test_a_created_tab_that_reaches_nobody_is_recorded_as_failed(
+    browser: Chromium, tab: Any
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/nobody"
+    async with HarRecorder(browser.cdp_url) as recorder:
+        params = {"url": url, "browserContextId": tab.context}
+        await tab.client.send_raw("Target.createTarget", params)
+        har = await recorder.stop()
+    assert [each["response"]["status"] for each in of(har, "/nobody")] == [-1]
 
 
 async def test_a_file_upload_keeps_every_field_and_says_that_the_file_is_left_out(

@@ -22,7 +22,7 @@ CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
 """What `Link` raises: `RuntimeError` is cdp_use's word for a refused command."""
 
 _CLOSE_S = 2.0
-_BARRIER_S = 1.0
+_BARRIER_S = 5.0
 
 
 class Link:
