@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from conftest import Builds, Built, Results, Runs
 
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{ 7*7 }}"
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{ 'inj' ~ 'ected' }}"
 URL_ATTRIBUTES = {"href", "src", "action", "formaction", "srcset", "data", "poster"}
 
 
@@ -101,7 +101,7 @@ def test_hostile_text_adds_no_element(hostile: Built, run: Runs, build: Builds) 
     assert {tag for tag, _ in outline.elements} <= usual | {"details", "summary", "pre"}
     assert len([each for each in outline.all("script") if "type" not in each]) == 1
     assert not outline.all("img")
-    assert "49" not in re.sub(
+    assert "injected" not in re.sub(
         r"<script.*?</script>|<style.*?</style>", "", hostile.html, flags=re.DOTALL
     )
 

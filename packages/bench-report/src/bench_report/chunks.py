@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
     from bench_report.sources import Source
 
-__all__ = ["Chunk", "Evidence", "Image", "Pictures", "collect_evidence"]
+__all__ = ["Chunk", "Evidence", "Image", "Pictures", "Screenshots", "collect_evidence"]
 
 _CHUNK_TRIALS = 256
 _CHUNK_CHARS = 400_000
 
 Screenshots = Literal["auto", "embed", "link", "none"]
+"""Whether the page holds screenshots, links to them or shows none; `auto` holds a few."""
 
 
 class Chunk(NamedTuple):

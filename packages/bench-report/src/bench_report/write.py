@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
@@ -16,22 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from bench_report.chunks import Chunk
+    from bench_report.chunks import Chunk, Screenshots
     from bench_report.model import Report
     from bench_report.sources import Source
 
 __all__ = [
     "EVIDENCE_LIMIT",
     "FORMATS",
-    "SCREENSHOTS",
-    "Screenshots",
     "build_report",
     "write_report",
 ]
-
-Screenshots = Literal["auto", "embed", "link", "none"]
-SCREENSHOTS: tuple[Screenshots, ...] = ("auto", "embed", "link", "none")
-"""Whether the page holds screenshots, links to them or shows none; `auto` holds a few."""
 
 FORMATS = ("html", "md", "json")
 _NAMES = {"html": "index.html", "md": "report.md", "json": "report.json"}
