@@ -360,6 +360,7 @@ def test_a_context_counts_on_the_meter_it_was_given() -> None:
     context = TrialContext(run_id="r", folder="f")
     context.with_meter(meter).meter.spend(Usage(requests=2))
     context.meter.spend(Usage(requests=5))
+    assert context.with_meter(meter) == context
     assert meter.spent == Usage(requests=2)
 
 

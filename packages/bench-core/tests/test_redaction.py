@@ -238,12 +238,14 @@ def test_variables_are_known_by_name_and_by_what_they_hold() -> None:
             "DULL_SECRET": "xxxxxxxxxxxx",
             "COMMON_PASSWORD": "changeme",
             "PORT_TOKEN": "1234567890",
+            "CLOUD_CREDENTIALS": __file__,
         }
     )
     names = ["openai", "github", "database", "aws", "second", "home", "tokenizers"]
     line = " ".join(f"value-of-{name}" for name in names)
     kept = "value-of-home value-of-tokenizers"
     assert redactor.redact(line) == f"{(MARKER + ' ') * 5}{kept}"
+    assert redactor.redact(__file__) == __file__
     assert redactor.redact("abc1234 xxxxxxxxxxxx changeme 1234567890") == (
         "abc1234 xxxxxxxxxxxx changeme 1234567890"
     )
@@ -291,3 +293,8 @@ def test_logging_keeps_every_record(log: tuple[logging.Logger, io.StringIO]) -> 
     logger, stream = log
     logger.info("100% done")
     assert stream.getvalue() == "100% done\n"
+
+
+@pytest.mark.parametrize("value", ["", "k", "ab", "abc"])
+def test_a_value_too_short_to_be_a_secret_changes_nothing(value: str) -> None:
+    assert Redactor([value]).redact("a back door, abc") == "a back door, abc"

@@ -363,6 +363,27 @@ def test_a_session_in_which_only_abandoned_trials_hold_the_rest_up_is_aborted(wo
     assert {line.task_id for line in sink.lines} == {"0"}
 
 
+def test_the_next_model_call_of_an_abandoned_trial_stops_it(world: World) -> None:
+    async def deaf(task: Task, context: TrialContext) -> TrialResult:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(50)
+            context.meter.spend(Usage(requests=1), 0.1)
+
+    budget = RunBudget()
+    trials = [planned("0", limits=Limits(time_limit_s=60)), planned("1")]
+    trial = {"0": deaf, "1": stubborn}
+    sink = world.run(
+        lambda task, context: trial[task.task_id](task, context),
+        trials=trials,
+        policy=Policy(timeouts=TIMEOUTS),
+        budget=budget,
+    )
+    assert "freed" in sink.kinds()
+    assert world.clock.elapsed_s >= 390
+    assert budget.spent.usage.requests == 3  # one in time, one after the deadline, the last
+
+
 def test_stopping_cancels_what_runs_and_starts_nothing_more(world: World) -> None:
     async def press_ctrl_c() -> None:
         (await world.at(7)).stop()

@@ -24,6 +24,8 @@ SITES = EnvironmentConfig.model_validate(
             "reddit": "http://reddit.test:2",
             "gitlab": "http://gitlab.test:3",
             "shopping": "http://shop.test:4",
+            "map": "http://map.test:5",
+            "wikipedia": "http://wiki.test:6",
         }
     }
 )
@@ -119,6 +121,67 @@ def test_malformed_answer_is_the_agents_failure_whatever_the_evaluator_calls_it(
     assert found.problem
 
 
+NOT_FOUND = {"task_type": "RETRIEVE", "status": "NOT_FOUND_ERROR", "retrieved_data": None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "score", "mode"),
+    [
+        (NOT_FOUND, 1.0, None),
+        ({**NOT_FOUND, "status": "SUCCESS", "retrieved_data": ["x"]}, 0.0, "missed_impossible"),
+        ({**NOT_FOUND, "retrieved_data": ["x"]}, 0.0, "wrong_answer"),
+    ],
+)
+def test_data_for_a_task_without_an_answer_is_the_agents_failure(
+    folder: Path, tasks: list[Task], answer: Any, score: float, mode: str | None
+) -> None:
+    """The official tool reports an error: leaving those out would reward made-up answers."""
+    found = evaluate(tasks[101], leave(folder, answer, [HOME]))
+    assert (found.score, found.malformed) == (score, False)
+    assert found.official_status == ("success" if score else "error")
+    failure = classify_failure(Status.COMPLETED, found)
+    assert (failure and failure[0]) == mode
+
+
+def test_answer_that_is_a_broken_regular_expression_is_the_agents_failure(
+    folder: Path, tasks: list[Task]
+) -> None:
+    answer = {**RETRIEVE, "retrieved_data": ["^[$"]}
+    found = evaluate(tasks[293], leave(folder, answer, [HOME]))
+    assert (found.score, found.official_status) == (0.0, "error")
+    assert "Invalid regex" in found.problem
+
+
+def right_answer(task: Task) -> dict[str, Any]:
+    """Return the expected answer; of alternatives, the first."""
+    definitions: Any = task.config["eval"]
+    expected = next(each["expected"] for each in definitions if "results_schema" in each)
+    data = expected.get("retrieved_data")
+    items = data and [each[0] if isinstance(each, list) else each for each in data]
+    return {**expected, "retrieved_data": items}
+
+
+@pytest.mark.slow
+def test_no_right_answer_is_ever_blamed_for_an_error(tmp_path: Path, tasks: list[Task]) -> None:
+    write_config(tmp_path, SITES)
+    undecided = set()
+    for task in tasks:
+        found = evaluate(task, leave(tmp_path, right_answer(task), [HOME]))
+        if found.official_status == "error":
+            assert found.score is None, task.task_id
+            undecided.add(int(task.task_id))
+    assert undecided == {699, 700, 811}
+
+
+def test_broken_task_definition_gives_no_score_whatever_the_answer(
+    folder: Path, tasks: list[Task]
+) -> None:
+    """Task 699 expects form data that webarena-verified 1.2.3 cannot compare."""
+    for answer in (MUTATE, None):
+        found = evaluate(tasks[699], leave(folder, answer, [HOME]))
+        assert (found.score, found.official_status) == (None, "error")
+
+
 def test_recording_without_entries_gives_no_score(folder: Path, tasks: list[Task]) -> None:
     found = evaluate(tasks[0], leave(folder, RETRIEVE, []))
     assert (found.score, found.official_status, found.official_score) == (None, "error", 0.0)
@@ -178,7 +241,7 @@ CASES = [
     (0, RETRIEVE, [HOME], Status.COMPLETED, None),
     (0, {**RETRIEVE, "retrieved_data": ["x"]}, [HOME], Status.COMPLETED, "wrong_answer"),
     (0, {**RETRIEVE, "status": "NOT_FOUND_ERROR"}, [HOME], Status.COMPLETED, "gave_up"),
-    (101, MUTATE, [HOME], Status.COMPLETED, "missed_impossible"),
+    (491, MUTATE, [HOME], Status.COMPLETED, "missed_impossible"),
     (0, "prose", [HOME], Status.AGENT_ERROR, "malformed_answer"),
     (0, None, [HOME], Status.STEP_LIMIT, "step_limit"),
     (0, None, [HOME], Status.TIME_LIMIT, "time_limit"),

@@ -139,6 +139,13 @@ def test_no_id_at_all_is_refused(tasks: list[Task]) -> None:
         ids_of(tasks, ids=" , ")
 
 
+def test_filter_that_fits_nothing_is_refused_rather_than_read_as_everything(
+    tasks: list[Task],
+) -> None:
+    with pytest.raises(InputError, match="none of the 812 tasks of webarena fits"):
+        ids_of(tasks, ids="0", types=["mutate"])
+
+
 def test_misspelled_site_lists_the_sites(tasks: list[Task]) -> None:
     with pytest.raises(InputError, match="unknown site 'shoping': choose from gitlab, map"):
         ids_of(tasks, sites=["shoping"])

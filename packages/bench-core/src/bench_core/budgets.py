@@ -132,12 +132,14 @@ class TrialMeter:
         spent: What the attempt has spent.
         stopped: Whether the attempt was told that the budget is gone.
         on_spend: Hears of each model call, in the thread that made it.
+        revoked: Whether the attempt was given up: its next call stops it.
     """
 
     def __init__(self, run: RunBudget) -> None:
         self.spent = Spent()
         self.stopped = False
         self.on_spend: Callable[[Spent], None] | None = None
+        self.revoked = False
         self._run = run
         self._lock = threading.Lock()
 
@@ -145,7 +147,7 @@ class TrialMeter:
         """Count one model call.
 
         Raises:
-            BudgetExceededError: The run's budget is spent; stop the trial.
+            BudgetExceededError: The run's budget is spent or the attempt was given up; stop it.
         """
         call = Spent.call(usage, cost_usd)
         with self._lock:
@@ -155,6 +157,8 @@ class TrialMeter:
         self.stopped = self.stopped or reason is not None
         if self.on_spend is not None:
             self.on_spend(call)
+        if self.revoked:
+            raise BudgetExceededError("the scheduler has given this attempt up")
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from bench_core.errors import InputError, PluginImportError, UnknownPluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["KNOWN", "Plugin", "PluginKind", "find_plugins", "list_plugins", "load_plugin"]
 
@@ -35,12 +35,11 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     },
     "agent": {
         "browser-use": "webarena-runner",
-        "computer-use": "bench-core",
-        "tool-calling": "bench-core",
-        "waa-agent": "waa-client",
+        "do-nothing": "webarena-runner",
+        "scripted": "webarena-runner",
     },
-    "judge": {"llm": "llm-judge"},
-    "reporter": {"html": "bench-report", "json": "bench-report", "markdown": "bench-report"},
+    "judge": {"llm-judge": "llm-judge"},
+    "reporter": {"bench-report": "bench-report"},
     "world": {
         "multireal": "multireal-harness",
         "waa": "waa-server-ext",
@@ -100,8 +99,18 @@ def list_plugins(kind: PluginKind | None = None, *, load: bool = False) -> list[
     return [_row(plugin, load=load) for each in kinds for plugin in find_plugins(each)]
 
 
-def load_plugin(kind: PluginKind, name: str) -> Any:
+def load_plugin(
+    kind: PluginKind,
+    name: str,
+    *,
+    find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
+) -> Any:
     """Return the plugin `name` of `kind`, or what the reference `module:name` names.
+
+    Args:
+        kind: What it is.
+        name: What users call it, or where it is.
+        find: Where to look; by default among all installed distributions.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
@@ -111,7 +120,7 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
     if _REFERENCE.fullmatch(name):
         return _load_reference(kind, name)
     by_name = defaultdict(list)
-    for plugin in find_plugins(kind):
+    for plugin in find(kind):
         by_name[plugin.name].append(plugin)
     offers = by_name.get(name, [])
     if not offers:

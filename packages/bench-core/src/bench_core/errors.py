@@ -6,6 +6,8 @@ The tree::
     ├── InputError                 what the user gave cannot be used (exit code 2)
     │   ├── UnknownPluginError     no installed distribution offers that name
     │   ├── PluginImportError      it is installed but does not import
+    │   ├── MissingExtraError      an optional dependency of a distribution is not installed
+    │   ├── NotEstimableError      the results cannot answer the statistical question asked
     │   ├── UnknownTaskError       the benchmark has no task of that id
     │   ├── RecordError            a file or wire record does not fit its schema
     │   │   └── SchemaVersionError a newer Proctor wrote it
@@ -38,6 +40,8 @@ __all__ = [
     "EnvironmentFaultError",
     "EvaluationError",
     "InputError",
+    "MissingExtraError",
+    "NotEstimableError",
     "PluginImportError",
     "RecordError",
     "RunFolderBusyError",
@@ -94,6 +98,24 @@ class UnknownTaskError(InputError):
         self.near = list(near)
         hint = f"; did you mean {', '.join(map(repr, self.near))}?" if self.near else ""
         super().__init__(f"{benchmark} has no task {task_id!r}{hint}")
+
+
+class MissingExtraError(InputError):
+    """`purpose` needs `package`, which the extra `extra` of `distribution` brings."""
+
+    def __init__(self, purpose: str, package: str, distribution: str, extra: str) -> None:
+        self.purpose = purpose
+        self.package = package
+        self.distribution = distribution
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed: "
+            f"`pip install '{distribution}[{extra}]'` adds it"
+        )
+
+
+class NotEstimableError(InputError):
+    """The results at hand cannot answer the question: too few trials, tasks or clusters."""
 
 
 class RecordError(InputError):

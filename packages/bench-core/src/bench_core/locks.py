@@ -181,10 +181,6 @@ def lock_for_writing(folder: Path) -> FileLock:
     return lock
 
 
-def _user() -> str:
-    return folder_name(getpass.getuser()) if sys.platform == "win32" else str(os.getuid())
-
-
 def _try_lock(path: Path, *, shared: bool) -> int | None:
     """Open and lock `path` without waiting; return the handle that holds the lock, or null."""
     handle = os.open(path, _FLAGS, 0o666)
@@ -229,6 +225,9 @@ if sys.platform == "win32":
             ("event", wintypes.HANDLE),
         )
 
+    def _user() -> str:
+        return folder_name(getpass.getuser())
+
     def _lock_handle(handle: int, *, shared: bool) -> bool:
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         flags = _FAIL_IMMEDIATELY | (0 if shared else _EXCLUSIVE)
@@ -242,6 +241,9 @@ if sys.platform == "win32":
 
 else:
     import fcntl
+
+    def _user() -> str:
+        return str(os.getuid())
 
     def _lock_handle(handle: int, *, shared: bool) -> bool:
         try:

@@ -87,6 +87,12 @@ class TrialContext(Record):
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
     _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
 
+    def __eq__(self, other: object) -> bool:
+        # the live objects of this process, such as the meter, are no part of the conditions
+        return isinstance(other, TrialContext) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # a configuration is a dictionary
+
     @property
     def meter(self) -> Meter:
         """Where the trial reports each model call; free of charge outside a run."""

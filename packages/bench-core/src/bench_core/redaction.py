@@ -29,6 +29,7 @@ MARKER = "[REDACTED]"
 """What stands where a secret stood."""
 
 _MIN_LENGTH = 8
+_SHORTEST_NEEDLE = 4
 _MIN_DISTINCT = 4
 _MIN_DIGITS = 16
 _SECRET_NAME = re.compile(
@@ -121,7 +122,9 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = tuple(dict.fromkeys(values))
-        needles = {variant for value in self._values for variant in _variants(value)}
+        variants = {variant for value in self._values for variant in _variants(value)}
+        # the inner letters of a short value's base64 are too few to name it, or none at all
+        needles = {variant for variant in variants if len(variant) >= _SHORTEST_NEEDLE}
         # longest first, so that a value is removed before one it contains
         self._needles = sorted(needles, key=lambda each: (-len(each), each))
 
@@ -129,7 +132,7 @@ class Redactor:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
         """Know the values of all variables whose names say that they hold a secret.
 
-        Values that are short, or too common to be one, are left out.
+        Values that are short, too common to be one, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
         return cls(
@@ -243,7 +246,8 @@ def _is_secret(value: str) -> bool:
         return False
     if value.isdigit() and len(value) < _MIN_DIGITS:
         return False
-    return value.lower() not in _COMMON
+    # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
+    return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
 
 
 def _is_header(name: object) -> bool:

@@ -202,6 +202,7 @@ class RunFolder:
     def results(self) -> dict[TrialKey, TrialResult]:
         """Return the results as they are in the file; the last line of a trial wins."""
         lines = read_lines(self._results.path, TrialResult)
+        lines.refuse_damage(self.path)
         return {result.key: result for result in lines.records}
 
     def remaining(self) -> list[TrialKey]:

@@ -150,7 +150,8 @@ async def run_benchmark(
         earlier = {key: result.attempts for key, result in before.items()}
         trials = plan_trials(folder.tasks, folder.remaining(), spec, earlier)
         with_.progress.begin(_start_of(folder, before, spec.workers))
-        with guarded(scheduler, folder, spec.timeouts) if guard else contextlib.nullcontext():
+        guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+        with guards if guard else contextlib.nullcontext():
             outcome = await scheduler.run(trials)
         with_.progress.end(outcome)
         folder.finish(outcome)
@@ -252,14 +253,12 @@ def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
     """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
     loop = asyncio.new_event_loop()
     try:
-        asyncio.set_event_loop(loop)
         return loop.run_until_complete(main)
     finally:
         try:
             _cancel_leftovers(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            asyncio.set_event_loop(None)
             loop.close()
 
 

@@ -36,6 +36,7 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
 _TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
+_BUILT_IN = "the built-in world"
 _COLUMNS = ("site", "type", "difficulty")
 
 
@@ -195,14 +196,15 @@ def _run_built_in(options: dict[str, Any]) -> None:
 
 
 def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
-    """Turn ranges and WebArena's own filters into the ids they select."""
+    """Turn ranges, WebArena's own filters and the world's bounds into the ids they select."""
     from webarena_runner.tasks import TaskQuery, select_tasks  # noqa: PLC0415  # pydantic
 
-    only: tuple[str, ...] = ()
+    owner = "webarena"
     if options["world"] == "built-in":
         from webarena_runner.world import scripted_task_ids  # noqa: PLC0415
 
-        only = tuple(map(str, scripted_task_ids()))
+        held = set(map(str, scripted_task_ids()))
+        known, owner = [task for task in known if task.task_id in held], _BUILT_IN
     query = TaskQuery(
         ids=",".join(options["ids"]) or None,
         sites=options["sites"],
@@ -210,11 +212,10 @@ def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
         types=options["types"],
         templates=options["templates"],
         hard=options["hard"],
-        only=only,
     )
-    if query == TaskQuery():
+    if query == TaskQuery() and owner != _BUILT_IN:
         return options
-    return {**options, "ids": tuple(task.task_id for task in select_tasks(known, query))}
+    return {**options, "ids": tuple(t.task_id for t in select_tasks(known, query, owner))}
 
 
 def _doctor_arguments(options: dict[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def demo_ids(text: str | None) -> tuple[str, ...]:
         UnknownTaskError: The built-in world does not hold one of them.
     """
     known = tuple(map(str, scripted_task_ids()))
-    return tuple(parse_ids(text, known)) if text else known
+    return tuple(parse_ids(text, known, "the built-in world")) if text else known
 
 
 def run_demo(

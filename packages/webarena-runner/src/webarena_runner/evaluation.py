@@ -1,9 +1,11 @@
 """Scoring a trial folder with webarena-verified's own evaluator.
 
-The rule for its status `error`, which it reports with score 0.0: when its evaluators ran and the
-agent's answer is malformed (see `answers`) the agent failed, 0.0. Every other error is a fault of
-the recording, the task definition or the evaluator: the trial gets no score, and the official one
-stays in the details. All other official scores are taken as they are.
+Its scores are taken as they are, except where it reports `error` with score 0.0. Whose error that
+is, is found out by asking it again about the same recording with no answer at all. If that
+gives no error, the answer was the cause, and the agent failed, 0.0: an answer with a null
+`task_type`, one with data where the task has none, one that is no valid regular expression.
+Otherwise the recording, the task definition or the evaluator is the cause: the trial gets no
+score, and the official one stays in the details.
 """
 
 from __future__ import annotations
@@ -44,14 +46,17 @@ CONFIG_FILE = "run_config.json"
 """webarena-verified's command line reads the sites' URLs of a task from this file."""
 RECORD_FILE = "evaluation.json"
 
+_ANSWER_EVALUATOR = "AgentResponseEvaluator"
+_ONLY_URLS: dict[str, Any] = {"sites": {"__all__": {"urls"}}}
+
 
 class Evaluation(Record):
     """What webarena-verified said of a trial and what Proctor makes of it.
 
     Attributes:
-        score: The official score, 0.0 for a malformed answer, or null for an official error that
-            is not the agent's.
-        problem: Why there is no score, or what is malformed.
+        score: The official score, or null for an official error that the answer did not cause.
+        malformed: Whether the answer is outside the response format.
+        problem: Why there is no score, what is malformed, or what the evaluator could not read.
         official: webarena-verified's own result, without nulls.
     """
 
@@ -77,15 +82,11 @@ def evaluate(task: Task, folder: Path) -> Evaluation:
     config = _read_config(folder / CONFIG_FILE)
     if not (folder / HAR_FILE).is_file():
         raise EvaluationError(f"{folder / HAR_FILE} is missing: nothing was recorded")
-    evaluator = _evaluator(config.model_dump_json(include={"sites": {"__all__": {"urls"}}}))
-    with quiet():
-        result = evaluator.evaluate_task(
-            task_id=int(task.task_id),
-            agent_response=folder / ANSWER_FILE,
-            network_trace=folder / HAR_FILE,
-        )
-    fault = None if result.evaluators_results else recording_fault(folder)
-    return _verdict(task, answer, json.loads(result.model_dump_json(exclude_none=True)), fault)
+    judge = _Judge(_evaluator(config.model_dump_json(include=_ONLY_URLS)), task, folder)
+    result = judge.result(folder / ANSWER_FILE)
+    caused_by_answer = result["status"] == "error" and judge.result(None)["status"] != "error"
+    fault = None if result["evaluators_results"] else recording_fault(folder)
+    return _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
 
 
 def recording_fault(folder: Path) -> str | None:
@@ -108,20 +109,44 @@ def write_config(folder: Path, config: EnvironmentConfig) -> None:
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 
 
+class _Judge:
+    """Asks webarena-verified about one trial's recording."""
+
+    def __init__(self, evaluator: Any, task: Task, folder: Path) -> None:
+        self._evaluator = evaluator
+        self._task_id = int(task.task_id)
+        self._folder = folder
+
+    def result(self, answer: Path | None) -> dict[str, Any]:
+        """Return the official result for the answer in a file, or for none at all."""
+        with quiet():
+            result = self._evaluator.evaluate_task(
+                task_id=self._task_id,
+                agent_response=answer,
+                network_trace=self._folder / HAR_FILE,
+            )
+        record: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
+        return record
+
+
 def _verdict(
-    task: Task, answer: AgentAnswer, result: dict[str, Any], fault: str | None
+    task: Task,
+    answer: AgentAnswer,
+    result: dict[str, Any],
+    *,
+    caused_by_answer: bool,
+    fault: str | None,
 ) -> Evaluation:
-    malformed = answer.problem is not None
-    is_error = result["status"] == "error"
-    at_fault = malformed and bool(result["evaluators_results"])
+    undecided = result["status"] == "error" and not caused_by_answer
+    error = _first_error(result) if result["status"] == "error" else None
     return Evaluation(
-        score=None if is_error and not at_fault else result["score"],
+        score=None if undecided else result["score"],
         official_status=result["status"],
         official_score=result["score"],
-        malformed=malformed,
-        problem=fault or _first_error(result) if is_error and not at_fault else answer.problem,
+        malformed=answer.problem is not None,
+        problem=(fault or error) if undecided else (answer.problem or error),
         answer=answer,
-        checks=_checks(task, result),
+        checks=_checks(task, answer, result),
         flags=answer_flags(answer, _results_schema(task)),
         method=f"webarena-verified {result['webarena_verified_version']}",
         official=result,
@@ -133,14 +158,15 @@ def _first_error(result: Mapping[str, Any]) -> str:
     return result.get("error_msg") or next(filter(None, messages), "the evaluator gave no reason")
 
 
-def _checks(task: Task, result: Mapping[str, Any]) -> tuple[Check, ...]:
+def _checks(task: Task, answer: AgentAnswer, result: Mapping[str, Any]) -> tuple[Check, ...]:
     definitions: Any = task.config["eval"]
     # After an error there may be fewer results than definitions.
     pairs = zip(definitions, result["evaluators_results"], strict=False)
-    return tuple(_check(*pair) for pair in pairs)
+    return tuple(_check(*pair, answer) for pair in pairs)
 
 
-def _check(definition: Mapping[str, Any], result: Mapping[str, Any]) -> Check:
+def _check(definition: Mapping[str, Any], result: Mapping[str, Any], answer: AgentAnswer) -> Check:
+    is_answer = definition["evaluator"] == _ANSWER_EVALUATOR
     messages = [
         message
         for assertion in result.get("assertions") or ()
@@ -149,14 +175,15 @@ def _check(definition: Mapping[str, Any], result: Mapping[str, Any]) -> Check:
     return Check(
         criterion=_criterion(definition),
         expected=result.get("expected"),
-        actual=result.get("actual_normalized") or result.get("actual"),
+        actual=result.get("actual_normalized")
+        or (answer.value if is_answer else result.get("actual")),
         passed=None if result["status"] == "error" else result["score"] >= 1.0,
         reason=result.get("error_msg") or "; ".join(messages) or None,
     )
 
 
 def _criterion(definition: Mapping[str, Any]) -> str:
-    if definition["evaluator"] == "AgentResponseEvaluator":
+    if definition["evaluator"] == _ANSWER_EVALUATOR:
         return "answer"
     expected = definition["expected"]
     url = expected["url"] if isinstance(expected["url"], str) else " | ".join(expected["url"])

@@ -50,12 +50,13 @@ def classify_failure(status: Status, evaluation: Evaluation) -> tuple[str, str] 
 def _declaration(answer: Check, requests: list[Check]) -> tuple[str, str] | None:
     """Judge the declared type and status, the scored part of every answer."""
     expected, actual = _fields(answer.expected), _fields(answer.actual)
-    wanted, declared = expected.get("status"), actual.get("status")
+    wanted, declared = _word(expected, "status"), _word(actual, "status")
     if declared != wanted:
         mode = "gave_up" if wanted == "success" else "missed_impossible"
         return mode, f"declared status {declared}, expected {wanted}"
-    if actual.get("task_type") != expected.get("task_type"):
-        evidence = f"declared type {actual.get('task_type')}, expected {expected.get('task_type')}"
+    wanted, declared = _word(expected, "task_type"), _word(actual, "task_type")
+    if declared != wanted:
+        evidence = f"declared type {declared}, expected {wanted}"
         if all(check.passed for check in requests):
             return "wrong_declaration", evidence
     return None
@@ -74,6 +75,11 @@ def _request(requests: list[Check]) -> tuple[str, str] | None:
 
 def _why(check: Check) -> str:
     return check.reason or "no reason given"
+
+
+def _word(fields: dict[str, Any], name: str) -> str:
+    """The evaluator lowers the words of an answer it could read, but not of one it could not."""
+    return str(fields.get(name)).strip().lower()
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -10,8 +10,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Limits, Record, Resource, Task
 from webarena_runner.official import official_folder
@@ -64,7 +62,6 @@ class TaskQuery(Record):
     types: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     hard: bool | None = None
-    only: tuple[str, ...] = Field(default=(), description="A closed list, e.g. what a world holds")
 
 
 def load_tasks(dataset: Path | None = None) -> list[Task]:
@@ -86,23 +83,26 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
     return sorted(tasks, key=lambda task: int(task.task_id))
 
 
-def select_tasks(tasks: Sequence[Task], wanted: TaskQuery) -> list[Task]:
-    """Return the tasks that `wanted` lets through, in their order.
+def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMARK) -> list[Task]:
+    """Return the tasks that `wanted` lets through, in their order; `owner` is named in errors.
 
     Raises:
         UnknownTaskError: An id does not exist.
-        InputError: A site, type or id is misspelled.
+        InputError: A site, type or id is misspelled, or no task is left.
     """
     _refuse_unknown("site", wanted.sites, SITES)
     types = tuple(each.upper() for each in wanted.types)
     _refuse_unknown("task type", types, TASK_TYPES)
     known = [task.task_id for task in tasks]
-    ids = None if wanted.ids is None else set(parse_ids(wanted.ids, known))
+    ids = None if wanted.ids is None else set(parse_ids(wanted.ids, known, owner))
     chosen = wanted.model_copy(update={"types": types})
-    return [task for task in tasks if (ids is None or task.task_id in ids) and _fits(task, chosen)]
+    left = [t for t in tasks if (ids is None or t.task_id in ids) and _fits(t, chosen)]
+    if not left:
+        raise InputError(f"none of the {len(tasks)} tasks of {owner} fits the filter")
+    return left
 
 
-def parse_ids(text: str, known: Sequence[str]) -> list[str]:
+def parse_ids(text: str, known: Sequence[str], owner: str = BENCHMARK) -> list[str]:
     """Return the task ids of `"0-50,132"`, each once, in the order given.
 
     Raises:
@@ -111,7 +111,7 @@ def parse_ids(text: str, known: Sequence[str]) -> list[str]:
     """
     chosen: dict[str, None] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
-        chosen.update(dict.fromkeys(_expand(part, known)))
+        chosen.update(dict.fromkeys(_expand(part, known, owner)))
     if not chosen:
         raise InputError(f"{text!r} names no task: give ids and ranges like '0-50,132'")
     return list(chosen)
@@ -141,7 +141,6 @@ def _fits(task: Task, wanted: TaskQuery) -> bool:
             not wanted.types or task_type(task) in wanted.types,
             not wanted.templates or task.template in wanted.templates,
             wanted.hard is None or task.groups["difficulty"] == (_difficulty(hard=wanted.hard),),
-            not wanted.only or task.task_id in wanted.only,
         )
     )
 
@@ -178,7 +177,7 @@ def _difficulty(*, hard: bool) -> str:
     return "hard" if hard else "not-hard"
 
 
-def _expand(part: str, known: Sequence[str]) -> list[str]:
+def _expand(part: str, known: Sequence[str], owner: str) -> list[str]:
     first, dash, last = part.partition("-")
     ends = [first.strip(), last.strip()] if dash else [part]
     if not all(end.isascii() and end.isdecimal() for end in ends):
@@ -189,7 +188,7 @@ def _expand(part: str, known: Sequence[str]) -> list[str]:
     numbers = sorted(int(each) for each in known)
     for end in (low, high):
         if end not in numbers:
-            raise UnknownTaskError(BENCHMARK, str(end), _nearest(end, numbers))
+            raise UnknownTaskError(owner, str(end), _nearest(end, numbers))
     return [str(number) for number in numbers if low <= number <= high]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ class BrowserTrial:
             finally:
                 await slot.end()
                 self.timings["agent"] = _now() - began - self.timings.get("environment", 0.0)
-        self._check_recording()
+            await self._check_recording(chromium)
         return outcome
 
     async def _open_sites(self, sites: Iterable[str]) -> list[SiteSession]:
@@ -142,9 +142,14 @@ class BrowserTrial:
         """Name and version of the Chromium that was recorded."""
         return self._har.document["log"]["browser"] if self._har else {}
 
-    def _check_recording(self) -> None:
+    async def _check_recording(self, chromium: Chromium) -> None:
+        """Refuse a recording with gaps, unless the agent made them by closing its browser."""
         if self._har is not None and not self._har.complete:
-            raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(chromium.wait_closed(), self.settings.stop_agent_s)
+            if chromium.exit_code != 0:
+                chromium.check_alive()
+                raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(self.context.folder):
             raise EnvironmentFaultError(f"the recorder failed: {fault}")
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import trustme
 from cdp_use.client import CDPClient
 
 from bench_core.browser import Chromium, ChromiumOptions, launch_chromium, websocket_url
@@ -264,7 +265,6 @@ def site(plain_site: Site) -> Site:
 
 @pytest.fixture(scope="session")
 def secure_site() -> Iterator[Site]:
-    trustme = pytest.importorskip("trustme")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("localhost", "127.0.0.1").configure_cert(context)
     with serve(context) as site:

@@ -231,12 +231,13 @@ def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
 
 
 def _environment(profile: Path) -> dict[str, str]:
-    """Return what puts temporary files inside the profile, with which they are removed."""
+    """Return what puts dumps and temporary files inside the profile, which is removed."""
+    variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps")}
     temporary = profile / "tmp"
-    if len(os.fsencode(temporary)) + _SOCKET_TAIL > _SOCKET_LIMIT:
-        return {}
-    temporary.mkdir()
-    return {"TMPDIR": str(temporary)}
+    if len(os.fsencode(temporary)) + _SOCKET_TAIL <= _SOCKET_LIMIT:
+        temporary.mkdir()
+        variables["TMPDIR"] = str(temporary)
+    return variables
 
 
 def _read_endpoint(profile: Path) -> tuple[int, str] | None:

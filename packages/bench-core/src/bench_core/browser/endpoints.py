@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
 
@@ -35,5 +36,9 @@ async def websocket_url(cdp_url: str, timeout_s: float = 10.0) -> str:
 def _ask(cdp_url: str, timeout_s: float) -> str:
     # A proxy of the environment has no way to this machine's loopback.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"{cdp_url.rstrip('/')}/json/version", timeout=timeout_s) as answer:
-        return str(json.load(answer)["webSocketDebuggerUrl"])
+    try:
+        with opener.open(f"{cdp_url.rstrip('/')}/json/version", timeout=timeout_s) as answer:
+            return str(json.load(answer)["webSocketDebuggerUrl"])
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,7 +210,7 @@ def _outcome_text(outcome: RunOutcome) -> str:
             f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
             "same command again to try them again."
         )
-    return "\n".join(lines)
+    return "\n".join(_wrapped(line) for line in lines)
 
 
 def _standing(outcome: RunOutcome) -> str:
@@ -254,6 +255,11 @@ def _rescore_text(outcome: RescoreOutcome) -> str:
     if len(outcome.changes) > _SHOWN_CHANGES:
         lines.append(f"... and {len(outcome.changes) - _SHOWN_CHANGES} more in changes.json")
     return "\n".join(lines)
+
+
+def _wrapped(line: str) -> str:
+    width = _terminal_width()
+    return line if width is None else "\n".join(textwrap.wrap(line, width, break_long_words=False))
 
 
 def _terminal_width() -> int | None:

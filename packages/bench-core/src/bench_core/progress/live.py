@@ -14,7 +14,7 @@ from rich.text import Text
 from bench_core.progress.interface import RunStart
 from bench_core.progress.plain import trial_name
 from bench_core.progress.tally import Tally
-from bench_core.terminal import duration, plain_text, shorten
+from bench_core.terminal import duration, pad, plain_text, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,20 +79,19 @@ class LiveProgress:
     def retrying(self, result: TrialResult, delay_s: float) -> None:
         """Say that a trial is tried again, and why."""
         self._in_flight.pop((result.task_id, result.trial), None)
-        line = self._line("↻", "yellow", result, f"again in {duration(delay_s)}")
-        self._print(line)
+        status = f"environment error, again in {duration(delay_s)}"
+        self._print(self._line("↻", "yellow", result, status))
 
     def finished(self, result: TrialResult) -> None:
         """Scroll the trial's line up and count it."""
         self._in_flight.pop((result.task_id, result.trial), None)
         self._tally.add(result)
         mark, style = _mark(result)
-        score = "-" if result.score is None else f"{result.score:.2f}"
-        self._print(self._line(mark, style, result, score))
+        self._print(self._line(mark, style, result, result.status.value.replace("_", " ")))
 
     def note(self, text: str) -> None:
         """Write a line above the bar."""
-        self._print(Text(self._redact(plain_text(text)), style="yellow"))
+        self._console.print(Text(self._redact(plain_text(text)), style="yellow"))
 
     def end(self, outcome: SessionOutcome) -> None:
         """Take the bar away and say how it ended."""
@@ -104,11 +103,12 @@ class LiveProgress:
     def _print(self, line: Text) -> None:
         self._console.print(line, overflow="ellipsis", no_wrap=True, crop=True)
 
-    def _line(self, mark: str, style: str, result: TrialResult, what: str) -> Text:
-        name = trial_name(result.task_id, result.trial)
+    def _line(self, mark: str, style: str, result: TrialResult, status: str) -> Text:
+        name = _name(result.task_id, result.trial)
+        score = "-" if result.score is None else f"{result.score:.2f}"
         took = duration(result.timings_s.get("total", 0.0))
-        line = Text.assemble((mark, style), " ", f"{name:<{_NAME_CELLS}}  {what:>5}  {took:>12}")
-        line.append(f"  {result.status.value.replace('_', ' ')}", style=style)
+        line = Text.assemble((mark, style), " ", f"{name}  {score:>5}  {took:>12}")
+        line.append(f"  {status}", style=style)
         if result.error is not None:
             line.append(f": {plain_text(self._redact(result.error.message))}", style="dim")
         return line
@@ -124,9 +124,9 @@ class LiveProgress:
         return [*lines, Text(f"  ... and {more} more", style="dim")] if more else lines
 
     def _flight_line(self, trial: PlannedTrial, attempt: int, since: float, now: float) -> Text:
-        name = trial_name(trial.key.task_id, trial.key.trial)
+        name = _name(trial.key.task_id, trial.key.trial)
         again = f"  attempt {attempt}" if attempt > 1 else ""
-        text = f"· {name:<{_NAME_CELLS}}         {duration(now - since):>12}{again}"
+        text = f"· {name}         {duration(now - since):>12}{again}"
         goal_cells = self._console.width - len(text) - 2
         goal = shorten(self._redact(trial.task.goal), goal_cells)
         return Text.assemble((text, "cyan"), "  ", (goal, "dim"), no_wrap=True, overflow="ellipsis")
@@ -146,10 +146,14 @@ class LiveProgress:
         tally = self._tally
         words = [tally.in_words(), duration(tally.elapsed_s)]
         if tally.eta_s is not None and tally.left:
-            words.append(f"about {duration(tally.eta_s)} left")
+            words.append(f"~{duration(tally.eta_s)} left")
         if tally.cost_usd:
             words.append(f"${tally.cost_usd:.2f}")
-        return Text("  ·  ".join(words), no_wrap=True, overflow="ellipsis")
+        return Text(" · ".join(words), no_wrap=True, overflow="ellipsis")
+
+
+def _name(task_id: str, trial: int) -> str:
+    return pad(shorten(trial_name(task_id, trial), _NAME_CELLS), _NAME_CELLS)
 
 
 def _mark(result: TrialResult) -> tuple[str, str]:

@@ -58,7 +58,7 @@ class PlainProgress:
         """Say that a trial is tried again, and why."""
         name = trial_name(result.task_id, result.trial)
         self._write(
-            f"{self._counter(' ')}  {pad('try again', _STATUS_CELLS)}    -  "
+            f"{self._counter()}  {pad('try again', _STATUS_CELLS)}    -  "
             f"{pad('in ' + duration(delay_s), _TIME_CELLS, right=True)}  "
             f"{name}{self._reason(result)}"
         )
@@ -70,7 +70,7 @@ class PlainProgress:
         took = duration(result.timings_s.get("total", 0.0))
         name = pad(trial_name(result.task_id, result.trial), _NAME_CELLS)
         self._write(
-            f"{self._counter('.')}  {pad(result.status.value, _STATUS_CELLS)} {score}  "
+            f"{self._counter()}  {pad(result.status.value, _STATUS_CELLS)} {score}  "
             f"{pad(took, _TIME_CELLS, right=True)}  {name}  {self._standing()}{self._reason(result)}"
         )
 
@@ -83,7 +83,7 @@ class PlainProgress:
         took = duration(self._tally.elapsed_s)
         self._write(f"{outcome.replace('_', ' ')} after {took}: {self._tally.in_words()}")
 
-    def _counter(self, _mark: str) -> str:
+    def _counter(self) -> str:
         total = str(self._tally.planned)
         return f"{self._tally.finished:>{len(total)}}/{total}"
 

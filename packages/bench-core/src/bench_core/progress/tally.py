@@ -60,7 +60,7 @@ class Tally:
             self.succeeded += bool(result.success)
 
     def in_words(self) -> str:
-        """Return how many trials succeeded of how many scored, and how many have no score."""
+        """Return how many trials succeeded of how many scored, and how many got no score."""
         words = f"{self.succeeded} of {self.scored} scored succeeded"
         missing = sum(self.unscored.values())
-        return f"{words}, {missing} without score" if missing else words
+        return f"{words}, {missing} unscored" if missing else words

@@ -86,7 +86,9 @@ class RunningAttempt:
         for timer in self._timers:
             timer.cancel()
 
-    def _settle(self, _task: asyncio.Task[TrialResult] | None = None) -> None:
+    def _settle(self, task: asyncio.Task[TrialResult] | None = None) -> None:
+        if task is not None and not task.cancelled():
+            task.exception()  # looked at here, or asyncio complains about those nobody waits for
         if not self._settled.done():
             self._settled.set_result(None)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.planning import Timeouts
+    from bench_core.progress import Progress
     from bench_core.records import SessionOutcome
     from bench_core.scheduling.scheduler import Scheduler
 
@@ -39,7 +40,9 @@ class _Folder(Protocol):
 
 
 @contextlib.contextmanager
-def guarded(scheduler: Scheduler, folder: _Folder, timeouts: Timeouts) -> Iterator[None]:
+def guarded(
+    scheduler: Scheduler, folder: _Folder, timeouts: Timeouts, progress: Progress
+) -> Iterator[None]:
     """Guard this process while `scheduler` runs in its main thread's event loop.
 
     Ctrl-C or SIGTERM stops the scheduler in order; a second one kills what trials started and
@@ -47,7 +50,7 @@ def guarded(scheduler: Scheduler, folder: _Folder, timeouts: Timeouts) -> Iterat
     all threads are written into the run folder and the process exits with code 75. Results that
     were reported are on disk in every case and the same command continues the run.
     """
-    guard = _Guard(scheduler, folder)
+    guard = _Guard(scheduler, folder, progress)
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
         stack.enter_context(
@@ -59,12 +62,13 @@ def guarded(scheduler: Scheduler, folder: _Folder, timeouts: Timeouts) -> Iterat
 
 
 class _Guard:
-    def __init__(self, scheduler: Scheduler, folder: _Folder) -> None:
+    def __init__(self, scheduler: Scheduler, folder: _Folder, progress: Progress) -> None:
         self._scheduler = scheduler
         self._folder = folder
+        self._progress = progress
 
     def stop(self) -> None:
-        _say(
+        self._progress.note(
             f"Stopping: {self._scheduler.in_flight} trials in flight are cancelled and written "
             "down. Ctrl-C again stops now."
         )

@@ -86,6 +86,7 @@ class AttemptRunner:
         self._budget = budget
         self._timeouts = timeouts
         self._clock = clock
+        self._closed = False
 
     def start(self, trial: PlannedTrial, number: int) -> LiveAttempt:
         """Start attempt `number` of `trial` in an empty folder."""
@@ -106,6 +107,7 @@ class AttemptRunner:
 
     def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
         """Return the result of an attempt that has settled; `before` are the trial's earlier ones."""
+        live.meter.revoked = live.running.abandoned
         result = conclude(live.running, live.trial, live.context, out_of_budget=live.meter.stopped)
         duration_s = max(0.0, self._clock.monotonic() - live.started_at)
         attempt = Attempt(
@@ -127,8 +129,14 @@ class AttemptRunner:
             }
         )
 
+    def close(self) -> None:
+        """Keep no more events: the sink may be closed before an abandoned attempt is over."""
+        self._closed = True
+
     def event(self, kind: str, live: LiveAttempt, **data: JsonValue) -> None:
         """Keep an event of an attempt."""
+        if self._closed:
+            return
         key = live.trial.key
         self._sink.event(
             Event(

@@ -147,6 +147,7 @@ class Scheduler:
             if time_is_up is not None:
                 time_is_up.cancel()
             await self._end_stragglers()
+            self._runner.close()
         if self._error is not None:
             raise self._error
         return self._outcome or "finished"
@@ -232,7 +233,6 @@ class Scheduler:
 
     def _land(self, flight: _Flight, task: asyncio.Task[None]) -> None:
         """Free the worker, and the resources unless something of the attempt still runs."""
-        self._flights.discard(flight)
         if not task.cancelled() and task.exception() is not None:
             # a full disk, say: without a record nothing more may run
             self._error = self._error or task.exception()
@@ -240,7 +240,9 @@ class Scheduler:
             self._stop_flights(StopReason.CANCELLED)
         if flight.live is not None and _still_runs(flight.live):
             self._stragglers[flight] = asyncio.create_task(self._outlast(flight, flight.live))
-        else:
+        # not before: until then a second Ctrl-C must find the processes to kill among the flights
+        self._flights.discard(flight)
+        if flight not in self._stragglers:
             self._free(flight)
 
     def _free(self, flight: _Flight) -> None:
@@ -314,8 +316,9 @@ class Scheduler:
         self._wakeup.set()
 
     async def _end_stragglers(self) -> None:
-        if self._stragglers:
-            await asyncio.wait(self._stragglers.values(), timeout=STRAGGLER_END_S)
+        dying = [task for f, task in self._stragglers.items() if f.live and f.live.processes]
+        if dying:
+            await asyncio.wait(dying, timeout=STRAGGLER_END_S)
         for task in self._stragglers.values():
             task.cancel()
         self.kill_processes()

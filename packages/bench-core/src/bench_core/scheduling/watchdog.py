@@ -58,6 +58,7 @@ class LoopWatchdog:
         # opened before it is needed: a blocked process may be out of file handles
         self._stacks = self._path.open("w", encoding="utf-8")
         self._note_turn()
+        self._arm_backstop()
         self._thread.start()
         return self
 

@@ -12,13 +12,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from webarena_runner.recording.browser_use_har import include_http_in_har
     from webarena_runner.recording.har import Har
     from webarena_runner.recording.limits import RecordingLimits
     from webarena_runner.recording.recorder import HarRecorder
 
-__all__ = ["Har", "HarRecorder", "RecordingLimits"]
+__all__ = ["Har", "HarRecorder", "RecordingLimits", "include_http_in_har"]
 
 _HOMES = {
+    "webarena_runner.recording.browser_use_har": ("include_http_in_har",),
     "webarena_runner.recording.har": ("Har",),
     "webarena_runner.recording.limits": ("RecordingLimits",),
     "webarena_runner.recording.recorder": ("HarRecorder",),

@@ -44,6 +44,9 @@ def entry(exchange: Exchange) -> dict[str, Any]:
     }
     if hop.page is not None:
         result["pageref"] = hop.page
+    if hop.is_recovered:
+        result["_recovered"] = True
+        result["comment"] = "The browser opened this tab itself; its request was not seen."
     if hop.response is not None:
         result.update(_server(hop))
     return result
@@ -200,8 +203,8 @@ def _server(hop: Hop) -> dict[str, Any]:
     server: dict[str, Any] = {}
     if hop.response.address:
         server["serverIPAddress"] = hop.response.address.strip("[]")
-    if hop.response.port:
-        server["connection"] = str(hop.response.port)
+    if hop.response.connection:
+        server["connection"] = str(hop.response.connection)
     if hop.response.cache:
         server["_fromCache"] = hop.response.cache
     if hop.response.from_service_worker:

@@ -33,7 +33,7 @@ class Response:
     mime_type: str
     protocol: str
     address: str | None
-    port: int | None
+    connection: int | None
     timing: Mapping[str, float] | None
     cache: str | None
     from_service_worker: bool
@@ -48,7 +48,7 @@ class Response:
             mime_type=response.get("mimeType", ""),
             protocol=response.get("protocol", ""),
             address=response.get("remoteIPAddress"),
-            port=response.get("remotePort"),
+            connection=response.get("connectionId"),
             timing=response.get("timing"),
             cache=_cache_of(response),
             from_service_worker=response.get("fromServiceWorker", False),
@@ -76,12 +76,14 @@ class Hop:
     """One request as the renderer reports it.
 
     Attributes:
-        started: Seconds on the browser's monotonic clock, comparable across its processes.
+        wall_time: When it started, in seconds since 1970.
+        started: The same on the browser's monotonic clock, on which the events are timed.
         body: What was posted; None when nothing was, or not known yet.
         has_wire_report: Whether the network stack reports it too; None until known.
         loader: Which document of the frame asked; a document's own request id is its loader.
         failure: The browser's error text.
         content: The response body; None when it was not kept, and then `content_note` says why.
+        is_recovered: Whether it was put together afterwards because nobody saw it begin.
     """
 
     request_id: str
@@ -105,6 +107,7 @@ class Hop:
     transferred: int | None = None
     content: bytes | None = None
     content_note: str = ""
+    is_recovered: bool = False
 
     @property
     def is_pending(self) -> bool:
@@ -176,6 +179,15 @@ class Traffic:
         for key in [key for key, owner in self._owners.items() if owner == session]:
             del self._owners[key]
 
+    def knows(self, request_id: str) -> bool:
+        """Tell whether the beginning of a request was seen."""
+        chain = self._chains.get(request_id)
+        return chain is not None and bool(chain.hops)
+
+    def recover(self, hop: Hop) -> None:
+        """Add a request nobody saw begin."""
+        self._chains[hop.request_id].hops.append(hop)
+
     def pending(self) -> list[Hop]:
         """Return the requests whose end was not reported."""
         last = (chain.hops[-1] for chain in self._chains.values() if chain.hops)
@@ -184,7 +196,7 @@ class Traffic:
     def exchanges(self) -> list[Exchange]:
         """Return all requests in the order in which they started."""
         every = (each for chain in self._chains.values() for each in chain.exchanges())
-        return sorted(every, key=lambda exchange: exchange.hop.started)
+        return sorted(every, key=lambda exchange: exchange.hop.wall_time)
 
     def _request(self, params: Params, page: str | None) -> Hop | None:
         chain = self._chains[params["requestId"]]

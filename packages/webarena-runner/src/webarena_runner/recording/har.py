@@ -49,7 +49,7 @@ class Har:
         text = redact(json.dumps(self.document, separators=(",", ":")))
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())

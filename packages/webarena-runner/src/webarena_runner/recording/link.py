@@ -22,7 +22,7 @@ CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
 """What `Link` raises: `RuntimeError` is cdp_use's word for a refused command."""
 
 _CLOSE_S = 2.0
-_BARRIER_S = 1.0
+_BARRIER_S = 5.0
 
 
 class Link:
@@ -31,7 +31,8 @@ class Link:
     def __init__(self, client: CDPClient) -> None:
         self.lost = False
         self._client = client
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._posted: set[asyncio.Task[None]] = set()
+        self._work: set[asyncio.Task[None]] = set()
         self._watcher = asyncio.create_task(self._watch())
 
     @classmethod
@@ -62,18 +63,19 @@ class Link:
             with contextlib.suppress(*CONNECTION_ERRORS):
                 await self.call(method, params, session)
 
-        self.start(send())
+        _run(send(), self._posted)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` beside the event loop's other business."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        """Run `work` beside everything else."""
+        _run(work, self._work)
 
-    async def finish(self, within_s: float) -> None:
-        """Wait for everything posted and started, at most `within_s`."""
-        if self._tasks and not self.lost:
-            await asyncio.wait(self._tasks, timeout=max(0.0, within_s))
+    async def wait_for_posted(self, within_s: float) -> None:
+        """Wait for the answers to what was posted, at most `within_s`."""
+        await _wait(self._posted, within_s)
+
+    async def wait_for_work(self, within_s: float) -> None:
+        """Wait for what was started, at most `within_s`."""
+        await _wait(self._work, within_s)
 
     async def pass_barrier(self) -> None:
         """Wait until the browser has answered, and so sent what it had to say before."""
@@ -85,7 +87,7 @@ class Link:
     async def close(self) -> None:
         """Disconnect; paused targets run on, the browser stays."""
         self._watcher.cancel()
-        for task in self._tasks:
+        for task in self._posted | self._work:
             task.cancel()
         with contextlib.suppress(*CONNECTION_ERRORS):
             stopping = self._client.stop()  # type: ignore[no-untyped-call]  # cdp_use is partly typed
@@ -95,3 +97,14 @@ class Link:
         assert self._client.ws is not None  # noqa: S101  # it was started
         await self._client.ws.wait_closed()
         self.lost = True
+
+
+def _run(work: Coroutine[Any, Any, None], running: set[asyncio.Task[None]]) -> None:
+    task = asyncio.create_task(work)
+    running.add(task)
+    task.add_done_callback(running.discard)
+
+
+async def _wait(running: set[asyncio.Task[None]], within_s: float) -> None:
+    if running:
+        await asyncio.wait(running, timeout=max(0.0, within_s))

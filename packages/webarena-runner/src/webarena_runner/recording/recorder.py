@@ -17,6 +17,7 @@ from webarena_runner.recording.exchanges import Traffic
 from webarena_runner.recording.har import Har, build_har
 from webarena_runner.recording.limits import RecordingLimits
 from webarena_runner.recording.link import CONNECTION_ERRORS, Link
+from webarena_runner.recording.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,6 +60,7 @@ class HarRecorder:
         self._pages: dict[str, str | None] = {}
         self._marks: list[tuple[str, float]] = []
         self._last_event = 0.0
+        self._started = False
         self._cut_short = False
 
     async def __aenter__(self) -> Self:
@@ -93,7 +95,7 @@ class HarRecorder:
         if self._link is not None:
             end = time.monotonic() + deadline_s
             await self._settle(self._link, deadline_s)
-            await self._link.finish(end - time.monotonic())
+            await self._link.wait_for_work(end - time.monotonic())
         await self._disconnect()
         return self.snapshot()
 
@@ -117,28 +119,36 @@ class HarRecorder:
         largest = 8 * max(self._limits.body_bytes, self._limits.post_bytes)
         self._link = link = await Link.open(self._cdp_url, largest)
         bodies = Bodies(link, self._limits)
-        link.on("Target.attachedToTarget", self._attacher(link, bodies))
+        recovery = Recovery(link, self._traffic, bodies)
+        link.on("Target.attachedToTarget", self._attacher(link, bodies, recovery))
         link.on("Target.detachedFromTarget", self._on_detached)
         for method in self._traffic.methods:
-            link.on(method, self._listener(method, bodies))
+            link.on(method, self._listener(method, bodies, recovery))
         product = (await link.call("Browser.getVersion", {}))["product"]
         name, _, version = product.partition("/")
         self._browser = (name, version)
         await link.call("Target.setAutoAttach", _AUTO_ATTACH)
+        self._started = True
         # A page that hangs does not answer; it must not keep the recording from starting.
-        await link.finish(_ATTACH_S)
+        await link.wait_for_posted(_ATTACH_S)
 
-    def _listener(self, method: str, bodies: Bodies) -> Callable[[Any, str | None], None]:
+    def _listener(
+        self, method: str, bodies: Bodies, recovery: Recovery
+    ) -> Callable[[Any, str | None], None]:
         def listen(params: Mapping[str, Any], session: str | None) -> None:
             self._last_event = time.monotonic()
             page = self._pages.get(session or "")
             hop = self._traffic.feed(method, params, session, page)
             if hop is not None:
                 bodies.follow(method, hop, session)
+            else:
+                recovery.notice(method, params, session)
 
         return listen
 
-    def _attacher(self, link: Link, bodies: Bodies) -> Callable[[Any, str | None], None]:
+    def _attacher(
+        self, link: Link, bodies: Bodies, recovery: Recovery
+    ) -> Callable[[Any, str | None], None]:
         def attach(params: Mapping[str, Any], parent: str | None) -> None:
             session, target = params["sessionId"], params["targetInfo"]
             if _is_of_the_browser_itself(target):
@@ -153,6 +163,8 @@ class HarRecorder:
             link.post("Network.configureDurableMessages", bodies.buffers(), session)
             link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
             link.post("Runtime.runIfWaitingForDebugger", {}, session)
+            if is_page and self._started:
+                recovery.watch(session, target)
 
         return attach
 

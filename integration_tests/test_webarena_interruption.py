@@ -1,0 +1,140 @@
+"""Runs that are stopped, killed or started twice stay in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+BIN = Path(sys.executable).parent
+TASKS = ("44", "45", "156", "157", "260", "399")
+PATIENCE_S = 120
+
+
+class Run:
+    """A `webarena-runner run` on the built-in world, in a temporary folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out = folder / "run"
+        # short, because Chromium puts a socket there
+        self.temporary = Path(tempfile.mkdtemp(prefix="w"))
+
+    @property
+    def command(self) -> list[str | Path]:
+        return [
+            BIN / "webarena-runner", "run", "--world", "built-in", "--agent", "scripted",
+            "--task", ",".join(TASKS), "--out", self.out,
+        ]  # fmt: skip
+
+    def start(self) -> subprocess.Popen[str]:
+        environment = {**os.environ, "TMPDIR": str(self.temporary)}
+        return subprocess.Popen(
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+
+    def finish(self) -> int:
+        process = self.start()
+        output, _ = process.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in output
+        return process.returncode
+
+    def results(self) -> list[tuple[str, str]]:
+        path = self.out / "results.jsonl"
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [(record["task_id"], record["status"]) for record in map(json.loads, lines)]
+
+    def wait_for_results(self, count: int) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while len(self.results()) < count:
+            assert time.monotonic() < deadline, "no results"
+            time.sleep(0.1)
+
+    def processes(self) -> list[str]:
+        """Return the command lines of processes that work in our temporary folder."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(self.temporary) in line:
+                found.append(line)
+        return found
+
+    def wait_until_quiet(self, patience_s: float = 15.0) -> None:
+        deadline = time.monotonic() + patience_s
+        while self.processes():
+            assert time.monotonic() < deadline, self.processes()
+            time.sleep(0.2)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path)
+    yield run
+    shutil.rmtree(run.temporary)
+
+
+def test_ctrl_c_leaves_a_folder_that_the_same_command_completes(run: Run) -> None:
+    process = run.start()
+    run.wait_for_results(2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
+    run.wait_until_quiet()
+    assert {status for _, status in run.results()} <= {"completed", "cancelled"}
+    assert run.finish() == 0
+    done = Counter(task for task, status in run.results() if status == "completed")
+    assert done == dict.fromkeys(TASKS, 1)
+    assert list(run.temporary.iterdir()) == []
+
+
+def test_killed_run_leaves_no_browser_and_is_completed_by_the_same_command(run: Run) -> None:
+    process = run.start()
+    run.wait_for_results(1)
+    process.kill()
+    process.communicate()
+    run.wait_until_quiet()
+    assert run.finish() == 0
+    done = Counter(task for task, status in run.results() if status == "completed")
+    assert done == dict.fromkeys(TASKS, 1)
+
+
+def test_second_process_on_the_same_folder_is_refused(run: Run) -> None:
+    first = run.start()
+    run.wait_for_results(1)
+    second = run.start()
+    output, _ = second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 2
+    assert "Traceback" not in output
+    assert str(run.out) in output
+    first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 0
+
+
+def test_finished_run_is_not_run_again(run: Run) -> None:
+    assert run.finish() == 0
+    before = run.results()
+    assert run.finish() == 0
+    assert run.results() == before

@@ -1,0 +1,275 @@
+"""Everything a developer does here: `nox --list` shows it, CONTRIBUTING.md explains it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from nox_support import chromium, interpreters, metadata, releasing, wheels  # noqa: E402  # needs the path above
+from nox_support.packages import CORE, Package, package, packages  # noqa: E402  # same
+
+nox.needs_version = ">=2025.11.12"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False  # ask for it with the flag of that name
+nox.options.sessions = ["lint", "typecheck", "architecture", "tests"]
+
+os.environ["PATH"] = interpreters.search_path(os.environ, Path.home())
+os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+
+DIST = ROOT / "dist"
+OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""The one Python that runs browser tests and slow ones: nox's own, which is always there."""
+QUICK = "not browser and not slow"
+
+MATRIX = [
+    nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
+    for each in packages()
+    for python in each.pythons
+]
+FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
+SDK_LINES = {
+    "oldest": ["anthropic==0.77.0", "openai==2.7.2", "google-genai==1.50.0"],
+    "browser-use": ["browser-use==0.11.13", "pydantic-settings"],
+    "newest": ["anthropic>=2", "openai>=3", "google-genai>=3"],
+}
+"""The lines of the providers' SDKs on which the same records must come out."""
+TOGETHER = "together"
+"""The benchmarks that need all packages."""
+MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
+
+DEMOS = [
+    # package, its demo command, the run folders it leaves
+    ("webarena-runner", ["webarena-runner", "demo", "--out"], ["scripted", "do-nothing"]),
+]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and format with ruff."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(requires=["build"])
+def typecheck(session: nox.Session) -> None:
+    """Check the types of each package with mypy, strict, on its oldest Python."""
+    install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
+    for each in packages():
+        with session.chdir(each.folder):
+            config = str(ROOT / "pyproject.toml")
+            session.run("mypy", "--config-file", config, "--python-version", each.pythons[0], "src")
+    session.run("mypy", "noxfile.py", "nox_support")
+
+
+@nox.session
+def architecture(session: nox.Session) -> None:
+    """Check who imports and requires whom: no siblings, a lean base, independent towers."""
+    session.install(*group("architecture"))
+    sources = os.pathsep.join(str(each.folder / "src") for each in packages())
+    session.run("lint-imports", env={"PYTHONPATH": sources})
+    if broken := list(metadata.violations(ROOT)):
+        session.error("; ".join(broken))
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("python, name", MATRIX)
+def tests(session: nox.Session, name: str) -> None:
+    """Test a package where only its wheel and bench-core's are installed."""
+    tested = package(name)
+    everything = session.python == OWN_PYTHON
+    once = group("test-once", tested.folder) if everything else []
+    install(session, with_core(tested), [*group("test", tested.folder), *once])
+    chosen = [] if everything else ["-m", QUICK]
+    if everything and tested.has_browser_tests:
+        provide_chromium(session)
+    session.run("pytest", str(tested.folder / "tests"), *chosen, *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("python, name", FLOORS)
+def minimums(session: nox.Session, name: str) -> None:
+    """Test a package with the oldest versions of what it requires, on its oldest Python."""
+    tested = package(name)
+    session.install("uv")
+    pip = ["python", "-m", "uv", "pip", "install", "--python", str(session.virtualenv.location)]
+    core = [] if name == CORE else [str(wheels.wheel(package(CORE), DIST))]
+    pyproject = str(tested.folder / "pyproject.toml")
+    session.run(*pip, "--resolution", "lowest-direct", "--all-extras", "-r", pyproject, *core)
+    session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
+    session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
+    session.run("pytest", str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("line", list(SDK_LINES), ids=list(SDK_LINES))
+def sdks(session: nox.Session, line: str) -> None:
+    """Test the model adapters on the oldest SDKs, on those browser-use forces, on the newest."""
+    core = package(CORE)
+    install(session, [core], [*group("test", core.folder), *SDK_LINES[line]])
+    folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
+    session.run("pytest", *folders, "-m", "not browser", *session.posargs)
+
+
+@nox.session(requires=["build"])
+def integration(session: nox.Session) -> None:
+    """Test all seven wheels together, and each alone in an environment of its own."""
+    install(session, packages(), group("integration"))
+    provide_chromium(session)
+    session.run("pytest", "integration_tests", *session.posargs)
+
+
+@nox.session(requires=["build"])
+def coverage(session: nox.Session) -> None:
+    """Measure which lines the tests of all packages reach."""
+    folders = [each.folder for each in packages()]
+    needed = [
+        each for name in ("test", "test-once") for one in folders for each in group(name, one)
+    ]
+    install(session, packages(), [*group("coverage"), *needed])
+    provide_chromium(session)
+    session.run("coverage", "erase")
+    for each in packages():
+        session.run(
+            "coverage", "run", "-m", "pytest", "-q", str(each.folder / "tests"), *session.posargs
+        )
+    session.run("coverage", "combine", "-q")
+    session.run("coverage", "report")
+
+
+@nox.session(requires=["build"])
+def docs(session: nox.Session) -> None:
+    """Build the documentation and run its examples; warnings are errors."""
+    install(session, packages(), group("docs"))
+    shutil.rmtree(ROOT / "docs" / "reference" / "generated", ignore_errors=True)
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "docs/_build/html")
+    modules = [each.module for each in packages()]
+    options = [
+        "-q",
+        "--doctest-modules",
+        "--doctest-ignore-import-errors",
+        "--collect-in-virtualenv",
+    ]
+    session.run("pytest", "docs", *options, "--pyargs", *modules, *session.posargs)
+    session.log(f"the documentation is at {ROOT / 'docs/_build/html/index.html'}")
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build seven wheels and sdists into dist/ and check them; keep those that are up to date."""
+    outdated = wheels.stale(DIST, ROOT)
+    if not outdated:
+        session.log("dist/ is up to date")
+        return
+    session.install(*group("build"))
+    for each in outdated:
+        wheels.forget(each, DIST)
+        session.run(
+            "python",
+            "-m",
+            "build",
+            "--no-isolation",
+            "--outdir",
+            str(DIST),
+            str(each.folder),
+            silent=True,
+        )
+    built = [str(path) for each in outdated for path in wheels.distributions(each, DIST)]
+    session.run("twine", "check", "--strict", *built)
+    wheels.record(DIST, outdated)
+
+
+@nox.session(requires=["build"])
+def demo(session: nox.Session) -> None:
+    """Run every benchmark's demo on its built-in world and report on them."""
+    reported = [package("bench-report"), *(package(name) for name, _, _ in DEMOS)]
+    install(session, [package(CORE), *reported], [])
+    provide_chromium(session)
+    out = ROOT / "runs" / "demo"
+    shutil.rmtree(out, ignore_errors=True)
+    runs = []
+    for name, command, folders in DEMOS:
+        session.run(*command, str(out / name))
+        runs += [str(out / name / folder) for folder in folders]
+    session.run("bench-report", "build", *runs, "--out", str(out / "report"))
+    atexit.register(print, out / "report" / "index.html")  # the last line, after nox's own
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("name", [*MEASURED, TOGETHER], ids=[*MEASURED, TOGETHER])
+def bench(session: nox.Session, name: str) -> None:
+    """Run a package's benchmarks, each beside a peer in the same run."""
+    if name == TOGETHER:
+        folder = ROOT / "integration_tests"
+        install(session, packages(), [])
+    else:
+        folder = package(name).folder
+        install(session, with_core(package(name)), group("bench", folder))
+    for script in sorted((folder / "benchmarks").glob("bench_*.py")):
+        session.run("python", str(script), *session.posargs)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Bump a package, write its changelog, commit, print the tag: `-- waa-client minor`."""
+    if len(session.posargs) != len(("package", "step")):
+        session.error("usage: nox -s release -- PACKAGE major|minor|patch|VERSION")
+    name, step = session.posargs
+    session.install(*group("release"))
+    try:
+        released = releasing.prepare(package(name), step, ROOT)
+    except (KeyError, releasing.ReleaseError) as error:
+        session.error(error.args[0])
+    config = str(ROOT / "pyproject.toml")
+    folder = str(released.folder)
+    version = released.version
+    session.run(
+        "towncrier", "build", "--yes", "--config", config, "--dir", folder, "--version", version
+    )
+    session.run("git", "add", folder, external=True)
+    session.run("git", "commit", "-m", f"Release {name} {version}", external=True)
+    tag = releasing.tag_of(released)
+    releasing.check_tag(tag, ROOT)
+    print(f"git tag -a {tag} -m '{name} {version}' && git push origin HEAD {tag}")
+
+
+def group(name: str, folder: Path = ROOT) -> list[str]:
+    """Return the requirements of a dependency group of a pyproject.toml, none if it has no such."""
+    pyproject = nox.project.load_toml(folder / "pyproject.toml")
+    named = name in pyproject.get("dependency-groups", {})
+    return list(nox.project.dependency_groups(pyproject, name)) if named else []
+
+
+def with_core(tested: Package) -> list[Package]:
+    """Return the package and bench-core."""
+    return [package(CORE), tested] if tested.name != CORE else [tested]
+
+
+def with_extras(each: Package) -> str:
+    """Return the requirement of a package with all it can make use of."""
+    return f"{each.name}[{','.join(each.project.get('optional-dependencies', {}))}]"
+
+
+def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
+    """Install the wheels of `built` with all they require, and `requirements`."""
+    files = [str(wheels.wheel(each, DIST)) for each in built]
+    # first by themselves: a reused environment holds older wheels of the same version
+    session.install("--no-deps", "--force-reinstall", *files)
+    session.install("--no-compile", *files, *requirements)
+
+
+def provide_chromium(session: nox.Session) -> None:
+    """Find or install Chromium and tell the session's commands where it is."""
+    try:
+        session.env["CHROME_PATH"] = str(chromium.ensure())
+    except chromium.ChromiumMissingError as error:
+        session.error(str(error))

@@ -1,0 +1,131 @@
+"""A conversation with a model that acts: bounded history, one reply at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.agents.prompts import system_prompt
+from bench_core.errors import AgentError
+from bench_core.models.records import (
+    ImagePart,
+    Message,
+    ModelRequest,
+    OpaquePart,
+    TextPart,
+    ToolResult,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from bench_core.models.client import Model
+    from bench_core.models.records import Part, Reply, Tool, ToolCall
+    from bench_core.protocols import TrialContext
+
+__all__ = ["Conversation"]
+
+_GONE = TextPart(text="(an earlier screenshot)")
+
+
+class Conversation:
+    """Keeps the turns of one trial and sends them, old screenshots left out.
+
+    Args:
+        images: How many of the latest screenshots are kept; each costs about a thousand tokens on
+            every later call.
+    """
+
+    def __init__(  # noqa: PLR0913  # settings, all named
+        self,
+        model: Model,
+        context: TrialContext,
+        *,
+        tools: tuple[Tool, ...],
+        native_tools: tuple[dict[str, JsonValue], ...] = (),
+        headers: dict[str, str] | None = None,
+        images: int = 3,
+        max_output_tokens: int = 4096,
+    ) -> None:  # fmt: skip
+        self._model = model
+        self._context = context
+        self._tools = tools
+        self._native_tools = native_tools
+        self._headers = headers or {}
+        self._images = images
+        self._max_output_tokens = max_output_tokens
+        self._turns: list[Message] = []
+        self._pending: tuple[ToolCall, ...] = ()
+
+    async def say(self, parts: tuple[Part, ...], errors: dict[str, str] | None = None) -> Reply:
+        """Show the model what came of its calls, or the first observation, and get its reply.
+
+        `errors` has, by call id, what was wrong with a call.
+
+        Raises:
+            ModelError: The provider failed.
+            AgentError: The model declined, which is the agent's own end.
+        """
+        self._turns.append(Message(role="user", parts=self._answered(parts, errors or {})))
+        reply = await self._model.complete(
+            ModelRequest(
+                messages=_thinned(self._turns, self._images),
+                system=system_prompt(),
+                tools=self._tools,
+                native_tools=self._native_tools,
+                headers=self._headers,
+                max_output_tokens=self._max_output_tokens,
+                trial=self._context.trial,
+            ),
+            meter=self._context.meter,
+        )
+        if reply.stop == "refusal":
+            raise AgentError(f"the model declined: {reply.refusal or 'no reason given'}")
+        if reply.message.parts:
+            self._turns.append(reply.message)
+        self._pending = reply.tool_calls
+        return reply
+
+    def _answered(self, parts: tuple[Part, ...], errors: dict[str, str]) -> tuple[Part, ...]:
+        """Answer every pending call, as the APIs demand; the last one carries what is to be seen."""
+        if not self._pending:
+            return parts
+        seen = tuple(part for part in parts if isinstance(part, TextPart | ImagePart))
+        results: list[Part] = []
+        for number, call in enumerate(self._pending, 1):
+            wrong = errors.get(call.id)
+            content: tuple[TextPart | ImagePart, ...] = (TextPart(text=wrong or "ok"),)
+            if number == len(self._pending):
+                content = (*content, *seen) if wrong else seen
+            results.append(
+                ToolResult(
+                    call_id=call.id, name=call.name, content=content, is_error=wrong is not None
+                )
+            )
+        return tuple(results)
+
+
+def _thinned(turns: list[Message], images: int) -> tuple[Message, ...]:
+    """Replace all but the latest screenshots by a word."""
+    left = images
+    thinned: list[Message] = []
+    for turn in reversed(turns):
+        parts: list[Part] = []
+        for part in reversed(turn.parts):
+            kept, left = _thin(part, left)
+            parts.append(kept)
+        same = tuple(reversed(parts)) == turn.parts
+        thinned.append(turn if same else turn.model_copy(update={"parts": tuple(reversed(parts))}))
+    return tuple(reversed(thinned))
+
+
+def _thin(part: Part, left: int) -> tuple[Part, int]:
+    if isinstance(part, ImagePart):
+        return (part, left - 1) if left > 0 else (_GONE, left)
+    if isinstance(part, OpaquePart) or not isinstance(part, ToolResult):
+        return part, left
+    content: list[TextPart | ImagePart] = []
+    for each in part.content:
+        kept, left = _thin(each, left)
+        if isinstance(kept, TextPart | ImagePart):
+            content.append(kept)
+    return part.model_copy(update={"content": tuple(content)}), left

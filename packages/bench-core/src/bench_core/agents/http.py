@@ -1,0 +1,102 @@
+"""Agents that live elsewhere: `POST /act {task, observation, history}` to `{actions, usage}`."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.error
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.agents.loop import LoopAgent
+from bench_core.agents.records import Decision
+from bench_core.agents.remote import post_json
+from bench_core.errors import AgentError, EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from bench_core.agents.environment import Connect
+    from bench_core.agents.records import Observation
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentTask
+
+__all__ = ["http_agent"]
+
+_GATEWAY = frozenset({502, 503, 504})
+_SHOWN = 300
+
+
+def http_agent(
+    url: str,
+    *,
+    name: str = "http",
+    headers: dict[str, str] | None = None,
+    timeout_s: float = 120.0,
+    connect: Connect | None = None,
+) -> LoopAgent:
+    """Return an agent that asks `url` + `/act` for each step.
+
+    The request has `task` (what `AgentTask` says), `observation`, `history` (earlier decisions),
+    `trial` and `seed`; the reply is a `Decision`: `actions`, and if it likes `thought`, `usage`,
+    `cost_usd`. An endpoint that cannot be reached is an environment fault; one that answers with
+    nonsense or fails has failed as an agent.
+    """
+
+    def begin(task: AgentTask, context: TrialContext) -> _HttpStepper:
+        return _HttpStepper(url.rstrip("/") + "/act", task, context, headers or {}, timeout_s)
+
+    return LoopAgent(name, begin) if connect is None else LoopAgent(name, begin, connect=connect)
+
+
+class _HttpStepper:
+    def __init__(
+        self,
+        url: str,
+        task: AgentTask,
+        context: TrialContext,
+        headers: dict[str, str],
+        timeout_s: float,
+    ) -> None:
+        self._url = url
+        self._task = task.model_dump(mode="json")
+        self._context = context
+        self._headers = headers
+        self._timeout_s = timeout_s
+        self._history: list[dict[str, Any]] = []
+
+    async def act(self, observation: Observation) -> Decision:
+        """Decide on one observation; see `StepAgent`."""
+        body = {
+            "task": self._task,
+            "observation": observation.model_dump(mode="json"),
+            "history": self._history,
+            "trial": self._context.trial,
+            "seed": self._context.seed,
+        }
+        decision = self._read(await self._ask(body))
+        self._history.append(decision.model_dump(mode="json"))
+        self._context.meter.spend(decision.usage, decision.cost_usd)
+        return decision
+
+    async def _ask(self, body: dict[str, Any]) -> Any:
+        try:
+            return await asyncio.to_thread(
+                post_json, self._url, body, self._headers, self._timeout_s
+            )
+        except urllib.error.HTTPError as error:
+            said = error.read(_SHOWN).decode("utf-8", "replace")
+            kind = EnvironmentFaultError if error.code in _GATEWAY else AgentError
+            raise kind(f"{self._url} answered HTTP {error.code}: {said}") from error
+        except OSError as error:
+            raise EnvironmentFaultError(
+                f"the agent at {self._url} does not answer: {error}"
+            ) from error
+        except ValueError as error:
+            raise AgentError(f"{self._url} did not answer with JSON: {error}") from error
+
+    def _read(self, reply: Any) -> Decision:
+        try:
+            return Decision.model_validate(reply)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "reply"
+            raise AgentError(f"{self._url}: {where}: {first['msg']}") from error

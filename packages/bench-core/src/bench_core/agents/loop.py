@@ -1,0 +1,185 @@
+"""The loop that turns something that decides one step at a time into an `Agent`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+import traceback
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench_core.agents.environment import connect
+from bench_core.agents.records import ActionResult, Decision, Done, Fail
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.agents.environment import Connect, Environment
+    from bench_core.agents.records import Observation
+    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.records import AgentTask
+
+__all__ = ["LoopAgent", "StepAgent"]
+
+DEFAULT_STEPS = 30
+
+
+class StepAgent(Protocol):
+    """Decides what to do next; one object works on one trial."""
+
+    async def act(self, observation: Observation) -> Decision:
+        """Look at `observation` and decide.
+
+        Raises:
+            ModelError: The model's provider failed; the trial is not scored.
+            AgentError: The agent failed; the end state is scored.
+        """
+        ...
+
+
+class LoopAgent:
+    """Observes, asks a `StepAgent`, acts, until it is done or out of steps or time.
+
+    Each step is a line of `trajectory.jsonl` with its screenshot beside it.
+
+    Args:
+        name: What the agent is called in results.
+        begin: Makes the `StepAgent` of one trial.
+        connect: Turns the handle into an environment.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        begin: Callable[[AgentTask, TrialContext], StepAgent],
+        *,
+        connect: Connect = connect,
+    ) -> None:
+        self.name = name
+        self._begin = begin
+        self._connect = connect
+
+    async def run(
+        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Work on `task` until done or out of limits; see `bench_core.protocols.Agent`."""
+        async with self._connect(environment) as live:
+            trial = _Trial(self._begin(task, context), live, task, context)
+            try:
+                await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
+            except asyncio.TimeoutError:
+                trial.status = Status.TIME_LIMIT
+            except (EnvironmentFaultError, BudgetExceededError, InputError):
+                raise  # a missing cassette or key says nothing about the agent
+            # The agent is foreign code: whatever it raises is its own failure, and recorded.
+            except Exception as error:  # noqa: BLE001
+                trial.status, trial.error = Status.AGENT_ERROR, _describe(error)
+            return trial.outcome()
+
+
+class _Trial:
+    """One trial under way: its status, its steps, what it spent."""
+
+    def __init__(
+        self, stepper: StepAgent, live: Environment, task: AgentTask, context: TrialContext
+    ) -> None:
+        self.status = Status.STEP_LIMIT
+        self.error: ErrorInfo | None = None
+        self._stepper = stepper
+        self._live = live
+        self._context = context
+        self._limit = context.limits.max_steps or task.limits.max_steps or DEFAULT_STEPS
+        self._artifacts = TrialArtifacts(context.folder)
+        self._decisions: list[Decision] = []
+        self._answer: Any = None
+        self._flags: list[str] = []
+
+    async def loop(self) -> None:
+        results: tuple[ActionResult, ...] = ()
+        for number in range(1, self._limit + 1):
+            started, clock = datetime.now(timezone.utc), time.monotonic()
+            observation = (await self._live.observe()).model_copy(update={"results": results})
+            decision = await self._stepper.act(observation)
+            self._decisions.append(decision)
+            results, ended = await self._perform(decision)
+            self._record(number, started, time.monotonic() - clock, observation, decision, results)
+            if ended:
+                self.status = Status.COMPLETED
+                return
+
+    async def _perform(self, decision: Decision) -> tuple[tuple[ActionResult, ...], bool]:
+        results: list[ActionResult] = []
+        for action in decision.actions:
+            if isinstance(action, Done):
+                self._answer = action.answer
+                return tuple(results), True
+            if isinstance(action, Fail):
+                self._flags.append("gave_up")
+                self._answer = {"gave_up": action.reason}
+                return tuple(results), True
+            results.append(await self._live.act(action))
+        return tuple(results), False
+
+    def _record(  # noqa: PLR0913, PLR0917  # the parts of one line
+        self,
+        number: int,
+        started: datetime,
+        duration_s: float,
+        observation: Observation,
+        decision: Decision,
+        results: tuple[ActionResult, ...],
+    ) -> None:
+        errors = [result.error for result in results if result.error]
+        self._artifacts.append_step(
+            Step(
+                step=number,
+                started=started,
+                duration_s=duration_s,
+                url=observation.url,
+                title=observation.title,
+                screenshot=self._screenshot(number, observation),
+                thought=decision.thought,
+                actions=tuple(a.model_dump(mode="json") for a in decision.actions),
+                results=tuple(result.text or result.error or "" for result in results),
+                error="; ".join(errors) or None,
+                usage=decision.usage,
+            )
+        )
+
+    def _screenshot(self, number: int, observation: Observation) -> str | None:
+        picture = observation.screenshot
+        if picture is None:
+            return None
+        name = f"screenshots/step-{number:03d}.{picture.media_type.rpartition('/')[2]}"
+        return self._artifacts.write_bytes(name, base64.b64decode(picture.data))
+
+    def outcome(self) -> AgentOutcome:
+        decisions = self._decisions
+        costs = [d.cost_usd for d in decisions if d.usage.requests]
+        known = [cost for cost in costs if cost is not None]
+        reported = [d.model_reported for d in decisions if d.model_reported]
+        flags = dict.fromkeys([*self._flags, *(flag for d in decisions for flag in d.flags)])
+        return AgentOutcome(
+            status=self.status,
+            answer=self._answer,
+            steps=len(decisions),
+            usage=sum((d.usage for d in decisions), Usage()),
+            cost_usd=sum(known) if len(known) == len(costs) else None,
+            model_reported=reported[-1] if reported else None,
+            flags=tuple(flags),
+            error=self.error,
+        )
+
+
+def _describe(error: Exception) -> ErrorInfo:
+    expected = isinstance(error, BenchError)
+    return ErrorInfo(
+        kind=type(error).__name__,
+        message=str(error) or type(error).__name__,
+        phase="agent",
+        traceback=None if expected else "".join(traceback.format_exception(error)),
+    )

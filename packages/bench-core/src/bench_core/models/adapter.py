@@ -1,0 +1,169 @@
+"""What every provider's adapter has in common: one request out, one reply in, no retries."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.errors import ModelError, classify
+from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
+from bench_core.models.schema import parse_json
+from bench_core.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench_core.models.records import ModelRequest, Part, StopReason
+    from bench_core.records import Usage
+
+_SHORTEST_SECRET = 8
+
+__all__ = ["Adapter", "Parsed", "tool_call", "wire"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parsed:
+    """What an adapter read out of a reply before it is dressed as a `Reply`."""
+
+    parts: list[Part]
+    native: dict[str, Any]
+    stop: StopReason
+    stop_native: str | None
+    usage: Usage | None
+    model_reported: str | None
+    request_id: str | None
+    refusal: str | None = None
+
+
+class Adapter(ABC):
+    """Speaks one API through its vendor's SDK.
+
+    SDK clients belong to the event loop they were made in; an adapter keeps one per loop. The key
+    is removed from whatever comes back, also where a server echoes it.
+    """
+
+    provider: str
+
+    def __init__(self, model: str, *, api_key: str, base_url: str | None = None) -> None:
+        self.model = model
+        self.base_url = base_url
+        self._api_key = api_key
+        # A key of a few letters is no secret (local servers take any) and would blank whole words.
+        self._secrets = Redactor([api_key] if len(api_key) >= _SHORTEST_SECRET else [])
+        self._clients: dict[int, tuple[asyncio.AbstractEventLoop, Any]] = {}
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """Make the SDK's asynchronous client; called once per event loop."""
+
+    @abstractmethod
+    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
+        """Make one request through the SDK and return what it returns."""
+
+    @abstractmethod
+    def _parse(self, data: dict[str, Any]) -> Parsed:
+        """Read the reply's JSON as it was on the wire."""
+
+    @abstractmethod
+    async def _disconnect(self, client: Any) -> None:
+        """Close the SDK's client."""
+
+    async def send(self, request: ModelRequest, timeout_s: float) -> Reply:
+        """Make one request, never a second one.
+
+        Raises:
+            ModelError: No usable reply within `timeout_s` seconds.
+        """
+        started = time.monotonic()
+        try:
+            raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
+            parsed = self._parse(self._secrets.redact_json(wire(raw), evidence=True))
+        except asyncio.TimeoutError:
+            raise ModelError(
+                "timeout", f"no reply within {timeout_s:.1f} s", provider=self.provider
+            ) from None
+        # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
+        except Exception as error:
+            raise classify(error, self.provider, self._secrets.redact) from error
+        return self._reply(request, parsed, time.monotonic() - started)
+
+    async def aclose(self) -> None:
+        """Close the client of the running event loop and forget those of loops that are gone."""
+        own = self._clients.pop(id(asyncio.get_running_loop()), None)
+        self._clients = {k: each for k, each in self._clients.items() if not each[0].is_closed()}
+        if own is not None:
+            await self._disconnect(own[1])
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        held = self._clients.get(id(loop))
+        if held is None or held[0] is not loop:
+            held = (loop, self._connect())
+            self._clients[id(loop)] = held
+        return held[1]
+
+    def _reply(self, request: ModelRequest, parsed: Parsed, latency_s: float) -> Reply:
+        text = "".join(part.text for part in parsed.parts if isinstance(part, TextPart))
+        data, data_error = _structured(request, parsed.stop, text)
+        usage = {} if parsed.usage is None else {"usage": parsed.usage}
+        return Reply(
+            provider=self.provider,
+            model=self.model,
+            model_reported=parsed.model_reported,
+            message=Message(
+                role="assistant",
+                parts=tuple(parsed.parts),
+                native=OpaquePart(provider=self.provider, data=parsed.native),
+            ),
+            stop=parsed.stop,
+            stop_native=parsed.stop_native,
+            refusal=parsed.refusal,
+            data=data,
+            data_error=data_error,
+            usage_known=parsed.usage is not None,
+            request_id=parsed.request_id,
+            latency_s=latency_s,
+            **usage,
+        )
+
+    def _native_turn(self, message: Message) -> dict[str, Any] | None:
+        """Return an earlier turn of this same provider as it was sent."""
+        native = message.native
+        return native.data if native is not None and native.provider == self.provider else None
+
+
+def _structured(request: ModelRequest, stop: StopReason, text: str) -> tuple[Any, str | None]:
+    if request.output_schema is None or stop == "tool_use":
+        return None, None
+    try:
+        return parse_json(text), None
+    except ValueError as error:
+        return None, f"{stop}: {error}"
+
+
+def wire(raw: Any) -> dict[str, Any]:
+    """Return an SDK's reply object as the JSON that was on the wire."""
+    if isinstance(raw, dict):
+        return raw
+    dump = getattr(raw, "model_dump", None)
+    if dump is None:  # a proxy's page: the SDKs hand text through
+        raise ValueError(f"the reply is not JSON of this API but {str(raw)[:80]!r}")
+    data: dict[str, Any] = dump(mode="json", exclude_unset=True, by_alias=True, warnings=False)
+    return data
+
+
+def tool_call(call_id: str, name: str, arguments: str | Mapping[str, Any] | None) -> ToolCall:
+    """Build a tool call; arguments that are not a JSON object are kept as raw text."""
+    if not isinstance(arguments, str):
+        return ToolCall(id=call_id, name=name, arguments=dict(arguments or {}))
+    try:
+        parsed = json.loads(arguments or "{}")
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        return ToolCall(id=call_id, name=name, arguments=parsed)
+    return ToolCall(id=call_id, name=name, raw=arguments)

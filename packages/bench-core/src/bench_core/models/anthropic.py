@@ -1,0 +1,130 @@
+"""Anthropic's Messages API, on every SDK line from 0.77 to 2.x."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.adapter import Adapter, Parsed, tool_call
+from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from bench_core.models.records import Message, ModelRequest, Part, StopReason
+
+__all__ = ["AnthropicAdapter"]
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tool_use",
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "context_window",
+}
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+class AnthropicAdapter(Adapter):
+    """`anthropic:<model>`."""
+
+    provider = "anthropic"
+
+    def _connect(self) -> Any:
+        import anthropic  # noqa: PLC0415  # 0.4 s and more; only when used
+
+        return anthropic.AsyncAnthropic(
+            api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
+        )
+
+    async def _disconnect(self, client: Any) -> None:
+        await client.close()
+
+    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
+        # Sampling parameters left the SDK's signature in 1.0: everything optional goes in the body.
+        options: dict[str, Any] = {}
+        if request.system is not None:
+            options["system"] = request.system
+        if request.output_schema is not None:
+            options["output_config"] = {
+                "format": {"type": "json_schema", "schema": request.output_schema}
+            }
+        tools = [_tool(tool) for tool in request.tools] + list(request.native_tools)
+        if tools:
+            options["tools"] = tools
+            options["tool_choice"] = {"type": _CHOICES[request.tool_choice]}
+        return await client.messages.create(
+            model=self.model,
+            max_tokens=request.max_output_tokens,
+            messages=[self._turn(message) for message in request.messages],
+            extra_headers=dict(request.headers) or None,
+            extra_body=dict(request.body) or None,
+            timeout=timeout_s,
+            **options,
+        )
+
+    def _turn(self, message: Message) -> dict[str, Any]:
+        native = self._native_turn(message)
+        content = native["content"] if native else [_block(part) for part in message.parts]
+        return {"role": message.role, "content": content}
+
+    def _parse(self, data: dict[str, Any]) -> Parsed:
+        content = data["content"]
+        stop = data.get("stop_reason")
+        details = data.get("stop_details") or {}
+        return Parsed(
+            parts=[_part(block) for block in content],
+            native={"content": content},
+            stop=_STOPS.get(stop or "", "other"),
+            stop_native=stop,
+            usage=_usage(data.get("usage")),
+            model_reported=data.get("model"),
+            request_id=data.get("id"),
+            refusal=details.get("explanation") if stop == "refusal" else None,
+        )
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    schema = tool.parameters or {"type": "object", "properties": {}}
+    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImagePart):
+        source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+        return {"type": "image", "source": source}
+    if isinstance(part, ToolCall):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments or {}}
+    if isinstance(part, ToolResult):
+        return {
+            "type": "tool_result",
+            "tool_use_id": part.call_id,
+            "content": [_block(each) for each in part.content],
+            "is_error": part.is_error,
+        }
+    return dict(part.data)
+
+
+def _part(block: dict[str, Any]) -> Part:
+    if block["type"] == "text":
+        return TextPart(text=block["text"])
+    if block["type"] == "tool_use":
+        return tool_call(block["id"], block["name"], block["input"])
+    return OpaquePart(provider="anthropic", data=block)
+
+
+def _usage(usage: dict[str, Any] | None) -> Usage | None:
+    if not usage:
+        return None
+    cached = usage.get("cache_read_input_tokens") or 0
+    written = usage.get("cache_creation_input_tokens") or 0
+    details = usage.get("output_tokens_details") or {}
+    return Usage(
+        requests=1,
+        input_tokens=(usage.get("input_tokens") or 0) + cached + written,
+        cached_input_tokens=cached,
+        cache_write_tokens=written,
+        output_tokens=usage.get("output_tokens") or 0,
+        reasoning_tokens=details.get("reasoning_tokens") or details.get("thinking_tokens") or 0,
+    )

@@ -1,0 +1,220 @@
+"""One call to a model: limits, retries, cassettes, caches and prices around an adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from bench_core.models.retrying import RetryPolicy, retry
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from bench_core.models.cache import ReplyCache
+    from bench_core.models.cassettes import Cassette
+    from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
+    from bench_core.models.prices import Prices
+    from bench_core.models.records import ModelRequest, Reply
+    from bench_core.protocols import Meter
+
+_T = TypeVar("_T")
+
+__all__ = ["Model", "SyncModel", "Transport"]
+
+
+class Transport(Protocol):
+    """Sends one request: an adapter of a provider, or a script."""
+
+    provider: str
+    model: str
+
+    async def send(self, request: ModelRequest, timeout_s: float) -> Reply:
+        """Make exactly one request.
+
+        Raises:
+            ModelError: No usable reply within `timeout_s` seconds.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+class Model:
+    """A model one can call; make one with `bench_core.models.open_model`.
+
+    Order of things: cassette, cache, then limits and retries around the transport, then the price.
+    What came from a cassette or the cache is not charged to the meter.
+    """
+
+    def __init__(  # noqa: PLR0913  # every part is optional and named
+        self,
+        transport: Transport,
+        *,
+        policy: RetryPolicy | None = None,
+        rate: RateLimit | None = None,
+        tokens: TokenLimit | None = None,
+        concurrency: AdaptiveConcurrency | None = None,
+        cache: ReplyCache | None = None,
+        cassette: Cassette | None = None,
+        prices: Prices | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._transport = transport
+        self.policy = policy or RetryPolicy()
+        self._rate = rate
+        self._tokens = tokens
+        self._concurrency = concurrency
+        self._cache = cache
+        self._cassette = cassette
+        self._prices = prices
+        self._rng = random.Random(seed)  # noqa: S311  # jitter, not cryptography
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as asked for."""
+        return f"{self._transport.provider}:{self._transport.model}"
+
+    async def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline_s: float | None = None,
+        meter: Meter | None = None,
+    ) -> Reply:
+        """Call the model once and return its reply.
+
+        Args:
+            request: What to ask.
+            deadline_s: Seconds for the whole call, instead of the policy's.
+            meter: Where to report usage and cost.
+
+        Raises:
+            ModelError: The provider gave no usable reply in time.
+            BudgetExceededError: The meter's budget is spent; raised after the call is recorded.
+        """
+        reply = self._stored(request)
+        if reply is None:
+            reply = await self._ask(request, deadline_s)
+            if meter is not None:
+                meter.spend(reply.usage, reply.cost_usd)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _stored(self, request: ModelRequest) -> Reply | None:
+        found = self._cassette.find(self.name, request) if self._cassette else None
+        if found is None and self._cache is not None:
+            found = self._cache.find(self.name, request)
+        return found
+
+    async def _ask(self, request: ModelRequest, deadline_s: float | None) -> Reply:
+        policy = self.policy
+        if deadline_s is not None:
+            policy = policy.model_copy(update={"deadline_s": deadline_s})
+        reply = await retry(lambda timeout_s: self._limited(request, timeout_s), policy, self._rng)
+        reply = self._priced(reply)
+        if self._cassette is not None:
+            self._cassette.add(self.name, request, reply)
+        if self._cache is not None:
+            self._cache.add(self.name, request, reply)
+        return reply
+
+    async def _limited(self, request: ModelRequest, timeout_s: float) -> Reply:
+        if self._tokens is not None:
+            await self._tokens.wait()
+        if self._rate is not None:
+            await self._rate.wait()
+        if self._concurrency is None:
+            reply = await self._transport.send(request, timeout_s)
+        else:
+            async with self._concurrency.slot():
+                reply = await self._transport.send(request, timeout_s)
+        if self._tokens is not None:
+            self._tokens.charge(reply.usage.total_tokens)
+        return reply
+
+    def _priced(self, reply: Reply) -> Reply:
+        if self._prices is None or not reply.usage_known:
+            return reply
+        price = self._prices.price(reply.provider, reply.model_reported or reply.model, reply.usage)
+        if price is None and reply.model_reported:
+            price = self._prices.price(reply.provider, reply.model, reply.usage)
+        return reply.model_copy(update={"price": price})
+
+
+class SyncModel:
+    """The same calls without async: a private event loop in a thread of its own.
+
+    Works inside a running event loop too (a notebook), where `asyncio.run` would not.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name=f"model {model.name}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as asked for."""
+        return self._model.name
+
+    def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline_s: float | None = None,
+        meter: Meter | None = None,
+    ) -> Reply:
+        """Call the model once; see `Model.complete`."""
+        return self._run(self._model.complete(request, deadline_s=deadline_s, meter=meter))
+
+    def close(self) -> None:
+        """Close the connections and end the thread; safe to call twice."""
+        if not self._loop.is_closed():
+            self._run(self._model.aclose())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _run(self, call: Coroutine[Any, Any, _T]) -> _T:
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # KeyboardInterrupt too: the request must not go on alone
+            future.cancel()
+            raise

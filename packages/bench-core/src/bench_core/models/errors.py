@@ -1,0 +1,162 @@
+"""How a model call can fail, told apart without importing any SDK or HTTP library.
+
+The two lines of each SDK raise different classes for the same thing and moved from one HTTP library
+to another, so errors are classified by status code and by the names of their classes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.errors import EnvironmentFaultError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify"]
+
+ErrorKind = Literal[
+    "rate_limit", "overloaded", "server", "timeout", "connection", "malformed",
+    "auth", "not_found", "too_large", "bad_request", "deadline", "unknown",
+]  # fmt: skip
+"""What kind of failure it was; the first six may pass when tried again."""
+
+_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "connection", "malformed"})
+_BY_STATUS: dict[int, ErrorKind] = {
+    400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "timeout",
+    409: "server", 413: "too_large", 422: "bad_request", 429: "rate_limit",
+    503: "overloaded", 529: "overloaded",
+}  # fmt: skip
+_TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
+_CONNECTIONS = frozenset(
+    {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError", "OSError"}
+)
+_MALFORMED = frozenset(
+    {
+        "APIResponseValidationError", "ClientPayloadError", "JSONDecodeError",
+        "UnknownApiResponseError", "ValidationError",
+    }
+)  # fmt: skip
+_BODY_LIMIT = 500
+
+
+class MissingKeyError(InputError):
+    """The model's provider needs a key that is not there."""
+
+    def __init__(self, provider: str, variable: str) -> None:
+        self.provider = provider
+        self.variable = variable
+        super().__init__(
+            f"{provider} needs a key: set the environment variable {variable}, or use a "
+            f"`scripted:` or `replay:` model, which need none"
+        )
+
+
+class ModelError(EnvironmentFaultError):
+    """The provider gave no usable reply.
+
+    Attributes:
+        status: HTTP status, null where none came.
+        retry_after_s: What the provider asked to wait, in seconds.
+        attempts: How many requests were made.
+    """
+
+    def __init__(  # noqa: PLR0913  # facts of the error, named
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        provider: str,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        attempts: int = 1,
+    ) -> None:
+        self.kind: ErrorKind = kind
+        self.message = message
+        self.provider = provider
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.attempts = attempts
+        code = f" (HTTP {status})" if status else ""
+        tries = f" after {attempts} requests" if attempts > 1 else ""
+        super().__init__(f"{provider}: {kind.replace('_', ' ')}{code}{tries}: {message}")
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed a moment later."""
+        return self.kind in _RETRYABLE
+
+    def after(self, attempts: int) -> ModelError:
+        """Return the same error, saying how many requests were made."""
+        return ModelError(
+            self.kind,
+            self.message,
+            provider=self.provider,
+            status=self.status,
+            retry_after_s=self.retry_after_s,
+            attempts=attempts,
+        )
+
+
+def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
+    """Turn whatever an SDK raised into a `ModelError` without secrets."""
+    if isinstance(error, ModelError):
+        return error
+    status = _status(error)
+    return ModelError(
+        _kind(error, status),
+        redact(_message(error)),
+        provider=provider,
+        status=status,
+        retry_after_s=_retry_after(error),
+    )
+
+
+def _status(error: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 100:  # noqa: PLR2004  # the smallest HTTP status
+            return value
+    return None
+
+
+def _kind(error: BaseException, status: int | None) -> ErrorKind:
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if names & _MALFORMED or (status is not None and status < 300):  # noqa: PLR2004  # a success that could not be read
+        return "malformed"
+    if status is not None:
+        return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")  # noqa: PLR2004
+    if names & _TIMEOUTS:
+        return "timeout"
+    if names & _CONNECTIONS:
+        return "connection"
+    # The SDKs fail with these when a proxy answers 200 with something that is not theirs.
+    if isinstance(error, AttributeError | KeyError | TypeError | ValueError):
+        return "malformed"
+    return "unknown"
+
+
+def _message(error: BaseException) -> str:
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    text = _body_message(body) or str(error) or type(error).__name__
+    return text if len(text) <= _BODY_LIMIT else f"{text[:_BODY_LIMIT]}..."
+
+
+def _body_message(body: Any) -> str | None:
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        found = inner.get("message") if isinstance(inner, dict) else inner
+        return str(found) if found else json.dumps(body)[:_BODY_LIMIT]
+    return body if isinstance(body, str) and body.strip() else None
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if headers is None:
+        return None
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value and value.replace(".", "", 1).isdigit():
+            return float(value) * scale
+    return None  # absent, or an HTTP date: our own back-off then decides

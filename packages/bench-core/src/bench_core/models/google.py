@@ -1,0 +1,193 @@
+"""Google's Gemini API, on every google-genai line from 1.50 to 3.x."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.adapter import Adapter, Parsed, tool_call
+from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from bench_core.models.records import Message, ModelRequest, Part, StopReason
+
+__all__ = ["GoogleAdapter"]
+
+_STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "length"}
+_REFUSALS = frozenset(
+    {
+        "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR",
+    }
+)  # fmt: skip
+_CHOICES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
+
+
+class GoogleAdapter(Adapter):
+    """`google:<model>`, generateContent."""
+
+    provider = "google"
+
+    def _connect(self) -> Any:
+        from google import genai  # noqa: PLC0415  # 1 s and more; only when used
+        from google.genai import types  # noqa: PLC0415
+
+        return genai.Client(
+            api_key=self._api_key,
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=self.base_url,
+                # `*-latest` names exist on v1beta only, and the default moved to v1 in 3.x.
+                api_version="v1beta",
+                retry_options=types.HttpRetryOptions(attempts=1),
+            ),
+        )
+
+    async def _disconnect(self, client: Any) -> None:
+        # 1.50 has no close(); later lines have both.
+        for owner, name in ((client.aio, "aclose"), (client, "close")):
+            close = getattr(owner, name, None)
+            done = close() if close else None
+            if asyncio.iscoroutine(done):
+                await done
+
+    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
+        arguments = {
+            "model": self.model,
+            "contents": [self._content(message) for message in request.messages],
+            "config": _config(request, timeout_s),
+        }
+        if _retries_by_itself():
+            return await asyncio.to_thread(client.models.generate_content, **arguments)
+        return await client.aio.models.generate_content(**arguments)
+
+    def _content(self, message: Message) -> Any:
+        from google.genai import types  # noqa: PLC0415  # loaded by _connect already
+
+        native = self._native_turn(message)
+        role = "model" if message.role == "assistant" else "user"
+        content = native or {"role": role, "parts": [p for m in message.parts for p in _parts(m)]}
+        # By way of JSON, so that base64 text becomes bytes again.
+        return types.Content.model_validate_json(json.dumps(content))
+
+    def _parse(self, data: dict[str, Any]) -> Parsed:
+        feedback = data.get("promptFeedback") or {}
+        candidate = (data.get("candidates") or [{}])[0]
+        if not candidate and not feedback:
+            raise ValueError("the reply has neither candidates nor prompt feedback")
+        content = candidate.get("content") or {}
+        raw_parts = content.get("parts") or []
+        parts = [_part(index, part) for index, part in enumerate(raw_parts)]
+        finish = candidate.get("finishReason") or feedback.get("blockReason")
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        return Parsed(
+            parts=parts,
+            native={"role": "model", "parts": raw_parts},
+            stop=_stop(finish, blocked=bool(feedback.get("blockReason")), calls=calls),
+            stop_native=finish,
+            usage=_usage(data.get("usageMetadata")),
+            model_reported=data.get("modelVersion"),
+            request_id=data.get("responseId"),
+            refusal=candidate.get("finishMessage") or feedback.get("blockReasonMessage"),
+        )
+
+
+def _retries_by_itself() -> bool:
+    """Tell whether the SDK's asynchronous client would send a request twice.
+
+    Before 2.0 it does so after a dropped connection whenever aiohttp is installed, sleeping 1-10 s
+    in between, and no option turns that off; its synchronous client does not.
+    """
+    from google.genai import version  # noqa: PLC0415  # loaded by _connect already
+
+    major = int(version.__version__.split(".")[0])
+    return major < 2 and importlib.util.find_spec("aiohttp") is not None  # noqa: PLR2004
+
+
+def _config(request: ModelRequest, timeout_s: float) -> Any:
+    from google.genai import types  # noqa: PLC0415  # loaded by _connect already
+
+    options: dict[str, Any] = {"max_output_tokens": request.max_output_tokens}
+    if request.system is not None:
+        options["system_instruction"] = request.system
+    if request.output_schema is not None:
+        options["response_mime_type"] = "application/json"
+        options["response_json_schema"] = request.output_schema
+    declared = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters_json_schema": tool.parameters or {"type": "object", "properties": {}},
+        }
+        for tool in request.tools
+    ]
+    tools = [*([{"function_declarations": declared}] if declared else []), *request.native_tools]
+    if tools:
+        options["tools"] = tools
+        options["automatic_function_calling"] = {"disable": True}
+    if declared:
+        options["tool_config"] = {
+            "function_calling_config": {"mode": _CHOICES[request.tool_choice]}
+        }
+    options["http_options"] = types.HttpOptions(
+        timeout=max(1, round(timeout_s * 1000)),  # milliseconds
+        headers=dict(request.headers) or None,
+        extra_body=dict(request.body) or None,
+        retry_options=types.HttpRetryOptions(attempts=1),
+    )
+    return types.GenerateContentConfig(**options)
+
+
+def _parts(part: Part) -> list[dict[str, Any]]:
+    if isinstance(part, TextPart):
+        return [{"text": part.text}]
+    if isinstance(part, ImagePart):
+        return [{"inlineData": {"mimeType": part.media_type, "data": part.data}}]
+    if isinstance(part, ToolCall):
+        call = {"id": part.id, "name": part.name, "args": part.arguments or {}}
+        return [{"functionCall": call}]
+    if isinstance(part, ToolResult):
+        texts = [each.text for each in part.content if isinstance(each, TextPart)]
+        images = [each for each in part.content if isinstance(each, ImagePart)]
+        key = "error" if part.is_error else "output"
+        response = {"id": part.call_id, "name": part.name, "response": {key: "\n".join(texts)}}
+        pictures = [piece for image in images for piece in _parts(image)]
+        return [{"functionResponse": response}, *pictures]
+    return [dict(part.data)]
+
+
+def _part(index: int, part: dict[str, Any]) -> Part:
+    if "functionCall" in part:
+        call = part["functionCall"]
+        # Gemini may leave the id out; the position names the call within its turn.
+        return tool_call(call.get("id") or f"call_{index}", call["name"], call.get("args"))
+    if part.get("text") is not None and not part.get("thought"):
+        return TextPart(text=part["text"])
+    return OpaquePart(provider="google", data=part)
+
+
+def _stop(finish: str | None, *, blocked: bool, calls: bool) -> StopReason:
+    if blocked or finish in _REFUSALS:
+        return "refusal"
+    if calls and finish == "STOP":
+        return "tool_use"
+    return _STOPS.get(finish or "", "other")
+
+
+def _usage(usage: dict[str, Any] | None) -> Usage | None:
+    if not usage:
+        return None
+    thoughts = usage.get("thoughtsTokenCount") or 0
+    details = usage.get("promptTokensDetails") or []
+    return Usage(
+        requests=1,
+        input_tokens=(usage.get("promptTokenCount") or 0)
+        + (usage.get("toolUsePromptTokenCount") or 0),
+        cached_input_tokens=usage.get("cachedContentTokenCount") or 0,
+        image_tokens=sum(d.get("tokenCount") or 0 for d in details if d.get("modality") == "IMAGE"),
+        output_tokens=(usage.get("candidatesTokenCount") or 0) + thoughts,
+        reasoning_tokens=thoughts,
+    )

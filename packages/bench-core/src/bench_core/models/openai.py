@@ -1,0 +1,282 @@
+"""OpenAI's Responses and Chat Completions APIs, and whatever is compatible with the latter.
+
+Works on every SDK line from 2.7 to 3.x.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.adapter import Adapter, Parsed, tool_call
+from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from bench_core.models.records import Message, ModelRequest, Part, StopReason, Tool
+
+__all__ = ["OpenAIAdapter", "OpenAIChatAdapter"]
+
+_CHAT_STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "length",
+    "content_filter": "refusal",
+}
+
+
+class _OpenAIBase(Adapter):
+    def _connect(self) -> Any:
+        import openai  # noqa: PLC0415  # 0.5 s and more; only when used
+
+        return openai.AsyncOpenAI(
+            api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
+        )
+
+    async def _disconnect(self, client: Any) -> None:
+        await client.close()
+
+
+class OpenAIAdapter(_OpenAIBase):
+    """`openai:<model>`, the Responses API."""
+
+    provider = "openai"
+
+    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
+        options: dict[str, Any] = {}
+        if request.system is not None:
+            options["instructions"] = request.system
+        if request.output_schema is not None:
+            options["text"] = {"format": {"type": "json_schema", **_schema(request)}}
+        tools = [_response_tool(tool) for tool in request.tools] + list(request.native_tools)
+        if tools:
+            options["tools"] = tools
+            options["tool_choice"] = request.tool_choice
+        return await client.responses.create(
+            model=self.model,
+            input=[item for message in request.messages for item in self._items(message)],
+            max_output_tokens=request.max_output_tokens,
+            store=False,
+            extra_headers=dict(request.headers) or None,
+            extra_body=dict(request.body) or None,
+            timeout=timeout_s,
+            **options,
+        )
+
+    def _items(self, message: Message) -> list[dict[str, Any]]:
+        native = self._native_turn(message)
+        if native:
+            return list(native["output"])
+        items: list[dict[str, Any]] = []
+        content: list[dict[str, Any]] = []
+        for part in message.parts:
+            if isinstance(part, TextPart | ImagePart):
+                content.append(_response_content(part, message.role))
+            else:
+                items.append(_response_item(part))
+        if content:
+            items.append({"role": message.role, "content": content})
+        return items
+
+    def _parse(self, data: dict[str, Any]) -> Parsed:
+        output = data["output"]
+        parts: list[Part] = []
+        refusals: list[str] = []
+        for item in output:
+            found, refused = _response_parts(item)
+            parts += found
+            refusals += refused
+        reason = (data.get("incomplete_details") or {}).get("reason")
+        calls = any(isinstance(part, ToolCall) for part in parts)
+        return Parsed(
+            parts=parts,
+            native={"output": output},
+            stop=_response_stop(data.get("status"), reason, refused=bool(refusals), calls=calls),
+            stop_native=reason or data.get("status"),
+            usage=_response_usage(data.get("usage")),
+            model_reported=data.get("model"),
+            request_id=data.get("id"),
+            refusal="".join(refusals) or None,
+        )
+
+
+class OpenAIChatAdapter(_OpenAIBase):
+    """`openai-chat:<model>`, Chat Completions: what compatible servers speak."""
+
+    provider = "openai-chat"
+
+    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
+        options: dict[str, Any] = {}
+        if request.output_schema is not None:
+            options["response_format"] = {"type": "json_schema", "json_schema": _schema(request)}
+        tools = [_chat_tool(tool) for tool in request.tools] + list(request.native_tools)
+        if tools:
+            options["tools"] = tools
+            options["tool_choice"] = request.tool_choice
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        turns = [turn for message in request.messages for turn in self._turns(message)]
+        return await client.chat.completions.create(
+            model=self.model,
+            messages=system + turns,
+            max_completion_tokens=request.max_output_tokens,
+            extra_headers=dict(request.headers) or None,
+            extra_body=dict(request.body) or None,
+            timeout=timeout_s,
+            **options,
+        )
+
+    def _turns(self, message: Message) -> list[dict[str, Any]]:
+        native = self._native_turn(message)
+        if native:
+            return [native["message"]]
+        turns: list[dict[str, Any]] = []
+        turn: dict[str, Any] = {"role": message.role}
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                turns += _chat_results(part)
+            elif isinstance(part, ToolCall):
+                turn.setdefault("tool_calls", []).append(_chat_call(part))
+            else:
+                turn.setdefault("content", []).append(_chat_content(part))
+        return turns + ([turn] if len(turn) > 1 else [])
+
+    def _parse(self, data: dict[str, Any]) -> Parsed:
+        choice = data["choices"][0]
+        message = choice["message"]
+        parts: list[Part] = []
+        if message.get("content"):
+            parts.append(TextPart(text=message["content"]))
+        for call in message.get("tool_calls") or []:
+            function = call["function"]
+            parts.append(tool_call(call["id"], function["name"], function["arguments"]))
+        stop = choice.get("finish_reason")
+        refusal = message.get("refusal")
+        return Parsed(
+            parts=parts,
+            native={"message": {key: value for key, value in message.items() if value is not None}},
+            stop="refusal" if refusal else _CHAT_STOPS.get(stop or "", "other"),
+            stop_native=stop,
+            usage=_chat_usage(data.get("usage")),
+            model_reported=data.get("model"),
+            request_id=data.get("id"),
+            refusal=refusal,
+        )
+
+
+def _schema(request: ModelRequest) -> dict[str, Any]:
+    return {"name": request.output_name, "schema": request.output_schema, "strict": True}
+
+
+def _parameters(tool: Tool) -> dict[str, Any]:
+    return tool.parameters or {"type": "object", "properties": {}}
+
+
+def _response_tool(tool: Tool) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description}
+    return {"type": "function", **described, "parameters": _parameters(tool), "strict": False}
+
+
+def _chat_tool(tool: Tool) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description}
+    return {"type": "function", "function": {**described, "parameters": _parameters(tool)}}
+
+
+def _data_url(part: ImagePart) -> str:
+    return f"data:{part.media_type};base64,{part.data}"
+
+
+def _response_content(part: TextPart | ImagePart, role: str) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        kind = "input_text" if role == "user" else "output_text"
+        return {"type": kind, "text": part.text}
+    return {"type": "input_image", "detail": "high", "image_url": _data_url(part)}
+
+
+def _response_item(part: ToolCall | ToolResult | OpaquePart) -> dict[str, Any]:
+    if isinstance(part, ToolCall):
+        arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
+        return {
+            "type": "function_call", "call_id": part.id, "name": part.name,
+            "arguments": arguments or "{}",
+        }  # fmt: skip
+    if isinstance(part, ToolResult):
+        output = [_response_content(each, "user") for each in part.content]
+        return {"type": "function_call_output", "call_id": part.call_id, "output": output}
+    return dict(part.data)
+
+
+def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
+    if item["type"] == "function_call":
+        return [tool_call(item["call_id"], item["name"], item["arguments"])], []
+    if item["type"] != "message":
+        return [OpaquePart(provider="openai", data=item)], []
+    texts: list[Part] = [
+        TextPart(text=each["text"]) for each in item["content"] if each["type"] == "output_text"
+    ]
+    return texts, [each["refusal"] for each in item["content"] if each["type"] == "refusal"]
+
+
+def _response_stop(
+    status: str | None, reason: str | None, *, refused: bool, calls: bool
+) -> StopReason:
+    if refused or reason == "content_filter":
+        return "refusal"
+    if reason == "max_output_tokens":
+        return "length"
+    if status != "completed":
+        return "other"
+    return "tool_use" if calls else "end"
+
+
+def _response_usage(usage: dict[str, Any] | None) -> Usage | None:
+    if not usage:
+        return None
+    inputs = usage.get("input_tokens_details") or {}
+    outputs = usage.get("output_tokens_details") or {}
+    return Usage(
+        requests=1,
+        input_tokens=usage.get("input_tokens") or 0,
+        cached_input_tokens=inputs.get("cached_tokens") or 0,
+        cache_write_tokens=inputs.get("cache_write_tokens") or 0,
+        image_tokens=inputs.get("image_tokens") or 0,
+        output_tokens=usage.get("output_tokens") or 0,
+        reasoning_tokens=outputs.get("reasoning_tokens") or 0,
+    )
+
+
+def _chat_results(part: ToolResult) -> list[dict[str, Any]]:
+    """A tool's text goes in a tool turn; its pictures, which tool turns cannot hold, follow it."""
+    texts = [{"type": "text", "text": p.text} for p in part.content if isinstance(p, TextPart)]
+    images = [_chat_content(p) for p in part.content if isinstance(p, ImagePart)]
+    turn = {"role": "tool", "tool_call_id": part.call_id, "content": texts or "(see the picture)"}
+    return [turn, *([{"role": "user", "content": images}] if images else [])]
+
+
+def _chat_call(part: ToolCall) -> dict[str, Any]:
+    arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
+    function = {"name": part.name, "arguments": arguments or "{}"}
+    return {"id": part.id, "type": "function", "function": function}
+
+
+def _chat_content(part: TextPart | ImagePart | OpaquePart) -> dict[str, Any]:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": _data_url(part), "detail": "high"}}
+    return dict(part.data)
+
+
+def _chat_usage(usage: dict[str, Any] | None) -> Usage | None:
+    if not usage:
+        return None
+    inputs = usage.get("prompt_tokens_details") or {}
+    outputs = usage.get("completion_tokens_details") or {}
+    return Usage(
+        requests=1,
+        input_tokens=usage.get("prompt_tokens") or 0,
+        cached_input_tokens=inputs.get("cached_tokens") or 0,
+        image_tokens=inputs.get("image_tokens") or 0,
+        output_tokens=usage.get("completion_tokens") or 0,
+        reasoning_tokens=outputs.get("reasoning_tokens") or 0,
+    )

@@ -1,0 +1,124 @@
+"""Opens a model by its name, `provider:model`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError, UnknownPluginError
+from bench_core.models.cassettes import Cassette
+from bench_core.models.client import Model
+from bench_core.models.errors import MissingKeyError
+from bench_core.models.scripted import ScriptedAdapter, load_script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import TypedDict, Unpack
+
+    from bench_core.models.cache import ReplyCache
+    from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
+    from bench_core.models.prices import Prices
+    from bench_core.models.retrying import RetryPolicy
+
+    class ModelOptions(TypedDict, total=False):
+        """What `Model` takes beside its transport."""
+
+        policy: RetryPolicy | None
+        rate: RateLimit | None
+        tokens: TokenLimit | None
+        concurrency: AdaptiveConcurrency | None
+        cache: ReplyCache | None
+        cassette: Cassette | None
+        prices: Prices | None
+        seed: int
+
+
+__all__ = ["PROVIDERS", "open_model"]
+
+
+class _Provider:
+    def __init__(self, home: str, adapter: str, extra: str, sdk: str, *keys: str) -> None:
+        self.home = home
+        self.adapter = adapter
+        self.extra = extra
+        self.sdk = sdk
+        self.keys = keys
+
+
+PROVIDERS: Mapping[str, _Provider] = {
+    "anthropic": _Provider(
+        "bench_core.models.anthropic", "AnthropicAdapter", "anthropic", "anthropic",
+        "ANTHROPIC_API_KEY",
+    ),
+    "openai": _Provider(
+        "bench_core.models.openai", "OpenAIAdapter", "openai", "openai", "OPENAI_API_KEY"
+    ),
+    "openai-chat": _Provider(
+        "bench_core.models.openai", "OpenAIChatAdapter", "openai", "openai", "OPENAI_API_KEY"
+    ),
+    "google": _Provider(
+        "bench_core.models.google", "GoogleAdapter", "google", "google.genai",
+        "GEMINI_API_KEY", "GOOGLE_API_KEY",
+    ),
+}  # fmt: skip
+"""The APIs that can be called, by the name before the colon."""
+
+
+def open_model(
+    name: str,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> Model:
+    """Open the model `name`.
+
+    Args:
+        name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
+            is compatible), `google:…`, `scripted:FILE` or `replay:CASSETTE`.
+        api_key: Instead of the provider's environment variable.
+        base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs.
+        options: What else `Model` takes.
+
+    Raises:
+        UnknownPluginError: There is no such provider.
+        MissingKeyError: Neither `api_key` nor the environment has a key.
+        InputError: The provider's SDK is not installed, or a script or cassette is missing.
+
+    >>> from bench_core.models import Message, ModelRequest, SyncModel, open_model
+    >>> open_model("openai:gpt-5.2", api_key="a key").name
+    'openai:gpt-5.2'
+    """
+    provider, separator, model = name.partition(":")
+    if not separator or not model:
+        raise InputError(f"{name!r} is not a model's name: write `provider:model`")
+    if provider == "scripted":
+        return Model(load_script(model), **options)
+    if provider == "replay":
+        options["cassette"] = Cassette(model)
+        return Model(ScriptedAdapter([], model=model), **options)
+    return Model(_adapter(provider, model, api_key, base_url), **options)
+
+
+def _adapter(provider: str, model: str, api_key: str | None, base_url: str | None) -> Any:
+    known = PROVIDERS.get(provider)
+    if known is None:
+        raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
+    key = api_key or next((os.environ[k] for k in known.keys if os.environ.get(k)), None)
+    if not key:
+        raise MissingKeyError(provider, known.keys[0])
+    if not _installed(known.sdk):
+        raise InputError(f"{provider} needs its SDK: `pip install bench-core[{known.extra}]`")
+    return getattr(importlib.import_module(known.home), known.adapter)(
+        model, api_key=key, base_url=base_url
+    )
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the parent package (`google`) is missing
+        return False

@@ -1,0 +1,169 @@
+"""What a call cost, by the table of `genai-prices` or by rows of one's own.
+
+An unknown price is null, never zero; a run with a dollar budget refuses such a model.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+from pydantic import Field, NonNegativeFloat, ValidationError
+
+from bench_core.errors import InputError
+from bench_core.models.listfile import read_list
+from bench_core.models.records import Price
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.records import Usage
+
+__all__ = ["PriceList", "PriceRow", "PublishedPrices", "UnknownPriceError", "load_prices"]
+
+_PROVIDERS = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "openai-chat": "openai",
+    "google": "google",
+}
+_MILLION = 1_000_000
+
+
+class UnknownPriceError(InputError):
+    """A dollar budget was asked for a model whose price nobody knows."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        super().__init__(
+            f"the price of {model!r} is unknown, so a dollar budget cannot be kept: give its price "
+            f"in a file (`model`, `input`, `output` in US dollars per million tokens) or limit "
+            f"tokens instead"
+        )
+
+
+class Prices(Protocol):
+    """Knows what calls cost."""
+
+    def price(self, provider: str, model: str, usage: Usage) -> Price | None:
+        """Return the price of one call, null when unknown."""
+        ...
+
+
+class PriceRow(Record):
+    """The price of one model, in US dollars per million tokens.
+
+    `above_input_tokens` makes a tier: the row then holds for calls with more input than that. The
+    row with the highest threshold below the call's input wins.
+    """
+
+    model: str
+    input: NonNegativeFloat
+    output: NonNegativeFloat
+    cached_input: NonNegativeFloat | None = None
+    cache_write: NonNegativeFloat | None = None
+    above_input_tokens: Annotated[int, Field(ge=0)] = 0
+    as_of: date | None = None
+
+
+class PriceList:
+    """Rows of one's own; models they do not name fall back to `otherwise`."""
+
+    def __init__(
+        self, rows: Sequence[PriceRow], *, source: str = "own", otherwise: Prices | None = None
+    ) -> None:
+        self.rows = tuple(rows)
+        self.source = source
+        self._otherwise = otherwise
+
+    def price(self, provider: str, model: str, usage: Usage) -> Price | None:
+        """Return the price of one call, null when unknown."""
+        tiers = [
+            row
+            for row in self.rows
+            if row.model in (model, f"{provider}:{model}")
+            and (row.above_input_tokens == 0 or usage.input_tokens > row.above_input_tokens)
+        ]
+        if not tiers:
+            return self._otherwise.price(provider, model, usage) if self._otherwise else None
+        row = max(tiers, key=lambda each: each.above_input_tokens)
+        return Price(
+            usd=_cost(row, usage),
+            source=self.source,
+            as_of=row.as_of.isoformat() if row.as_of else None,
+            row=row.model_dump(mode="json", exclude_none=True),
+        )
+
+
+def _cost(row: PriceRow, usage: Usage) -> float:
+    cached, written = usage.cached_input_tokens, usage.cache_write_tokens
+    plain = max(0, usage.input_tokens - cached - written)
+    dollars = (
+        plain * row.input
+        + cached * (row.input if row.cached_input is None else row.cached_input)
+        + written * (row.input if row.cache_write is None else row.cache_write)
+        + usage.output_tokens * row.output
+    )
+    return dollars / _MILLION
+
+
+class PublishedPrices:
+    """The table of the `genai-prices` distribution, loaded when the first price is asked for."""
+
+    def price(self, provider: str, model: str, usage: Usage) -> Price | None:
+        """Return the price of one call today, null when the table does not know the model.
+
+        Raises:
+            InputError: `genai-prices` is not installed.
+        """
+        calculate, usage_of = _genai_prices()
+        try:
+            found = calculate(
+                usage_of(
+                    input_tokens=usage.input_tokens,
+                    cache_read_tokens=usage.cached_input_tokens,
+                    cache_write_tokens=usage.cache_write_tokens,
+                    output_tokens=usage.output_tokens,
+                ),
+                model_ref=model,
+                provider_id=_PROVIDERS.get(provider, provider),
+                genai_request_timestamp=datetime.now(timezone.utc),
+            )
+        except LookupError:
+            return None
+        return Price(
+            usd=float(found.total_price),
+            source=f"genai-prices {version('genai-prices')}",
+            as_of=datetime.now(timezone.utc).date().isoformat(),
+            row={"model": found.model.id, "price": str(found.model_price)},
+        )
+
+
+def _genai_prices() -> tuple[Any, Any]:
+    try:
+        import genai_prices  # noqa: PLC0415  # 0.3 s; only when a price is asked for
+    except ImportError as error:
+        raise InputError(
+            "prices need the table of genai-prices: `pip install bench-core[prices]`"
+        ) from error
+    return genai_prices.calc_price, genai_prices.Usage
+
+
+def load_prices(path: Path, *, otherwise: Prices | None = None) -> PriceList:
+    """Read a YAML (or JSON) file with a list of price rows.
+
+    Raises:
+        InputError: The file is missing or a row does not fit `PriceRow`.
+    """
+    raw = read_list(path, "a price list")
+    try:
+        rows = [PriceRow.model_validate(each) for each in raw]
+    except ValidationError as error:
+        raise InputError(
+            f"{path}: not a list of price rows (`- model: openai:gpt-5.2`, `input: 1.75`, "
+            f"`output: 14`): {error}"
+        ) from error
+    return PriceList(rows, source=path.name, otherwise=otherwise)

@@ -1,0 +1,287 @@
+"""How well two raters agree (a judge and a human, two judges), and whether confidence is honest."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from bench_core.errors import NotEstimableError
+from bench_core.records import Record
+from bench_core.statistics.distributions import normal_quantile
+from bench_core.statistics.intervals import Interval, require_level
+from bench_core.statistics.proportions import wilson
+from bench_core.statistics.rates import success_rate_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+__all__ = [
+    "Accuracy",
+    "Calibration",
+    "CalibrationBin",
+    "accuracy",
+    "calibration",
+    "cohen_kappa",
+    "krippendorff_alpha",
+]
+
+Label = TypeVar("Label", bound="Hashable")
+
+
+class Accuracy(Record):
+    """A yes/no rater held against the truth: the confusion table and what follows from it.
+
+    Attributes:
+        true_positive: Said yes, is yes.
+        false_positive: Said yes, is no: a pass that should not be.
+        false_negative: Said no, is yes.
+        true_negative: Said no, is no.
+        agreement: Share of cases in which the rater is right.
+        sensitivity: Share of true yes found; null without any.
+        specificity: Share of true no found; null without any.
+        kappa: Agreement beyond chance; null where it is undefined.
+        disagreements: Cases in which the rater is wrong, in order.
+    """
+
+    true_positive: int
+    false_positive: int
+    false_negative: int
+    true_negative: int
+    agreement: Interval
+    sensitivity: Interval | None = None
+    specificity: Interval | None = None
+    kappa: Interval | None = None
+    disagreements: tuple[str, ...] = ()
+
+
+class CalibrationBin(Record):
+    """Cases whose confidence lies between `low` and `high`."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: Interval
+
+
+class Calibration(Record):
+    """Whether a confidence of 0.8 is right in 80% of cases.
+
+    Attributes:
+        n: Cases.
+        brier: Mean squared error of the confidence (Brier 1950); 0 is perfect, 0.25 is a coin.
+        expected_error: Mean distance of confidence and accuracy over bins, by cases (ECE).
+        largest_error: The largest of these distances.
+        bins: The bins that hold cases.
+    """
+
+    n: int
+    brier: Interval
+    expected_error: float
+    largest_error: float
+    bins: tuple[CalibrationBin, ...]
+
+
+def accuracy(
+    rated: Mapping[Label, bool], truth: Mapping[Label, bool], *, level: float = 0.95
+) -> Accuracy:
+    """Hold a yes/no rater against the truth, on the cases both know.
+
+    Args:
+        rated: Case to what the rater said.
+        truth: Case to what is so.
+        level: Nominal confidence; rates get Wilson intervals.
+
+    Raises:
+        NotEstimableError: No case is in both.
+
+    >>> found = accuracy({"a": True, "b": True, "c": False}, {"a": True, "b": False, "c": False})
+    >>> found.false_positive, found.disagreements
+    (1, ('b',))
+    """
+    cases = [case for case in rated if case in truth]
+    if not cases:
+        raise NotEstimableError("no case is both rated and known, so agreement cannot be measured")
+    counts = Counter((bool(rated[case]), bool(truth[case])) for case in cases)
+    hits, misses = counts[True, True], counts[False, True]
+    rejections, alarms = counts[False, False], counts[True, False]
+    try:
+        kappa = cohen_kappa([rated[c] for c in cases], [truth[c] for c in cases], level=level)
+    except NotEstimableError:
+        kappa = None
+    return Accuracy(
+        true_positive=hits,
+        false_positive=alarms,
+        false_negative=misses,
+        true_negative=rejections,
+        agreement=wilson(hits + rejections, len(cases), level=level),
+        sensitivity=wilson(hits, hits + misses, level=level) if hits + misses else None,
+        specificity=wilson(rejections, rejections + alarms, level=level)
+        if rejections + alarms
+        else None,
+        kappa=kappa,
+        disagreements=tuple(str(c) for c in cases if bool(rated[c]) != bool(truth[c])),
+    )
+
+
+def cohen_kappa(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, level: float = 0.95
+) -> Interval:
+    """Return Cohen's kappa of two raters with its large-sample interval.
+
+    Cohen (1960); variance of Fleiss, Cohen and Everitt (1969), Psychological Bulletin 72:323. The
+    interval is rough below about 50 cases; at perfect agreement its width would be zero, so the
+    lower end is then taken from Wilson's limit on the agreement, and a note says so.
+
+    Args:
+        first: One rater's label of each case.
+        second: The other's, in the same order.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: There is no case, or both raters gave one label only.
+
+    >>> print(cohen_kappa("aabbabab" * 10, "aabbabba" * 10))
+    0.500 [0.310, 0.690]
+    """
+    n = len(first)
+    if n != len(second):
+        raise ValueError(f"the raters labelled {n} and {len(second)} cases")
+    if not n:
+        raise NotEstimableError("no case was rated by both, so agreement cannot be measured")
+    cells = Counter(zip(first, second, strict=True))
+    rows, columns = Counter(first), Counter(second)
+    labels = [*rows, *(label for label in columns if label not in rows)]
+    observed = sum(cells[label, label] for label in labels) / n
+    expected = sum(rows[label] * columns[label] for label in labels) / n**2
+    if expected >= 1.0:
+        raise NotEstimableError("both raters gave one label only: kappa is undefined")
+    kappa = (observed - expected) / (1.0 - expected)
+    variance = _kappa_variance(cells, rows, columns, (kappa, expected))
+    half = normal_quantile(0.5 + require_level(level) / 2.0) * math.sqrt(max(0.0, variance))
+    interval = Interval(
+        estimate=kappa,
+        low=max(-1.0, kappa - half),
+        high=min(1.0, kappa + half),
+        level=level,
+        method="Cohen's kappa, large-sample",
+        n=n,
+    )
+    if observed < 1.0:
+        return interval
+    low = (wilson(n, n, level=level).low - expected) / (1.0 - expected)
+    return interval.model_copy(
+        update={"low": max(-1.0, low), "notes": ("perfect agreement: low end by Wilson",)}
+    )
+
+
+def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]]) -> float:
+    """Return Krippendorff's alpha for nominal labels; any number of raters, gaps allowed.
+
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability.
+
+    Args:
+        ratings: For each case the labels it got, null where a rater gave none; shape
+            (cases, raters). Cases with fewer than two labels do not count.
+
+    Raises:
+        NotEstimableError: No case has two labels, or all labels are equal.
+
+    >>> round(krippendorff_alpha([["a", "a"], ["b", "b"], ["a", "b"], ["b", "b", None]]), 3)
+    0.533
+    """
+    units = [[label for label in case if label is not None] for case in ratings]
+    units = [unit for unit in units if len(unit) > 1]
+    totals = Counter(label for unit in units for label in unit)
+    n = sum(totals.values())
+    expected = n * n - sum(count * count for count in totals.values())
+    if not expected:
+        raise NotEstimableError("agreement beyond chance needs two labels that differ, rated twice")
+    observed = math.fsum(
+        (len(unit) ** 2 - sum(count**2 for count in Counter(unit).values())) / (len(unit) - 1)
+        for unit in units
+    )
+    return 1.0 - (n - 1) * observed / expected
+
+
+def calibration(
+    confidences: Sequence[float],
+    correct: Sequence[bool],
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+) -> Calibration:
+    """Compare stated confidence with how often it was right.
+
+    Equal-width bins, as in Guo et al. (2017), ICML. With few cases the expected error is biased
+    upwards; the bins' intervals show how little each says.
+
+    Args:
+        confidences: From 0 to 1, one per case.
+        correct: Whether the case was right, in the same order.
+        bins: Number of equal-width bins.
+        level: Nominal confidence of the intervals.
+
+    Raises:
+        NotEstimableError: There are fewer than two cases.
+
+    >>> calibration([0.9, 0.9, 0.1, 0.1], [True, True, False, True]).expected_error
+    0.25
+    """
+    if len(confidences) != len(correct):
+        raise ValueError(f"{len(confidences)} confidences for {len(correct)} cases")
+    if not all(0.0 <= each <= 1.0 for each in confidences):
+        raise ValueError("confidences lie between 0 and 1")
+    errors = {
+        n: [(confidence - right) ** 2]
+        for n, (confidence, right) in enumerate(zip(confidences, correct, strict=True))
+    }
+    brier = success_rate_interval(errors, level=level)
+    found = _bins(confidences, correct, bins, level)
+    gaps = [abs(each.confidence - each.accuracy.estimate) for each in found]
+    weighted = math.fsum(gap * each.n for gap, each in zip(gaps, found, strict=True))
+    return Calibration(
+        n=len(errors),
+        brier=brier,
+        expected_error=weighted / len(errors),
+        largest_error=max(gaps),
+        bins=tuple(found),
+    )
+
+
+def _kappa_variance(
+    cells: Counter[tuple[Hashable, Hashable]],
+    rows: Counter[Hashable],
+    columns: Counter[Hashable],
+    kappa_and_expected: tuple[float, float],
+) -> float:
+    kappa, expected = kappa_and_expected
+    n = sum(rows.values())
+    total = 0.0
+    for (row, column), count in cells.items():
+        if row == column:
+            total += count / n * (1.0 - (rows[row] + columns[row]) / n * (1.0 - kappa)) ** 2
+        else:
+            total += count / n * ((columns[row] + rows[column]) / n) ** 2 * (1.0 - kappa) ** 2
+    correction = (kappa - expected * (1.0 - kappa)) ** 2
+    return (total - correction) / (n * (1.0 - expected) ** 2)
+
+
+def _bins(
+    confidences: Sequence[float], correct: Sequence[bool], bins: int, level: float
+) -> list[CalibrationBin]:
+    members: list[list[tuple[float, bool]]] = [[] for _ in range(bins)]
+    for confidence, right in zip(confidences, correct, strict=True):
+        members[min(bins - 1, int(confidence * bins))].append((confidence, right))
+    return [
+        CalibrationBin(
+            low=number / bins,
+            high=(number + 1) / bins,
+            n=len(cases),
+            confidence=math.fsum(confidence for confidence, _ in cases) / len(cases),
+            accuracy=wilson(sum(right for _, right in cases), len(cases), level=level),
+        )
+        for number, cases in enumerate(members)
+        if cases
+    ]

@@ -1,0 +1,305 @@
+"""Two agents on the same tasks: the difference, with interval and test; several with Holm."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field
+
+from bench_core.errors import NotEstimableError
+from bench_core.records import SUCCESS_SCORE, Record
+from bench_core.statistics.distributions import t_quantile
+from bench_core.statistics.intervals import Interval, require_level
+from bench_core.statistics.multiplicity import benjamini_hochberg, holm
+from bench_core.statistics.paired_tests import (
+    PairedT,
+    fisher_exact,
+    mcnemar_mid_p,
+    paired_t,
+    sign_flip,
+    tango,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bench_core.statistics.clustering import Clusters, Key, Scores
+
+__all__ = [
+    "Comparison",
+    "TaskComparison",
+    "compare",
+    "compare_models",
+    "compare_tasks",
+    "task_differences",
+]
+
+POWER = 0.8
+
+
+class Comparison(Record):
+    """How one agent does against another on the tasks both have scores for.
+
+    Attributes:
+        new: Name of the one the difference speaks of.
+        baseline: Name of the other.
+        difference: New minus baseline with its interval, on new tasks of this kind.
+        p_value: Two-sided, of `test`.
+        test: `McNemar mid-p` (one trial each, independent tasks) or `paired t`.
+        p_sign_flip: Two-sided, of the sign-flip permutation test over clusters, as a cross-check
+            that assumes no distribution.
+        p_adjusted: `p_value` after Holm, where several models were compared.
+        detectable: The smallest true difference this comparison would find in four of five
+            repetitions; smaller ones it mostly cannot.
+        better: Tasks on which new has the higher mean.
+        worse: Tasks on which it has the lower one.
+        only_new: Tasks left out because baseline has no score.
+        only_baseline: Tasks left out because new has no score.
+    """
+
+    schema_version: Literal[1] = 1
+    new: str = "new"
+    baseline: str = "baseline"
+    difference: Interval
+    p_value: float = Field(ge=0, le=1)
+    test: str
+    p_sign_flip: float = Field(ge=0, le=1)
+    p_adjusted: float | None = None
+    detectable: float | None = None
+    better: int
+    worse: int
+    equal: int
+    only_new: int = 0
+    only_baseline: int = 0
+
+
+class TaskComparison(Record):
+    """One task of two agents: their success rates, and whether they differ beyond chance.
+
+    `q_value` is `p_value` (Fisher's exact test) after Benjamini and Hochberg over all tasks.
+    """
+
+    task: str
+    new: float
+    baseline: float
+    trials_new: int
+    trials_baseline: int
+    p_value: float
+    q_value: float
+
+
+def compare(  # noqa: PLR0913 - the choices a methods section has to state
+    new: Scores[Key],
+    baseline: Scores[Key],
+    *,
+    clusters: Clusters[Key] | None = None,
+    names: tuple[str, str] = ("new", "baseline"),
+    level: float = 0.95,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two agents on the tasks both were scored on.
+
+    With one trial each, outcomes of 0 or 1 and tasks that stand alone: McNemar's mid-p test and
+    Tango's interval. Otherwise the paired t test and interval over clusters. Comparing two separate
+    intervals by eye finds almost nothing: at 154 tasks with 3 trials it sees a true difference
+    of 6 points in 1% of cases, where this sees it in 66%.
+
+    Args:
+        new: Task id to the scores of its trials (numbers of trials may differ).
+        baseline: The same for the agent compared with.
+        clusters: Task id to template; tasks of one template are one cluster.
+        names: What to call the two.
+        level: Nominal confidence.
+        seed: Seed of the sign-flip test where it has to draw.
+
+    Raises:
+        NotEstimableError: Fewer than two clusters of tasks are shared.
+
+    >>> result = compare({n: [n % 3 > 0] for n in range(30)}, {n: [n % 2] for n in range(30)})
+    >>> print(result.difference, result.test, round(result.p_value, 3))
+    0.167 [-0.090, 0.401] McNemar mid-p 0.21
+    """
+    require_level(level)
+    pairs = _pairs(new, baseline)
+    differences = {key: pair.new - pair.baseline for key, pair in pairs.items()}
+    t_test = paired_t(differences, clusters=clusters)
+    shared = [differences[key] for key in pairs]
+    if _plain_outcomes(pairs, clusters):
+        gained, lost = sum(each > 0 for each in shared), sum(each < 0 for each in shared)
+        difference, test = tango(gained, lost, len(shared), level=level), "McNemar mid-p"
+        p_value = mcnemar_mid_p(gained, lost)
+    else:
+        difference, test = _t_interval(t_test, pairs, level), "paired t"
+        p_value = t_test.p_value
+    return Comparison(
+        new=names[0],
+        baseline=names[1],
+        difference=difference.model_copy(update={"estimand": "new_tasks"}),
+        p_value=p_value,
+        test=test,
+        p_sign_flip=sign_flip(_cluster_totals(differences, clusters), seed=seed),
+        detectable=_detectable(t_test, level),
+        better=sum(each > 0 for each in shared),
+        worse=sum(each < 0 for each in shared),
+        equal=sum(each == 0 for each in shared),
+        only_new=sum(bool(len(new[key])) for key in new) - len(pairs),
+        only_baseline=sum(bool(len(baseline[key])) for key in baseline) - len(pairs),
+    )
+
+
+def compare_models(
+    models: Mapping[str, Scores[Key]],
+    *,
+    baseline: str | None = None,
+    clusters: Clusters[Key] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Comparison, ...]:
+    """Compare several models, p-values adjusted by Holm over all comparisons made.
+
+    Args:
+        models: Model name to its scores, as for `compare`.
+        baseline: Compare all others with this one; every pair, in the order given, where absent.
+        clusters: As for `compare`, as are `level` and `seed`.
+        level: Nominal confidence of each interval (these are not adjusted).
+        seed: Seed of sign-flip tests.
+
+    Raises:
+        NotEstimableError: Two models share fewer than two clusters of tasks.
+
+    >>> models = {"a": {n: [1] for n in range(20)}, "b": {n: [n % 2] for n in range(20)}}
+    >>> [(each.new, each.baseline, each.p_adjusted < 0.01) for each in compare_models(models)]
+    [('a', 'b', True)]
+    """
+    names = list(models)
+    if baseline is None:
+        pairs = [(first, second) for n, first in enumerate(names) for second in names[n + 1 :]]
+    else:
+        pairs = [(name, baseline) for name in names if name != baseline]
+    found = [
+        compare(models[a], models[b], clusters=clusters, names=(a, b), level=level, seed=seed)
+        for a, b in pairs
+    ]
+    adjusted = holm([each.p_value for each in found])
+    return tuple(
+        each.model_copy(update={"p_adjusted": p}) for each, p in zip(found, adjusted, strict=True)
+    )
+
+
+def compare_tasks(new: Scores[Key], baseline: Scores[Key]) -> tuple[TaskComparison, ...]:
+    """Compare two agents task by task, by Fisher's exact test, with q-values over the table.
+
+    Scores of at least 1 are successes. With few trials a single task shows little: 3 of 3 against
+    0 of 3 has a p-value of 0.1.
+
+    >>> compare_tasks({"a": [1, 1, 1]}, {"a": [0, 0, 0]})[0].p_value
+    0.1
+    """
+    rows = []
+    for key in new:
+        if not len(new[key]) or not len(baseline.get(key, ())):
+            continue
+        won, lost = _successes(new[key]), _successes(baseline[key])
+        p_value = fisher_exact(won, len(new[key]), lost, len(baseline[key]))
+        rows.append((key, won, lost, p_value))
+    q_values = benjamini_hochberg([row[3] for row in rows])
+    return tuple(
+        TaskComparison(
+            task=str(key),
+            new=won / len(new[key]),
+            baseline=lost / len(baseline[key]),
+            trials_new=len(new[key]),
+            trials_baseline=len(baseline[key]),
+            p_value=p_value,
+            q_value=q_value,
+        )
+        for (key, won, lost, p_value), q_value in zip(rows, q_values, strict=True)
+    )
+
+
+def task_differences(new: Scores[Key], baseline: Scores[Key]) -> dict[Key, float]:
+    """Return each shared task's mean score for `new` minus that for `baseline`.
+
+    Raises:
+        NotEstimableError: No task has scores for both.
+
+    >>> task_differences({"a": [1, 0], "b": [1]}, {"a": [0]})
+    {'a': 0.5}
+    """
+    return {key: pair.new - pair.baseline for key, pair in _pairs(new, baseline).items()}
+
+
+class _Pair(NamedTuple):
+    new: float
+    baseline: float
+    trials: int
+    plain: bool
+
+
+def _pairs(new: Scores[Key], baseline: Scores[Key]) -> dict[Key, _Pair]:
+    pairs = {}
+    for key, scores in new.items():
+        others = baseline.get(key, ())
+        if not len(scores) or not len(others):
+            continue
+        both = (*scores, *others)
+        plain = len(both) == len(("new", "baseline")) and all(each in (0, 1) for each in both)
+        means = math.fsum(scores) / len(scores), math.fsum(others) / len(others)
+        pairs[key] = _Pair(*means, len(both), plain)
+    if not pairs:
+        raise NotEstimableError("the two have no scored task in common")
+    return pairs
+
+
+def _plain_outcomes(pairs: Mapping[Key, _Pair], clusters: Clusters[Key] | None) -> bool:
+    """Whether McNemar's assumptions hold: one 0/1 outcome each, tasks that stand alone."""
+    if not all(pair.plain for pair in pairs.values()):
+        return False
+    homes = [clusters[key] for key in pairs if key in clusters] if clusters else []
+    return len(homes) == len(set(homes))
+
+
+def _t_interval(t_test: PairedT, pairs: Mapping[Key, _Pair], level: float) -> Interval:
+    quantile = t_quantile(0.5 + level / 2.0, t_test.df)
+    clusters = t_test.df + 1
+    half = quantile * t_test.standard_error
+    notes: tuple[str, ...] = ()
+    if half == 0.0:
+        # Where no cluster differs from another, Wilson's limit for none bounds how many might.
+        half = quantile**2 / (clusters + quantile**2)
+        notes = ("all clusters agree: the width is Wilson's limit for the share that may not",)
+    furthest = max(1.0, *(abs(pair.new - pair.baseline) for pair in pairs.values()))
+    return Interval(
+        estimate=t_test.mean,
+        low=max(-furthest, t_test.mean - half),
+        high=min(furthest, t_test.mean + half),
+        level=level,
+        method="paired t over clusters",
+        n=sum(pair.trials for pair in pairs.values()),
+        tasks=len(pairs),
+        clusters=clusters,
+        notes=notes,
+    )
+
+
+def _cluster_totals(
+    differences: Mapping[Key, float], clusters: Clusters[Key] | None
+) -> list[float]:
+    totals: dict[object, float] = {}
+    grouping = clusters or {}
+    for key, difference in differences.items():
+        home = grouping.get(key, (key,))
+        totals[home] = totals.get(home, 0.0) + difference
+    return list(totals.values())
+
+
+def _detectable(t_test: PairedT, level: float) -> float | None:
+    if t_test.standard_error == 0.0:
+        return None
+    quantiles = t_quantile(0.5 + level / 2.0, t_test.df) + t_quantile(POWER, t_test.df)
+    return quantiles * t_test.standard_error
+
+
+def _successes(scores: Sequence[float]) -> int:
+    return sum(each >= SUCCESS_SCORE for each in scores)

@@ -1,0 +1,68 @@
+"""What trials used: tokens, dollars, seconds, steps - totals and how they are spread."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from bench_core.records import Usage
+from bench_core.statistics.summary_records import Distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.records import TrialResult
+
+__all__ = ["describe", "duration_s", "total_usage"]
+
+
+def describe(values: Iterable[float | None]) -> Distribution:
+    """Describe how values are spread; null ones are counted as unknown.
+
+    The median and 90th percentile interpolate linearly (Hyndman and Fan's type 7, as numpy).
+
+    >>> describe([1.0, 3.0, None]).median
+    2.0
+    """
+    everything = list(values)
+    known = sorted(value for value in everything if value is not None)
+    if not known:
+        return Distribution(known=0, unknown=len(everything))
+    total = math.fsum(known)
+    return Distribution(
+        known=len(known),
+        unknown=len(everything) - len(known),
+        total=total,
+        mean=total / len(known),
+        median=_quantile(known, 0.5),
+        p90=_quantile(known, 0.9),
+        largest=known[-1],
+    )
+
+
+def total_usage(results: Sequence[TrialResult]) -> Usage:
+    """Sum the usage of many results, field by field.
+
+    >>> total_usage([]).total_tokens
+    0
+    """
+    # Adding pairwise would build and validate one record per result.
+    spent = [result.usage for result in results]
+    return Usage(**{field: sum(map(attrgetter(field), spent)) for field in Usage.model_fields})
+
+
+def duration_s(result: TrialResult) -> float | None:
+    """Return a trial's seconds: `total` if recorded, else the sum of its phases, else null."""
+    timings = result.timings_s
+    if not timings:
+        return None
+    total = timings.get("total")
+    return math.fsum(timings.values()) if total is None else total
+
+
+def _quantile(ordered: Sequence[float], probability: float) -> float:
+    position = probability * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])

@@ -1,0 +1,102 @@
+"""pass@k and pass^k: at least one, or every one, of k tries at a task succeeds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics.clustering import TaskMean, task_mean
+from bench_core.statistics.rates import interval_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.statistics.clustering import Clusters, Key, Scores
+    from bench_core.statistics.intervals import Interval
+
+__all__ = ["pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"]
+
+
+def pass_at_k(successes: int, trials: int, k: int) -> float:
+    """Estimate the chance that at least one of `k` trials succeeds, from `trials` >= k trials.
+
+    Unbiased: 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374).
+
+    >>> pass_at_k(1, 3, 2)
+    0.6666666666666667
+    """
+    _require_k(successes, trials, k)
+    return 1.0 - math.comb(trials - successes, k) / math.comb(trials, k)
+
+
+def pass_hat_k(successes: int, trials: int, k: int) -> float:
+    """Estimate the chance that all of `k` trials succeed, from `trials` >= k trials.
+
+    Unbiased: C(c, k) / C(n, k) (Yao et al. 2024, tau-bench, arXiv 2406.12045).
+
+    >>> pass_hat_k(2, 3, 2)
+    0.3333333333333333
+    """
+    _require_k(successes, trials, k)
+    return math.comb(successes, k) / math.comb(trials, k)
+
+
+def pass_at_k_interval(
+    successes: Scores[Key], k: int, *, clusters: Clusters[Key] | None = None, level: float = 0.95
+) -> Interval:
+    """Return the mean pass@k over tasks with at least `k` scored trials, for new tasks.
+
+    Args:
+        successes: Task id to its trials' outcomes (any truthy value is a success).
+        k: How many tries.
+        clusters: Task id to template.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: No task has `k` scored trials, or all are of one cluster.
+
+    >>> print(pass_at_k_interval({"a": [1, 0, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
+    0.556 [0.044, 0.971]
+    """
+    return _mean_over_tasks(pass_at_k, successes, k, clusters, level)
+
+
+def pass_hat_k_interval(
+    successes: Scores[Key], k: int, *, clusters: Clusters[Key] | None = None, level: float = 0.95
+) -> Interval:
+    """Return the mean pass^k over tasks with at least `k` scored trials, for new tasks.
+
+    Arguments and errors as `pass_at_k_interval`.
+
+    >>> print(pass_hat_k_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
+    0.444 [0.029, 0.956]
+    """
+    return _mean_over_tasks(pass_hat_k, successes, k, clusters, level)
+
+
+def _mean_over_tasks(
+    estimator: Callable[[int, int, int], float],
+    successes: Scores[Key],
+    k: int,
+    clusters: Clusters[Key] | None,
+    level: float,
+) -> Interval:
+    grouping = clusters or {}
+    tasks = []
+    for key, outcomes in successes.items():
+        if len(outcomes) < k:
+            continue
+        value = estimator(sum(map(bool, outcomes)), len(outcomes), k)
+        # Trials beyond k sharpen a task's value at most as much as whole groups of k would.
+        tasks.append(TaskMean(grouping.get(key, (key,)), value, max(1, len(outcomes) // k), None))
+    if not tasks:
+        raise NotEstimableError(f"no task has {k} scored trials, which k = {k} needs")
+    return interval_of(task_mean(tasks), estimand="new_tasks", level=level)
+
+
+def _require_k(successes: int, trials: int, k: int) -> None:
+    if not 1 <= k <= trials:
+        raise NotEstimableError(f"k = {k} needs between 1 and {trials} (the trials there are)")
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes must lie between 0 and {trials}, got {successes}")

@@ -1,0 +1,139 @@
+"""The exact posterior of the latent-class model behind judge-corrected rates."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_core.statistics.agreement import accuracy
+from bench_core.statistics.distributions import beta_cdf
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bench_core.statistics.clustering import Key
+
+__all__ = [
+    "PRIOR",
+    "JudgedTable",
+    "discrete_quantile",
+    "judged_table",
+    "posterior_of_successes",
+    "rate_quantile",
+]
+
+PRIOR = 1.0
+"""Both parameters of the Beta priors: uniform."""
+
+_NEGLIGIBLE = 1e-14
+
+
+class JudgedTable(NamedTuple):
+    """Known cases by verdict and truth, unknown ones by verdict."""
+
+    hits: int
+    misses: int
+    rejections: int
+    alarms: int
+    passed: int
+    failed: int
+
+    @property
+    def known(self) -> int:
+        """Cases whose truth is known."""
+        return self.hits + self.misses + self.rejections + self.alarms
+
+
+def judged_table(judged: Mapping[Key, bool], truth: Mapping[Key, bool]) -> JudgedTable:
+    """Count verdicts on known and unknown cases.
+
+    >>> judged_table({"a": True, "b": True}, {"a": False}).alarms
+    1
+    """
+    found = accuracy(judged, truth)
+    unknown = [bool(verdict) for case, verdict in judged.items() if case not in truth]
+    return JudgedTable(
+        hits=found.true_positive,
+        misses=found.false_negative,
+        rejections=found.true_negative,
+        alarms=found.false_positive,
+        passed=sum(unknown),
+        failed=len(unknown) - sum(unknown),
+    )
+
+
+def posterior_of_successes(table: JudgedTable) -> list[float]:
+    """Return the chance of 0, 1, ... successes among the unknown cases."""
+    known_successes = table.hits + table.misses
+    unknown = table.passed + table.failed
+    prior = [
+        _log_beta(known_successes + k, table.known - known_successes + unknown - k)
+        for k in range(unknown + 1)
+    ]
+    logs: list[list[float]] = [[] for _ in range(unknown + 1)]
+    ways_passed, ways_failed = _log_choices(table.passed), _log_choices(table.failed)
+    misses = [table.misses + k for k in range(table.failed + 1)]
+    rejections = [table.rejections + table.failed - k for k in range(table.failed + 1)]
+    gamma = [math.lgamma(PRIOR + k) for k in range(table.known + unknown + 1)]
+    pair = [math.lgamma(2 * PRIOR + k) for k in range(table.known + unknown + 1)]
+    for first in range(table.passed + 1):
+        hits, alarms = table.hits + first, table.alarms + table.passed - first
+        fixed = ways_passed[first] + gamma[hits] + gamma[alarms]
+        for second in range(table.failed + 1):
+            missed, rejected = misses[second], rejections[second]
+            logs[first + second].append(
+                fixed
+                + ways_failed[second]
+                + gamma[missed]
+                + gamma[rejected]
+                - pair[hits + missed]
+                - pair[alarms + rejected]
+            )
+    return _normalised([prior[k] + _log_sum(terms) for k, terms in enumerate(logs)])
+
+
+def rate_quantile(tail: float, counts: Sequence[tuple[int, float]], n: int) -> float:
+    """Quantile of the rate: Beta distributions mixed by the chance of each number of successes."""
+    parts = [(k, chance) for k, chance in counts if chance > _NEGLIGIBLE]
+    low, high = 0.0, 1.0
+    while high - low > _NEGLIGIBLE:
+        middle = 0.5 * (low + high)
+        below = math.fsum(
+            chance * beta_cdf(middle, PRIOR + k, PRIOR + n - k) for k, chance in parts
+        )
+        low, high = (middle, high) if below < tail else (low, middle)
+    return 0.5 * (low + high)
+
+
+def discrete_quantile(tail: float, counts: Sequence[tuple[int, float]]) -> int:
+    """Quantile of a number of successes given the chance of each.
+
+    >>> discrete_quantile(0.5, [(0, 0.4), (1, 0.6)])
+    1
+    """
+    below = 0.0
+    for k, chance in counts:
+        below += chance
+        if below >= tail:
+            return k
+    return counts[-1][0]
+
+
+def _log_beta(successes: int, failures: int) -> float:
+    a, b = PRIOR + successes, PRIOR + failures
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def _log_choices(n: int) -> list[float]:
+    total = math.lgamma(n + 1)
+    return [total - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n + 1)]
+
+
+def _log_sum(logs: Sequence[float]) -> float:
+    largest = max(logs)
+    return largest + math.log(math.fsum(math.exp(each - largest) for each in logs))
+
+
+def _normalised(logs: Sequence[float]) -> list[float]:
+    total = _log_sum(logs)
+    return [math.exp(each - total) for each in logs]

@@ -1,0 +1,192 @@
+"""The default intervals for success rates of repeated trials, and for template macro averages.
+
+Two questions are kept apart. *New tasks*: what would the rate be on other tasks of this kind?
+Tasks (or templates) are the sample, so their spread counts. *Same tasks*: what would the rate be
+if exactly these tasks ran again? Only the noise between trials of one task counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics.clustering import Key, macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.intervals import Interval
+from bench_core.statistics.proportions import t_or_normal_quantile, wilson_limits
+
+if TYPE_CHECKING:
+    from bench_core.statistics.clustering import Clusters, Scores, WeightedMean
+    from bench_core.statistics.intervals import Estimand
+
+__all__ = ["interval_of", "macro_average_interval", "success_rate_interval"]
+
+FEW_CLUSTERS = 5
+"""Below this many clusters an interval is marked: no method is reliable there."""
+
+
+def success_rate_interval(
+    scores: Scores[Key],
+    *,
+    clusters: Clusters[Key] | None = None,
+    estimand: Estimand = "new_tasks",
+    level: float = 0.95,
+) -> Interval:
+    """Return the rate over tasks with the default interval for `estimand`.
+
+    New tasks: Wilson on the effective sample size (design effect; Kish 1965), clipped to between
+    one observation per cluster and one per trial, with Student's t on clusters - 1. Same tasks:
+    the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
+    0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
+    (conservative) for them; scores beyond give a plain t interval, named so.
+
+    Args:
+        scores: Task id to the scores of its trials (numbers of trials may differ; unscored trials
+            are left out).
+        clusters: Task id to template; tasks of one template are one cluster.
+        estimand: `"new_tasks"` or `"same_tasks"`.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: Nothing was scored; one cluster only (new tasks); no task with two
+            trials (same tasks).
+
+    >>> print(success_rate_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}))
+    0.556 [0.044, 0.971]
+    """
+    return interval_of(task_mean(reduce_tasks(scores, clusters)), estimand=estimand, level=level)
+
+
+def macro_average_interval(
+    scores: Scores[Key],
+    templates: Clusters[Key],
+    *,
+    estimand: Estimand = "new_tasks",
+    level: float = 0.95,
+) -> Interval:
+    """Return the mean over templates of the mean over their tasks, with the default interval.
+
+    As `success_rate_interval`, with every template weighing the same; tasks without a template are
+    one of their own.
+
+    Raises:
+        NotEstimableError: As `success_rate_interval`.
+
+    >>> scores = {"a": [1], "b": [0], "c": [0], "d": [1]}
+    >>> print(macro_average_interval(scores, {"a": "t", "b": "t", "c": "u", "d": "v"}))
+    0.500 [0.036, 0.964]
+    """
+    return interval_of(macro_mean(reduce_tasks(scores, templates)), estimand=estimand, level=level)
+
+
+def interval_of(mean: WeightedMean, *, estimand: Estimand, level: float = 0.95) -> Interval:
+    """Put the default interval for `estimand` on a weighted mean.
+
+    Raises:
+        NotEstimableError: The data cannot answer that question.
+
+    >>> from bench_core.statistics.clustering import reduce_tasks, task_mean
+    >>> mean = task_mean(reduce_tasks({"a": [1, 0], "b": [1, 1]}))
+    >>> print(interval_of(mean, estimand="same_tasks"))
+    0.750 [0.256, 0.963]
+    """
+    if estimand == "new_tasks":
+        return _new_tasks(mean, level)
+    if estimand == "same_tasks":
+        return _same_tasks(mean, level)
+    raise ValueError(f"a mean of scores has no interval for the estimand {estimand!r}")
+
+
+class _Question(NamedTuple):
+    estimand: Estimand
+    level: float
+    quantile: float
+    notes: tuple[str, ...]
+
+
+def _new_tasks(mean: WeightedMean, level: float) -> Interval:
+    if mean.clusters == 1:
+        raise NotEstimableError(
+            "all scored trials are of one cluster (one task or template), which says nothing "
+            "about how others differ: add tasks"
+        )
+    quantile = t_or_normal_quantile(level, mean.clusters - 1)
+    question = _Question("new_tasks", level, quantile, _cluster_notes(mean.clusters))
+    variance = mean.variance_over_new_tasks()
+    if not mean.bounded:
+        return _unbounded(mean, variance, question, "cluster-robust t")
+    lowest, highest = mean.effective_n_bounds()
+    effective = _effective_n(mean.estimate, variance, none=lowest, certain=highest)
+    effective = min(max(effective, lowest), highest)
+    method = "Wilson on the effective sample size, t quantile on clusters - 1"
+    return _wilson(mean, effective, question, method)
+
+
+def _same_tasks(mean: WeightedMean, level: float) -> Interval:
+    single = mean.single_trial_tasks
+    if single == len(mean.tasks):
+        raise NotEstimableError(
+            "with one trial per task nothing shows how much a task's outcome varies between "
+            "trials: run at least two trials per task"
+        )
+    notes = (f"tasks with one trial borrow the variance of the others: {single}",) if single else ()
+    question = _Question("same_tasks", level, t_or_normal_quantile(level, None), notes)
+    variance = mean.variance_over_same_tasks()
+    if not mean.bounded:
+        return _unbounded(mean, variance, question, "stratified normal")
+    _, trials = mean.effective_n_bounds()
+    effective = _effective_n(mean.estimate, variance, none=trials, certain=trials)
+    method = "Wilson on the effective sample size of the stratified variance"
+    return _wilson(mean, effective, question, method)
+
+
+def _effective_n(estimate: float, variance: float, *, none: float, certain: float) -> float:
+    """How many independent 0/1 observations would have this variance.
+
+    `none` answers for all successes or all failures, where variance and spread are both zero;
+    `certain` for a spread without variance.
+    """
+    spread = estimate * (1.0 - estimate)
+    if spread <= 0.0:
+        return none
+    return spread / variance if variance > 0.0 else certain
+
+
+def _wilson(mean: WeightedMean, effective: float, question: _Question, method: str) -> Interval:
+    limits = wilson_limits(mean.estimate, effective, question.quantile)
+    return _interval(mean, question, limits, method, effective)
+
+
+def _unbounded(mean: WeightedMean, variance: float, question: _Question, method: str) -> Interval:
+    half = question.quantile * math.sqrt(variance)
+    notes = (*question.notes, "scores outside 0 to 1: no Wilson interval")
+    limits = (mean.estimate - half, mean.estimate + half)
+    return _interval(mean, question._replace(notes=notes), limits, method)
+
+
+def _interval(
+    mean: WeightedMean,
+    question: _Question,
+    limits: tuple[float, float],
+    method: str,
+    effective: float | None = None,
+) -> Interval:
+    return Interval(
+        estimate=mean.estimate,
+        low=limits[0],
+        high=limits[1],
+        level=question.level,
+        method=method,
+        estimand=question.estimand,
+        n=mean.trials,
+        effective_n=effective,
+        tasks=len(mean.tasks),
+        clusters=mean.clusters,
+        notes=question.notes,
+    )
+
+
+def _cluster_notes(clusters: int) -> tuple[str, ...]:
+    if clusters >= FEW_CLUSTERS:
+        return ()
+    return (f"insufficient clusters: {clusters}, at least {FEW_CLUSTERS} are needed",)

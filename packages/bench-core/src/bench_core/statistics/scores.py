@@ -1,0 +1,91 @@
+"""Which results may be averaged, and their scores by task."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.errors import InputError
+from bench_core.records import SUCCESS_SCORE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from bench_core.records import TrialResult
+
+__all__ = ["IDENTITY", "Identity", "identity_of", "latest_results", "task_scores", "task_successes"]
+
+Identity = Literal["benchmark", "agent", "model", "world", "profile"]
+IDENTITY: tuple[Identity, ...] = ("benchmark", "agent", "model", "world", "profile")
+"""What must be the same for results to be averaged."""
+
+_UNSPECIFIED = "unspecified"
+
+
+def identity_of(
+    results: Iterable[TrialResult], *, allow_mixed: Collection[Identity] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return what results are of, refusing to mix what must not be averaged.
+
+    Raises:
+        InputError: A field not in `allow_mixed` has more than one value.
+
+    >>> identity_of([])["world"]
+    ()
+    """
+    everything = list(results)
+    found: dict[str, tuple[str, ...]] = {}
+    for field in IDENTITY:
+        values = set(map(attrgetter(field), everything))
+        if values == {None}:
+            values = set()
+        found[field] = tuple(sorted(value or _UNSPECIFIED for value in values))
+        if len(found[field]) > 1 and field not in allow_mixed:
+            raise InputError(
+                f"results of different {field}s cannot be averaged: {', '.join(found[field])}; "
+                f"summarise them apart, or allow it with allow_mixed={{{field!r}}}"
+            )
+    return found
+
+
+def latest_results(results: Iterable[TrialResult]) -> list[TrialResult]:
+    """Keep the last result of each trial, as a run folder means it.
+
+    >>> latest_results([])
+    []
+    """
+    trial_of = attrgetter(*IDENTITY, "task_id", "trial")
+    return list({trial_of(result): result for result in results}.values())
+
+
+def task_scores(
+    results: Iterable[TrialResult], *, errors_as_failures: bool = False
+) -> dict[str, list[float]]:
+    """Return task id to the scores of its trials, in the order of trials, of one configuration.
+
+    Trials without a score are left out, or 0 when `errors_as_failures`.
+
+    >>> task_scores([])
+    {}
+    """
+    latest = sorted(latest_results(results), key=lambda each: (each.task_id, each.trial))
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for result in latest:
+        if result.score is not None:
+            scores[result.task_id].append(result.score)
+        elif errors_as_failures:
+            scores[result.task_id].append(0.0)
+    return dict(scores)
+
+
+def task_successes(
+    results: Iterable[TrialResult], *, errors_as_failures: bool = False
+) -> dict[str, list[float]]:
+    """Return task id to its trials' outcomes, 1 for success and 0 for failure, in order.
+
+    >>> task_successes([])
+    {}
+    """
+    scores = task_scores(results, errors_as_failures=errors_as_failures)
+    return {key: [float(each >= SUCCESS_SCORE) for each in scores[key]] for key in scores}

@@ -1,0 +1,214 @@
+"""Tasks with what their trials came to, and the rates of any part of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_core.errors import NotEstimableError, UnknownTaskError
+from bench_core.records import SUCCESS_SCORE, Status, Task
+from bench_core.statistics.clustering import TaskMean, macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.counting import ordered
+from bench_core.statistics.rates import interval_of
+from bench_core.statistics.summary_records import Coverage, Rate, Slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.records import TrialResult
+    from bench_core.statistics.clustering import WeightedMean
+    from bench_core.statistics.intervals import Estimand, Interval
+
+__all__ = [
+    "Entry",
+    "entries_of",
+    "group_slices",
+    "macro_rate",
+    "slice_of",
+    "strict_entries",
+    "success_rate",
+    "template_slices",
+]
+
+
+class Entry(NamedTuple):
+    """A planned task with what its trials came to."""
+
+    task: Task
+    trials: int
+    scores: list[float]
+    results: int
+    success: TaskMean | None
+    score: TaskMean | None
+    excluded: Counter[Status]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Names the task among tasks of any benchmark."""
+        return self.task.benchmark, self.task.task_id
+
+
+def entries_of(
+    tasks: Iterable[Task],
+    results: Iterable[TrialResult],
+    trials: int,
+) -> list[Entry]:
+    """Join planned tasks, of `trials` trials each, with their results.
+
+    Raises:
+        UnknownTaskError: A result is of a task that was not planned.
+    """
+    planned = {(task.benchmark, task.task_id): task for task in tasks}
+    by_task: dict[tuple[str, str], list[TrialResult]] = {key: [] for key in planned}
+    for result in results:
+        found = by_task.get((result.benchmark, result.task_id))
+        if found is None:
+            raise UnknownTaskError(result.benchmark, result.task_id)
+        found.append(result)
+    return [_entry(task, by_task[key], trials) for key, task in planned.items()]
+
+
+def strict_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Count every ended trial without a score as a failure."""
+    return [_with_failures(entry) if entry.excluded else entry for entry in entries]
+
+
+def slice_of(name: str, entries: Sequence[Entry], level: float) -> Slice:
+    """Return the numbers of some tasks."""
+    excluded: Counter[Status] = Counter()
+    for entry in entries:
+        excluded.update(entry.excluded)
+    return Slice(
+        name=name,
+        coverage=_coverage(entries),
+        success=success_rate(entries, level),
+        score=_score_rate(entries, level),
+        macro_average=macro_rate(entries, level),
+        excluded=ordered(excluded),
+    )
+
+
+def success_rate(entries: Iterable[Entry], level: float) -> Rate:
+    """Return the share of successes, tasks weighing alike."""
+    return _rate([entry.success for entry in entries if entry.success], level)
+
+
+def _score_rate(entries: Sequence[Entry], level: float) -> Rate | None:
+    if all(entry.score is entry.success for entry in entries):
+        return None
+    return _rate([entry.score for entry in entries if entry.score], level)
+
+
+def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = False) -> Rate | None:
+    """Return the macro average over templates; null where there are none or it adds nothing."""
+    if all(entry.task.template is None for entry in entries):
+        return None
+    if of_scores and all(entry.score is entry.success for entry in entries):
+        return None
+    means = [entry.score if of_scores else entry.success for entry in entries]
+    tasks = [mean for mean in means if mean]
+    return _rate_of(macro_mean(tasks), level) if tasks else _nothing_scored()
+
+
+def group_slices(entries: Iterable[Entry], level: float) -> dict[str, tuple[Slice, ...]]:
+    """Return the slices of every group; a task of two sites is in both."""
+    members: defaultdict[str, defaultdict[str, list[Entry]]]
+    members = defaultdict(lambda: defaultdict(list))
+    for entry in entries:
+        for group, values in entry.task.groups.items():
+            for value in dict.fromkeys(values):
+                members[group][value].append(entry)
+    return {
+        group: tuple(slice_of(name, values[name], level) for name in sorted(values))
+        for group, values in sorted(members.items())
+    }
+
+
+def template_slices(entries: Iterable[Entry], level: float) -> tuple[Slice, ...]:
+    """Return a slice per template, in which every task is its own cluster."""
+    members: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry.task.template is not None:
+            members[entry.task.template].append(_on_its_own(entry))
+    return tuple(
+        slice_of(name, members[name], level).model_copy(update={"macro_average": None})
+        for name in sorted(members)
+    )
+
+
+def _entry(task: Task, results: Sequence[TrialResult], trials: int) -> Entry:
+    scores = [result.score for result in results if result.score is not None]
+    excluded = Counter(result.status for result in results if result.score is None)
+    success, score = _means(task, scores)
+    return Entry(task, trials, scores, len(results), success, score, excluded)
+
+
+def _with_failures(entry: Entry) -> Entry:
+    scores = [*entry.scores, *[0.0] * sum(entry.excluded.values())]
+    success, score = _means(entry.task, scores)
+    return entry._replace(scores=scores, success=success, score=score)
+
+
+def _means(task: Task, scores: list[float]) -> tuple[TaskMean | None, TaskMean | None]:
+    """Reduce outcomes and scores; the same object twice where they do not differ."""
+    cluster = {task.task_id: task.template} if task.template is not None else None
+    successes = [float(score >= SUCCESS_SCORE) for score in scores]
+    success = next(iter(reduce_tasks({task.task_id: successes}, cluster)), None)
+    if successes == scores:
+        return success, success
+    return success, next(iter(reduce_tasks({task.task_id: scores}, cluster)), None)
+
+
+def _coverage(entries: Sequence[Entry]) -> Coverage:
+    planned = sum(entry.trials for entry in entries)
+    ended = sum(entry.results for entry in entries)
+    return Coverage(
+        tasks=len(entries),
+        tasks_scored=sum(entry.success is not None for entry in entries),
+        trials=planned,
+        results=ended,
+        scored=ended - sum(sum(entry.excluded.values()) for entry in entries),
+        missing=max(0, planned - ended),
+    )
+
+
+def _rate(tasks: Sequence[TaskMean], level: float) -> Rate:
+    return _rate_of(task_mean(tasks), level) if tasks else _nothing_scored()
+
+
+def _rate_of(mean: WeightedMean, level: float) -> Rate:
+    refused: dict[Estimand, str] = {}
+    return Rate(
+        estimate=mean.estimate,
+        tasks=len(mean.tasks),
+        trials=mean.trials,
+        clusters=mean.clusters,
+        new_tasks=_interval_or_reason(mean, "new_tasks", level, refused),
+        same_tasks=_interval_or_reason(mean, "same_tasks", level, refused),
+        refused=refused,
+    )
+
+
+def _interval_or_reason(
+    mean: WeightedMean, estimand: Estimand, level: float, refused: dict[Estimand, str]
+) -> Interval | None:
+    try:
+        return interval_of(mean, estimand=estimand, level=level)
+    except NotEstimableError as error:
+        refused[estimand] = str(error)
+        return None
+
+
+def _nothing_scored() -> Rate:
+    reason = "no trial was scored"
+    refused: dict[Estimand, str] = {"new_tasks": reason, "same_tasks": reason}
+    return Rate(estimate=None, tasks=0, trials=0, clusters=0, refused=refused)
+
+
+def _on_its_own(entry: Entry) -> Entry:
+    """Let the task be its own cluster: within one template, tasks are what varies."""
+    success = entry.success and entry.success._replace(cluster=entry.task.task_id)
+    if entry.score is entry.success:
+        return entry._replace(success=success, score=success)
+    score = entry.score and entry.score._replace(cluster=entry.task.task_id)
+    return entry._replace(success=success, score=score)

@@ -1,0 +1,141 @@
+"""From the results of a run to its numbers: rates with intervals, slices, exclusions, costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from bench_core.errors import NotEstimableError
+from bench_core.records import SUCCESS_SCORE
+from bench_core.statistics.costs import describe, duration_s, total_usage
+from bench_core.statistics.counting import count
+from bench_core.statistics.intervals import require_level
+from bench_core.statistics.passes import pass_at_k_interval, pass_hat_k_interval
+from bench_core.statistics.scores import identity_of, latest_results
+from bench_core.statistics.slices import (
+    entries_of,
+    group_slices,
+    macro_rate,
+    slice_of,
+    strict_entries,
+    success_rate,
+    template_slices,
+)
+from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from bench_core.records import Status, Task, TrialResult
+    from bench_core.statistics.scores import Identity
+    from bench_core.statistics.slices import Entry
+
+__all__ = ["summarise"]
+
+_EXAMPLES = 5
+_PASS_KS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
+_UNCLASSIFIED = "unclassified"
+
+
+def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
+    tasks: Iterable[Task],
+    results: Iterable[TrialResult],
+    *,
+    level: float = 0.95,
+    trials: int | None = None,
+    count_errors_as_failures: bool = False,
+    allow_mixed: Collection[Identity] = (),
+) -> Summary:
+    """Summarise the results of one configuration on its planned tasks.
+
+    Args:
+        tasks: The planned tasks (`tasks.jsonl`); they carry groups and templates.
+        results: Trial results; the last one of a trial wins, as in a run folder.
+        level: Nominal confidence of all intervals.
+        trials: Planned trials per task; the largest trial number seen where absent.
+        count_errors_as_failures: Let ended trials without a score enter as 0.
+        allow_mixed: Which of benchmark, agent, model, world and profile may differ. Built-in and
+            real worlds are never averaged otherwise.
+
+    Raises:
+        InputError: Results of different configurations are mixed.
+        UnknownTaskError: A result is of a task that was not planned.
+
+    >>> summarise([], []).success.refused["new_tasks"]
+    'no trial was scored'
+    """
+    require_level(level)
+    latest = latest_results(results)
+    identity = identity_of(latest, allow_mixed=allow_mixed)
+    per_task = max([trials or 1, *(result.trial for result in latest)])
+    entries = entries_of(tasks, latest, per_task)
+    strict = strict_entries(entries)
+    if count_errors_as_failures:
+        entries = strict
+    whole = slice_of("all", entries, level)
+    return Summary(
+        identity=identity,
+        models_reported=tuple(sorted({each.model_reported for each in latest} - {None})),
+        level=level,
+        errors_count_as_failures=count_errors_as_failures,
+        coverage=whole.coverage,
+        success=whole.success,
+        score=whole.score,
+        strict=success_rate(strict, level),
+        macro_average=whole.macro_average,
+        macro_score=macro_rate(entries, level, of_scores=True),
+        pass_rates=_pass_rates(entries, level),
+        groups=group_slices(entries, level),
+        templates=template_slices(entries, level),
+        statuses=count(result.status for result in latest),
+        exclusions=_exclusions(latest),
+        failure_modes=_failure_modes(latest),
+        methods=count(each.method for each in latest if each.method and each.score is not None),
+        flags=count(flag for result in latest for flag in result.flags),
+        usage=total_usage(latest),
+        tokens=describe(result.usage.total_tokens or None for result in latest),
+        cost_usd=describe(result.cost_usd for result in latest),
+        time_s=describe(duration_s(result) for result in latest),
+        steps=describe(result.steps for result in latest),
+    )
+
+
+def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
+    outcomes = {entry.key: [score >= SUCCESS_SCORE for score in entry.scores] for entry in entries}
+    clusters = {
+        entry.key: entry.task.template for entry in entries if entry.task.template is not None
+    }
+    most = max(map(len, outcomes.values()), default=0)
+    rates: list[PassRate] = []
+    for k in (k for k in _PASS_KS if k <= most):
+        try:
+            at = pass_at_k_interval(outcomes, k, clusters=clusters, level=level)
+            hat = pass_hat_k_interval(outcomes, k, clusters=clusters, level=level)
+        except NotEstimableError:
+            break
+        rates.append(PassRate(k=k, pass_at_k=at, pass_hat_k=hat))
+    return tuple(rates)
+
+
+def _exclusions(results: Sequence[TrialResult]) -> tuple[Exclusion, ...]:
+    reasons: defaultdict[tuple[Status, str | None], list[TrialResult]] = defaultdict(list)
+    for result in results:
+        if result.score is None:
+            reasons[result.status, result.error.kind if result.error else None].append(result)
+    found = [
+        Exclusion(
+            status=status,
+            kind=kind,
+            count=len(excluded),
+            message=excluded[0].error.message if excluded[0].error else None,
+            examples=tuple(each.key for each in excluded[:_EXAMPLES]),
+        )
+        for (status, kind), excluded in reasons.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.count, each.status.value, each.kind or "")))
+
+
+def _failure_modes(results: Sequence[TrialResult]) -> dict[str, int]:
+    return count(
+        result.failure_mode or _UNCLASSIFIED for result in results if result.success is False
+    )

@@ -1,0 +1,331 @@
+"""A local model server that speaks the wire formats of three providers.
+
+It takes the place of Anthropic's Messages, OpenAI's Responses and Chat Completions and Google's
+generateContent: the real SDKs talk to it over a socket. What it says is scripted; what it was asked
+is kept. The replies are written by hand after the providers' documented formats.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Answer", "ModelServer", "Seen"]
+
+_CREATED = 1_700_000_000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says to one request, whatever API it came by.
+
+    Attributes:
+        stop: `end`, `tool_use`, `length` or `refusal`.
+        status: HTTP status; from 400 on an error body of the API in question.
+        raw: Send this body as it is (an HTML page, half a document).
+        hang_s: Wait before answering; the connection is dropped when the server stops.
+        reset: Drop the connection instead of answering.
+    """
+
+    text: str = ""
+    thinking: str | None = None
+    tool_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    stop: str = "end"
+    model: str | None = None
+    input_tokens: int = 100
+    cached_tokens: int = 40
+    output_tokens: int = 20
+    reasoning_tokens: int = 0
+    status: int = 200
+    message: str = "the server says no"
+    headers: dict[str, str] = field(default_factory=dict)
+    raw: str | None = None
+    content_type: str = "application/json"
+    hang_s: float = 0.0
+    reset: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    time: float
+
+
+class ModelServer:
+    """A loopback server; a context manager.
+
+    >>> with ModelServer([Answer(text="hello")]) as server:
+    ...     server.base_url("openai").startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, answers: Iterable[Answer] | Callable[[Seen], Answer] = ()) -> None:
+        self.requests: list[Seen] = []
+        self._answer = answers if callable(answers) else None
+        self._answers = [] if callable(answers) else list(answers)
+        self._lock = threading.Lock()
+        self.stopping = threading.Event()
+        self._arrived = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.owner = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+
+    def base_url(self, provider: str) -> str:
+        """Return the base URL to give the SDK of `provider`."""
+        root = f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{root}/v1" if provider.startswith("openai") else root
+
+    def say(self, *answers: Answer) -> None:
+        """Add answers to the script."""
+        with self._lock:
+            self._answers.extend(answers)
+
+    def take(self, seen: Seen) -> Answer:
+        """Note a request and return what to say; a script that has ended answers 500."""
+        with self._lock:
+            self.requests.append(seen)
+            self._arrived.set()
+            if self._answer is not None:
+                return self._answer(seen)
+            if self._answers:
+                return self._answers.pop(0)
+        return Answer(status=500, message="the server's script has ended")
+
+    def wait_for_request(self, timeout_s: float = 10.0) -> Seen:
+        """Wait until a request has arrived and return the latest.
+
+        Raises:
+            TimeoutError: None came.
+        """
+        if not self._arrived.wait(timeout_s):
+            raise TimeoutError(f"no request within {timeout_s} s")
+        return self.requests[-1]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    owner: ModelServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {key.lower(): value for key, value in self.headers.items()}
+        seen = Seen(self.path, headers, json.loads(body or b"{}"), time.monotonic())
+        owner = self.server.owner
+        answer = owner.take(seen)
+        if answer.hang_s:
+            owner.stopping.wait(answer.hang_s)
+        if answer.reset or owner.stopping.is_set():
+            self._drop()
+        else:
+            self._send(answer, _body(answer, seen))
+
+    def _drop(self) -> None:
+        # Linger 0 makes close() send RST instead of FIN.
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
+    def _send(self, answer: Answer, body: str) -> None:
+        data = body.encode("utf-8")
+        try:
+            self.send_response(answer.status)
+            self.send_header("content-type", answer.content_type)
+            self.send_header("content-length", str(len(data)))
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:
+            self.close_connection = True  # the client gave up; that is what some tests want
+
+    def finish(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # dropped on purpose
+            super().finish()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's name
+        """Stay silent."""
+
+
+def _body(answer: Answer, seen: Seen) -> str:
+    if answer.raw is not None:
+        return answer.raw
+    if seen.path.startswith("/v1/messages"):
+        reply = _anthropic
+    elif seen.path.startswith("/v1/responses"):
+        reply = _openai_responses
+    elif seen.path.startswith("/v1/chat/completions"):
+        reply = _openai_chat
+    else:
+        reply = _google
+    return json.dumps(reply(answer, seen))
+
+
+def _anthropic(answer: Answer, seen: Seen) -> dict[str, Any]:
+    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+        error = {"type": "api_error", "message": answer.message}
+        return {"type": "error", "error": error, "request_id": "req_1"}
+    content: list[dict[str, Any]] = []
+    if answer.thinking is not None:
+        thinking = {"type": "thinking", "thinking": answer.thinking, "signature": "c2lnbmVk"}
+        content.append(thinking)
+    if answer.text:
+        content.append({"type": "text", "text": answer.text})
+    for number, (name, arguments) in enumerate(answer.tool_calls):
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
+        content.append(block)
+    stops = {"end": "end_turn", "length": "max_tokens"}
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant",
+        "model": answer.model or seen.body["model"], "content": content,
+        "stop_reason": stops.get(answer.stop, answer.stop), "stop_sequence": None,
+        "usage": {
+            "input_tokens": answer.input_tokens - answer.cached_tokens,
+            "cache_read_input_tokens": answer.cached_tokens, "cache_creation_input_tokens": 0,
+            "output_tokens": answer.output_tokens,
+            "output_tokens_details": {"thinking_tokens": answer.reasoning_tokens},
+        },
+    }  # fmt: skip
+
+
+def _openai_error(answer: Answer) -> dict[str, Any]:
+    error = {"message": answer.message, "type": "error", "param": None, "code": None}
+    return {"error": error}
+
+
+def _openai_responses(answer: Answer, seen: Seen) -> dict[str, Any]:
+    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+        return _openai_error(answer)
+    output: list[dict[str, Any]] = []
+    if answer.thinking is not None:
+        output.append({"type": "reasoning", "id": "rs_1", "summary": []})
+    content: list[dict[str, Any]] = []
+    if answer.stop == "refusal":
+        content.append({"type": "refusal", "refusal": answer.text or "I cannot help with that."})
+    elif answer.text:
+        content.append({"type": "output_text", "text": answer.text, "annotations": []})
+    if content:
+        turn = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        output.append({**turn, "content": content})
+    for number, (name, arguments) in enumerate(answer.tool_calls):
+        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
+        output.append({**call, "name": name, "arguments": json.dumps(arguments)})
+    short = answer.stop == "length"
+    return {
+        "id": "resp_1", "object": "response", "created_at": _CREATED,
+        "model": answer.model or seen.body["model"], "output": output,
+        "status": "incomplete" if short else "completed", "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if short else None,
+        "instructions": None, "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0,
+        "tool_choice": "auto", "tools": [], "top_p": 1.0,
+        "usage": {
+            "input_tokens": answer.input_tokens,
+            "input_tokens_details": {"cached_tokens": answer.cached_tokens},
+            "output_tokens": answer.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+            "total_tokens": answer.input_tokens + answer.output_tokens,
+        },
+    }  # fmt: skip
+
+
+def _openai_chat(answer: Answer, seen: Seen) -> dict[str, Any]:
+    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+        return _openai_error(answer)
+    refused = answer.stop == "refusal"
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": None if refused else answer.text or None,
+        "refusal": (answer.text or "I cannot help with that.") if refused else None,
+    }
+    if answer.tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": f"call_{number}", "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for number, (name, arguments) in enumerate(answer.tool_calls)
+        ]  # fmt: skip
+    stops = {"end": "stop", "tool_use": "tool_calls", "refusal": "stop"}
+    choice = {
+        "index": 0, "message": message, "logprobs": None,
+        "finish_reason": stops.get(answer.stop, answer.stop),
+    }  # fmt: skip
+    return {
+        "id": "chatcmpl_1", "object": "chat.completion", "created": _CREATED,
+        "model": answer.model or seen.body["model"], "choices": [choice],
+        "usage": {
+            "prompt_tokens": answer.input_tokens, "completion_tokens": answer.output_tokens,
+            "total_tokens": answer.input_tokens + answer.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+        },
+    }  # fmt: skip
+
+
+def _google(answer: Answer, seen: Seen) -> dict[str, Any]:
+    if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+        error = {"code": answer.status, "message": answer.message, "status": "UNAVAILABLE"}
+        return {"error": error}
+    parts: list[dict[str, Any]] = []
+    if answer.thinking is not None:
+        parts.append({"text": answer.thinking, "thought": True, "thoughtSignature": "c2lnbmVk"})
+    if answer.text and answer.stop != "refusal":
+        parts.append({"text": answer.text})
+    for name, arguments in answer.tool_calls:
+        parts.append({"functionCall": {"name": name, "args": arguments}})
+    stops = {"end": "STOP", "tool_use": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+    candidate: dict[str, Any] = {
+        "content": {"role": "model", "parts": parts}, "finishReason": stops[answer.stop],
+        "index": 0,
+    }  # fmt: skip
+    if answer.stop == "refusal":
+        candidate["finishMessage"] = answer.text or "I cannot help with that."
+    return {
+        "candidates": [candidate],
+        "modelVersion": answer.model or seen.path.rpartition("/")[2].partition(":")[0],
+        "responseId": "gen_1",
+        "usageMetadata": {
+            "promptTokenCount": answer.input_tokens,
+            "cachedContentTokenCount": answer.cached_tokens,
+            "candidatesTokenCount": answer.output_tokens - answer.reasoning_tokens,
+            "thoughtsTokenCount": answer.reasoning_tokens,
+            "totalTokenCount": answer.input_tokens + answer.output_tokens,
+        },
+    }

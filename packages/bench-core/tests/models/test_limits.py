@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_core.models import (
+    AdaptiveConcurrency,
+    Message,
+    Model,
+    ModelError,
+    ModelRequest,
+    RateLimit,
+    RetryPolicy,
+    ScriptedAdapter,
+    TokenLimit,
+)
+from bench_core.models.retrying import retry
+
+ASK = ModelRequest(messages=(Message.user("hello"),))
+BUSY = ModelError("rate_limit", "slow down", provider="scripted", status=429)
+
+
+class FrozenClock:
+    """A clock that stands until someone moves it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_requests_are_spaced_and_served_in_order() -> None:
+    rate = RateLimit(per_second=200)
+    order: list[int] = []
+
+    async def call(number: int) -> float:
+        await rate.wait()
+        order.append(number)
+        return time.monotonic()
+
+    times = await asyncio.gather(*(call(number) for number in range(20)))
+    assert order == list(range(20))
+    assert times[-1] - times[0] >= 19 / 200 - 0.001
+
+
+async def test_a_full_minute_of_tokens_makes_the_next_call_wait() -> None:
+    clock = FrozenClock()
+    limit = TokenLimit(per_minute=100, clock=clock)
+    limit.charge(100)
+    waiting = asyncio.create_task(limit.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+    clock.now = 60.0
+    await limit.wait()
+
+
+@pytest.mark.parametrize("bad", [0, -1])
+def test_limits_refuse_what_makes_no_sense(bad: int) -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        RateLimit(per_second=bad)
+    with pytest.raises(ValueError, match="must be positive"):
+        TokenLimit(per_minute=bad)
+
+
+@given(
+    start=st.integers(1, 8),
+    outcomes=st.lists(st.sampled_from(["ok", "busy", "cancel"]), min_size=1, max_size=60),
+)
+def test_concurrency_never_exceeds_its_limit_and_always_drains(
+    start: int, outcomes: list[str]
+) -> None:
+    async def scenario() -> AdaptiveConcurrency:
+        slots = AdaptiveConcurrency(start=start, most=10)
+
+        async def call(outcome: str) -> None:
+            limit_at_entry = None
+            try:
+                async with slots.slot():
+                    limit_at_entry = slots.most
+                    assert slots.running <= limit_at_entry
+                    await asyncio.sleep(0)
+                    if outcome == "busy":
+                        raise BUSY
+            except ModelError:
+                pass
+
+        tasks = [asyncio.create_task(call(outcome)) for outcome in outcomes]
+        await asyncio.sleep(0)
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            if outcome == "cancel":
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return slots
+
+    slots = asyncio.run(scenario())
+    assert slots.running == 0
+    assert 1 <= slots.limit <= 10
+
+
+async def test_concurrency_grows_on_success_and_halves_on_pushback() -> None:
+    slots = AdaptiveConcurrency(start=4, most=10)
+    for _ in range(4):
+        async with slots.slot():
+            pass
+    assert slots.limit == 5
+    with pytest.raises(ModelError):
+        async with slots.slot():
+            raise BUSY
+    assert slots.limit == 2
+
+
+async def test_waiting_for_a_slot_counts_toward_the_deadline() -> None:
+    rate = RateLimit(per_second=0.01)
+    model = Model(ScriptedAdapter(["one", "two"]), rate=rate)
+    await model.complete(ASK)
+    with pytest.raises(ModelError, match=r"within the deadline of 0.05 s") as caught:
+        await model.complete(ASK, deadline_s=0.05)
+    assert caught.value.kind == "deadline"
+
+
+@given(seed=st.integers(), failures=st.integers(0, 3))
+def test_a_call_is_tried_at_most_as_often_as_the_policy_says(seed: int, failures: int) -> None:
+    policy = RetryPolicy(attempts=3, first_wait_s=0.0)
+    script: list[Any] = [BUSY] * failures + ["done"]
+    model = Model(ScriptedAdapter(script), policy=policy, seed=seed)
+    if failures < 3:
+        assert asyncio.run(model.complete(ASK)).attempts == failures + 1
+    else:
+        with pytest.raises(ModelError) as caught:
+            asyncio.run(model.complete(ASK))
+        assert caught.value.attempts == 3
+
+
+async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+    calls = 0
+
+    async def busy(timeout_s: float) -> Any:
+        nonlocal calls
+        calls += 1
+        raise ModelError("overloaded", "busy", provider="p", retry_after_s=30)
+
+    policy = RetryPolicy(attempts=5, deadline_s=10, max_retry_after_s=60)
+    with pytest.raises(ModelError, match="busy"):
+        await retry(busy, policy, random.Random(0))  # noqa: S311  # jitter
+    assert calls == 1

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import pytest
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics import (
+    compare,
+    compare_models,
+    compare_tasks,
+    fisher_exact,
+    mcnemar_mid_p,
+    paired_t,
+    sign_flip,
+    tango,
+)
+from bench_core.statistics.simulation import Population, simulate_scores
+
+Scores = dict[int, list[float]]
+
+
+@pytest.fixture
+def new() -> Scores:
+    return {n: [float(n % 3 > 0), float(n % 4 > 0), 1.0] for n in range(40)}
+
+
+@pytest.fixture
+def old() -> Scores:
+    return {n: [float(n % 2), float(n % 5 > 2), 0.0] for n in range(40)}
+
+
+@pytest.fixture(scope="module")
+def scipy() -> Any:
+    pytest.importorskip("scipy", reason="scipy is the oracle here")
+    import scipy.optimize  # noqa: PLC0415 - only where it is installed
+    import scipy.stats  # noqa: PLC0415 - same
+
+    return scipy
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(1, 8), (0, 5), (3, 3), (12, 2), (60, 40)])
+def test_mcnemar_agrees_with_statsmodels(gained: int, lost: int) -> None:
+    tables = pytest.importorskip("statsmodels.stats.contingency_tables", reason="the oracle here")
+    exact = tables.mcnemar([[5, gained], [lost, 5]], exact=True).pvalue
+    point = math.comb(gained + lost, gained) / 2 ** (gained + lost)
+    assert mcnemar_mid_p(gained, lost) == pytest.approx(min(1.0, exact - point * (gained != lost)))
+
+
+def test_no_change_at_all_is_no_evidence() -> None:
+    assert mcnemar_mid_p(0, 0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "n"), [(12, 2, 50), (0, 0, 20), (3, 0, 10), (0, 7, 7), (40, 35, 154)]
+)
+def test_tango_inverts_the_score_test_with_a_numerically_fitted_nuisance(
+    scipy: Any, gained: int, lost: int, n: int
+) -> None:
+    """At each end the score statistic, its nuisance fitted by a general optimiser, is 1.96."""
+
+    def score(difference: float) -> float:
+        low, high = max(0.0, -difference), (1.0 - difference) / 2
+
+        def deviance(losing: float) -> float:
+            cells = [(gained, losing + difference), (lost, losing)]
+            cells.append((n - gained - lost, 1 - 2 * losing - difference))
+            return -sum(count * math.log(max(chance, 1e-300)) for count, chance in cells if count)
+
+        bounds = {"bounds": (low, high), "method": "bounded", "options": {"xatol": 1e-13}}
+        losing = scipy.optimize.minimize_scalar(deviance, **bounds).x
+        variance = n * (2 * losing + difference - difference**2)
+        return (gained - lost - n * difference) / math.sqrt(variance)
+
+    interval = tango(gained, lost, n)
+    if interval.low > -1:
+        assert score(interval.low) == pytest.approx(1.959964, abs=1e-3)
+    if interval.high < 1:
+        assert score(interval.high) == pytest.approx(-1.959964, abs=1e-3)
+
+
+def test_tango_covers_by_enumeration() -> None:
+    n, gain, loss = 20, 0.25, 0.1
+    covered = 0.0
+    for gained, lost in product(range(n + 1), repeat=2):
+        same = n - gained - lost
+        if same < 0:
+            continue
+        ways = math.comb(n, gained) * math.comb(n - gained, lost)
+        chance = ways * gain**gained * loss**lost * (1 - gain - loss) ** same
+        covered += chance * (gain - loss in tango(gained, lost, n))
+    assert 0.93 < covered < 0.97
+
+
+def test_tango_mirrors_when_the_two_change_places() -> None:
+    there, back = tango(9, 4, 30), tango(4, 9, 30)
+    assert there.low == pytest.approx(-back.high, abs=1e-9)
+    assert there.high == pytest.approx(-back.low, abs=1e-9)
+
+
+@pytest.mark.parametrize(("gained", "lost", "n"), [(5, 6, 10), (-1, 0, 10)])
+def test_impossible_counts_are_refused(gained: int, lost: int, n: int) -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        tango(gained, lost, n)
+    with pytest.raises(NotEstimableError, match="no difference"):
+        tango(0, 0, 0)
+
+
+def test_paired_t_agrees_with_scipy(scipy: Any, new: Scores, old: Scores) -> None:
+    differences = {n: (sum(new[n]) - sum(old[n])) / 3 for n in new}
+    expected = scipy.stats.ttest_1samp(list(differences.values()), 0)
+    found = paired_t(differences)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    less = scipy.stats.ttest_1samp(list(differences.values()), 0, alternative="less")
+    assert found.p_drop == pytest.approx(less.pvalue, rel=1e-9)
+    ends = expected.confidence_interval(0.95)
+    interval = compare(new, old).difference
+    assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
+
+
+def test_clustered_paired_t_agrees_with_statsmodels(new: Scores, old: Scores) -> None:
+    api = pytest.importorskip("statsmodels.api", reason="statsmodels is the oracle here")
+    differences = {n: (sum(new[n]) - sum(old[n])) / 3 for n in new}
+    groups = {n: n * n % 7 for n in new}
+    fit = api.OLS(list(differences.values()), [1.0] * 40).fit(
+        cov_type="cluster",
+        cov_kwds={"groups": list(groups.values()), "df_correction": True},
+        use_t=True,
+    )
+    # statsmodels also multiplies by (n - 1) / (n - k), which is 1 for a mean alone.
+    found = paired_t(differences, clusters=groups)
+    assert found.standard_error == pytest.approx(fit.bse[0], rel=1e-9)
+    assert found.p_value == pytest.approx(fit.pvalues[0], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "differences", [[1.0, 1.0, 1.0, 1.0, 0.0], [1 / 3, -2 / 3, 1.0, 1 / 3, 1 / 3, 0.2, -0.4]]
+)
+def test_sign_flips_agree_with_scipy(scipy: Any, differences: list[float]) -> None:
+    expected = scipy.stats.permutation_test(
+        (differences,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        n_resamples=2_000,
+    )
+    assert sign_flip(differences) == pytest.approx(expected.pvalue, abs=1e-12)
+
+
+def test_sign_flips_of_many_tasks_are_exact() -> None:
+    numpy = pytest.importorskip("numpy", reason="numpy is the oracle here")
+    thirds = [1] * 60 + [-1] * 40 + [2] * 30 + [-3] * 20 + [0] * 662
+    chances = numpy.ones(1)
+    for third in thirds:
+        if third:
+            kernel = numpy.zeros(2 * abs(third) + 1)
+            kernel[[0, -1]] = 0.5
+            chances = numpy.convolve(chances, kernel)
+    sums = numpy.arange(len(chances)) - len(chances) // 2
+    expected = chances[abs(sums) >= abs(sum(thirds))].sum()
+    assert sign_flip([third / 3 for third in thirds]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_sign_flips_of_odd_scores_are_drawn_with_a_seed(scipy: Any) -> None:
+    odd = [math.sin(n) + 0.25 for n in range(13)]
+    expected = scipy.stats.permutation_test(
+        (odd,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", n_resamples=10_000
+    ).pvalue
+    assert sign_flip(odd, seed=3) == pytest.approx(expected, abs=0.01)
+    assert sign_flip(odd, seed=3) == sign_flip(odd, seed=3)
+    assert sign_flip(odd, seed=3) != sign_flip(odd, seed=4)
+
+
+def test_flipping_nothing_is_no_evidence() -> None:
+    assert sign_flip([0.0, 0.0]) == 1.0
+
+
+def test_fisher_agrees_with_scipy(scipy: Any) -> None:
+    for a, b in product(range(6), repeat=2):
+        expected = scipy.stats.fisher_exact([[a, 5 - a], [b, 5 - b]]).pvalue
+        assert fisher_exact(a, 5, b, 5) == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_trial_each_uses_mcnemar_and_tango() -> None:
+    new = {n: [float(n < 12)] for n in range(20)}
+    old = {n: [float(n >= 9)] for n in range(20)}
+    found = compare(new, old)
+    assert (found.better, found.worse, found.equal) == (9, 8, 3)
+    assert found.test == "McNemar mid-p"
+    assert found.p_value == mcnemar_mid_p(9, 8)
+    assert found.difference.low == tango(9, 8, 20).low
+    assert found.difference.estimand == "new_tasks"
+
+
+@pytest.mark.parametrize("change", ["templates", "fractions", "trials"])
+def test_anything_else_uses_the_paired_t_test(change: str) -> None:
+    new = {n: [float(n < 12)] for n in range(20)}
+    old = {n: [float(n >= 9)] for n in range(20)}
+    clusters = {n: n // 2 for n in range(20)} if change == "templates" else None
+    if change == "fractions":
+        new[0] = [0.5]
+    if change == "trials":
+        new[0] = [1.0, 0.0]
+    assert compare(new, old, clusters=clusters).test == "paired t"
+
+
+def test_templates_of_one_task_each_are_no_clusters() -> None:
+    scores = {n: [float(n % 2)] for n in range(6)}
+    assert compare(scores, scores, clusters=dict(zip(scores, "abcdef", strict=True))).test == (
+        "McNemar mid-p"
+    )
+
+
+def test_only_shared_tasks_are_compared_and_the_rest_is_counted() -> None:
+    new = {"a": [1.0], "b": [0.0], "c": [1.0], "d": []}
+    old = {"a": [0.0], "b": [0.0], "d": [1.0], "e": [1.0]}
+    found = compare(new, old)
+    assert found.difference.estimate == 0.5
+    assert (found.difference.tasks, found.only_new, found.only_baseline) == (2, 1, 2)
+
+
+def test_agents_that_never_differ_get_a_width_and_no_evidence() -> None:
+    same = {n: [1.0, 1.0] for n in range(10)}
+    found = compare(same, same)
+    assert found.p_value == 1.0
+    assert found.detectable is None
+    assert found.difference.low < 0 < found.difference.high
+    assert "all clusters agree" in found.difference.notes[0]
+
+
+def test_scores_beyond_one_keep_their_scale() -> None:
+    new = {n: [10.0 + n, 12.0] for n in range(8)}
+    old = {n: [3.0, 3.0 + n % 2] for n in range(8)}
+    found = compare(new, old).difference
+    assert found.estimate > 5
+    assert found.low < found.estimate < found.high
+
+
+def test_nothing_shared_is_refused() -> None:
+    with pytest.raises(NotEstimableError, match="in common"):
+        compare({"a": [1.0]}, {"b": [1.0]})
+    with pytest.raises(NotEstimableError, match="two clusters"):
+        compare({"a": [1.0]}, {"a": [1.0]})
+
+
+def test_what_a_comparison_can_detect_follows_from_its_standard_error(
+    new: Scores, old: Scores
+) -> None:
+    differences = {n: (sum(new[n]) - sum(old[n])) / 3 for n in new}
+    # t quantiles on 39 degrees of freedom: 2.0227 at 0.975, 0.8512 at 0.8.
+    expected = (2.0227 + 0.8512) * paired_t(differences).standard_error
+    assert compare(new, old).detectable == pytest.approx(expected, rel=1e-3)
+
+
+def test_several_models_are_adjusted_together(new: Scores, old: Scores) -> None:
+    models = {"new": new, "old": old, "third": {n: [0.0, 1.0, 1.0] for n in new}}
+    found = compare_models(models)
+    assert [(each.new, each.baseline) for each in found] == [
+        ("new", "old"), ("new", "third"), ("old", "third"),
+    ]  # fmt: skip
+    assert min(each.p_adjusted for each in found) == pytest.approx(
+        3 * min(each.p_value for each in found)
+    )
+    against = compare_models(models, baseline="old")
+    assert [(each.new, each.baseline) for each in against] == [("new", "old"), ("third", "old")]
+
+
+def test_tasks_are_compared_with_q_values_over_the_table() -> None:
+    new = {n: [1.0] * 5 if n == 0 else [1.0, 0.0] for n in range(10)}
+    old = {n: [0.0] * 5 if n == 0 else [1.0, 0.0] for n in range(12)}
+    table = compare_tasks({**new, 12: []}, old)
+    assert len(table) == 10
+    assert (table[0].p_value, table[0].q_value) == pytest.approx((0.007937, 0.07937), abs=1e-5)
+    assert (table[1].new, table[1].q_value) == (0.5, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trials", "effect", "least", "most"),
+    [
+        (1, 0.0, 0.02, 0.065),
+        (3, 0.0, 0.03, 0.065),
+        (1, 0.0755, 0.23, 0.37),
+        (3, 0.0755, 0.58, 0.74),
+    ],
+)
+def test_154_tasks_find_what_was_measured(
+    trials: int, effect: float, least: float, most: float
+) -> None:
+    """Findings at the 5% level: false ones without an effect, true ones at 6.4 points.
+
+    Clipping at 0 and 1 takes a shift of 7.55 points down to the 6.4 that are meant.
+    """
+    numpy = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
+    generator = numpy.random.default_rng(1)
+    found = 0
+    for _ in range(600):
+        base, _ = simulate_scores(Population(0.42, 0.485), [1] * 154, 1, generator)
+        noise = generator.normal(0.0, 0.148 / 2**0.5, (2, 154))
+        chances = (base + noise + [[effect], [0.0]]).clip(0.0, 1.0)
+        outcomes = (generator.random((2, 154, trials)) < chances[:, :, None]).astype(float)
+        new, old = (dict(enumerate(table.tolist())) for table in outcomes)
+        found += compare(new, old).p_value < 0.05
+    assert least <= found / 600 <= most

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from bench_core.statistics.simulation import Population, simulate_coverage, simulate_scores
+
+np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
+
+TEMPLATE_SIZES = json.loads(
+    (Path(__file__).parent / "data" / "webarena_template_sizes.json").read_text("utf-8")
+)
+SITES = [name for name in TEMPLATE_SIZES if name != "about"]
+POPULATIONS = [Population(rate, alike) for rate, alike in product((0.2, 0.45), (0.25, 0.62))]
+TEMPLATED = [Population(rate, 0.3, alike) for rate, alike in product((0.15, 0.45), (0.2, 0.5))]
+REPLICATIONS = 600
+
+
+def template_sizes(site: str) -> list[int]:
+    return [int(size) for size, count in TEMPLATE_SIZES[site].items() for _ in range(count)]
+
+
+def test_the_same_seed_simulates_the_same() -> None:
+    settings = {"sizes": [2, 1, 3], "trials": 2, "replications": 20}
+    first = simulate_coverage(POPULATIONS[0], seed=1, **settings)
+    assert first == simulate_coverage(POPULATIONS[0], seed=1, **settings)
+    assert first != simulate_coverage(POPULATIONS[0], seed=2, **settings)
+
+
+def test_simulated_trials_agree_as_strongly_as_asked() -> None:
+    generator = np.random.default_rng(1)
+    chances, scores = simulate_scores(Population(0.4, 0.5), [1] * 20_000, 2, generator)
+    assert chances.mean() == pytest.approx(0.4, abs=0.01)
+    assert np.corrcoef(scores.T)[0, 1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_simulated_tasks_of_a_template_agree_as_strongly_as_asked() -> None:
+    population = Population(0.4, 0.0, templates_alike=0.3)
+    _, scores = simulate_scores(population, [2] * 20_000, 1, np.random.default_rng(1))
+    assert np.corrcoef(scores.reshape(-1, 2).T)[0, 1] == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trials", [1, 3, 5])
+@pytest.mark.parametrize("tasks", [7, 30, 68, 154, 812])
+def test_the_default_interval_covers_new_tasks(tasks: int, trials: int) -> None:
+    covered = [
+        simulate_coverage(
+            each, sizes=[1] * tasks, trials=trials, replications=REPLICATIONS, seed=11
+        ).covered
+        for each in POPULATIONS
+    ]
+    assert sum(covered) / len(covered) >= 0.93
+    assert min(covered) >= 0.88
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trials", [3, 5])
+@pytest.mark.parametrize("tasks", [30, 68, 154, 812])
+def test_the_default_interval_covers_the_same_tasks_run_again(tasks: int, trials: int) -> None:
+    covered = [
+        simulate_coverage(
+            each,
+            sizes=[1] * tasks,
+            trials=trials,
+            estimand="same_tasks",
+            replications=REPLICATIONS,
+            seed=12,
+        ).covered
+        for each in POPULATIONS
+    ]
+    assert 0.93 <= sum(covered) / len(covered) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("average", ["templates", "tasks"])
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize("site", SITES)
+def test_averages_cover_over_the_template_sizes_of_every_site(
+    site: str, trials: int, average: str
+) -> None:
+    covered = [
+        simulate_coverage(
+            each,
+            sizes=template_sizes(site),
+            trials=trials,
+            average=average,
+            replications=REPLICATIONS,
+            seed=13,
+        ).covered
+        for each in TEMPLATED
+    ]
+    assert sum(covered) / len(covered) >= 0.92
+    assert min(covered) >= 0.90
+
+
+def test_the_template_sizes_are_those_of_all_812_tasks() -> None:
+    assert len(template_sizes("all")) == 190
+    assert sum(template_sizes("all")) == 812

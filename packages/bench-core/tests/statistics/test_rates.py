@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics import macro_average_interval, success_rate_interval, wilson
+from bench_core.statistics.distributions import normal_quantile, t_quantile
+
+Scores = dict[Any, list[float]]
+
+score_tables = st.dictionaries(
+    st.integers(0, 50), st.lists(st.sampled_from([0.0, 1.0]), max_size=6), min_size=2, max_size=30
+).filter(lambda table: sum(map(bool, table.values())) >= 2)
+
+
+def limits(rate: float, n: int, quantile: float) -> tuple[float, float]:
+    """Wilson's limits as the roots of the quadratic that defines them."""
+    a = 1 + quantile**2 / n
+    b = -(2 * rate + quantile**2 / n)
+    root = math.sqrt(b * b - 4 * a * rate**2)
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+@pytest.fixture
+def three_trials() -> Scores:
+    rng = random.Random(4)  # noqa: S311 - a seeded example, not a secret
+    difficulty = [rng.betavariate(0.6, 0.9) for _ in range(40)]
+    return {
+        str(task): [float(rng.random() < chance) for _ in range(3)]
+        for task, chance in enumerate(difficulty)
+    }
+
+
+def test_new_tasks_use_the_design_effect_and_a_t_quantile(three_trials: Scores) -> None:
+    means = [sum(trials) / 3 for trials in three_trials.values()]
+    rate = sum(means) / 40
+    variance = sum((mean - rate) ** 2 for mean in means) / 39 / 40
+    effective = rate * (1 - rate) / variance
+    interval = success_rate_interval(three_trials)
+    assert 40 < effective < 120
+    assert interval.effective_n == pytest.approx(effective)
+    expected = limits(rate, effective, t_quantile(0.975, 39))
+    assert (interval.low, interval.high) == pytest.approx(expected)
+    assert (interval.n, interval.tasks, interval.clusters) == (120, 40, 40)
+    assert interval.estimand == "new_tasks"
+
+
+def test_same_tasks_use_the_noise_between_trials_only(three_trials: Scores) -> None:
+    variances = []
+    for trials in three_trials.values():
+        mean = sum(trials) / 3
+        variances.append(sum((each - mean) ** 2 for each in trials) / 2)
+    rate = sum(map(sum, three_trials.values())) / 120
+    effective = rate * (1 - rate) / (sum(variances) / 3 / 40**2)
+    interval = success_rate_interval(three_trials, estimand="same_tasks")
+    assert interval.effective_n == pytest.approx(effective)
+    expected = limits(rate, effective, normal_quantile(0.975))
+    assert (interval.low, interval.high) == pytest.approx(expected)
+    assert interval.estimand == "same_tasks"
+
+
+def test_one_trial_per_task_is_wilson_on_the_tasks_with_a_t_quantile() -> None:
+    interval = success_rate_interval({task: [float(task < 5)] for task in range(20)})
+    assert interval.effective_n == pytest.approx(20)
+    assert (interval.low, interval.high) == pytest.approx(limits(0.25, 20, t_quantile(0.975, 19)))
+
+
+def test_templates_are_the_clusters_when_given() -> None:
+    scores = {task: [float(task % 10 < 4)] for task in range(100)}
+    templates = {task: task % 10 for task in range(100)}
+    alone = success_rate_interval(scores)
+    grouped = success_rate_interval(scores, clusters=templates)
+    assert grouped.estimate == alone.estimate
+    assert grouped.clusters == 10
+    # Tasks of one template always agree here, so a hundred tasks are worth ten.
+    assert grouped.effective_n == pytest.approx(10)
+    assert alone.effective_n == pytest.approx(100)
+
+
+def test_macro_average_weighs_templates_alike() -> None:
+    scores = {"a": [1, 1], "b": [1, 0], "c": [0, 0]}
+    interval = macro_average_interval(scores, {"a": "t", "b": "t", "c": "u"})
+    assert interval.estimate == pytest.approx((0.75 + 0.0) / 2)
+    assert interval.clusters == 2
+    assert interval.notes == ("insufficient clusters: 2, at least 5 are needed",)
+
+
+def test_macro_average_of_templates_of_one_task_is_the_rate(three_trials: Scores) -> None:
+    macro = macro_average_interval(three_trials, {})
+    assert macro.model_dump() == success_rate_interval(three_trials).model_dump()
+
+
+def test_unequal_trials_weigh_tasks_alike_and_unscored_tasks_not_at_all() -> None:
+    scores = {"a": [1.0] * 9, "b": [0.0], "c": []}
+    interval = success_rate_interval(scores)
+    assert interval.estimate == 0.5
+    assert (interval.n, interval.tasks) == (10, 2)
+
+
+def test_tasks_with_one_trial_borrow_the_variance_of_the_others() -> None:
+    scores = {"a": [1, 0], "b": [1, 1], "c": [1]}
+    interval = success_rate_interval(scores, estimand="same_tasks")
+    variance = (0.5 / 2 + 0.0 + 0.25) / 9
+    rate = 2.5 / 3
+    assert interval.effective_n == pytest.approx(rate * (1 - rate) / variance)
+    assert interval.notes == ("tasks with one trial borrow the variance of the others: 1",)
+
+
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_equal_outcomes_never_give_an_interval_of_no_width(outcome: float) -> None:
+    scores = {task: [outcome] * 3 for task in range(7)}
+    new = success_rate_interval(scores)
+    same = success_rate_interval(scores, estimand="same_tasks")
+    assert new.effective_n == pytest.approx(7)
+    assert same.effective_n == pytest.approx(21)
+    assert new.width > same.width > 0.1
+    assert outcome in new
+    assert outcome in same
+
+
+def test_equal_task_means_count_every_trial() -> None:
+    scores = {task: [1.0, 0.0] for task in range(10)}
+    assert success_rate_interval(scores).effective_n == pytest.approx(20)
+
+
+def test_one_cluster_cannot_speak_of_new_tasks() -> None:
+    with pytest.raises(NotEstimableError, match="one cluster"):
+        success_rate_interval({"a": [1, 0]})
+    with pytest.raises(NotEstimableError, match="one cluster"):
+        success_rate_interval({"a": [1], "b": [0]}, clusters={"a": "t", "b": "t"})
+    assert success_rate_interval({"a": [1, 0]}, estimand="same_tasks").clusters == 1
+
+
+def test_one_trial_per_task_cannot_speak_of_running_them_again() -> None:
+    with pytest.raises(NotEstimableError, match="at least two trials per task"):
+        success_rate_interval({"a": [1], "b": [0]}, estimand="same_tasks")
+
+
+@pytest.mark.parametrize("scores", [{}, {"a": [], "b": []}])
+def test_nothing_scored_has_no_rate(scores: Scores) -> None:
+    with pytest.raises(NotEstimableError, match="no trial was scored"):
+        success_rate_interval(scores)
+
+
+def test_fractional_scores_are_at_most_as_uncertain_as_outcomes() -> None:
+    fractional = success_rate_interval({task: [task / 10] for task in range(11)})
+    assert fractional.estimate == pytest.approx(0.5)
+    assert fractional.effective_n == pytest.approx(11)
+
+
+def test_scores_beyond_one_fall_back_to_a_t_interval_and_say_so() -> None:
+    scores = {task: [float(task), float(task + 1)] for task in range(6)}
+    new = success_rate_interval(scores)
+    assert new.method == "cluster-robust t"
+    assert new.notes == ("scores outside 0 to 1: no Wilson interval",)
+    half = t_quantile(0.975, 5) * math.sqrt(17.5 / 5 / 6)
+    assert (new.low, new.high) == pytest.approx((3.0 - half, 3.0 + half))
+    same = success_rate_interval(scores, estimand="same_tasks")
+    assert same.width == pytest.approx(2 * normal_quantile(0.975) * math.sqrt(0.5 / 2 / 6))
+
+
+@given(score_tables)
+def test_the_effective_size_lies_between_tasks_and_trials(scores: Scores) -> None:
+    interval = success_rate_interval(scores)
+    sizes = [len(trials) for trials in scores.values() if trials]
+    assert len(sizes) - 1e-9 <= interval.effective_n <= sum(sizes) + 1e-9
+    assert 0.0 <= interval.low <= interval.estimate + 1e-12
+    assert interval.estimate - 1e-12 <= interval.high <= 1.0
+
+
+@given(score_tables, st.randoms())
+def test_the_order_of_tasks_and_trials_does_not_matter(scores: Scores, rng: random.Random) -> None:
+    shuffled = list(scores.items())
+    rng.shuffle(shuffled)
+    again = {task: rng.sample(trials, len(trials)) for task, trials in shuffled}
+    interval, expected = success_rate_interval(again), success_rate_interval(scores)
+    assert (interval.n, interval.tasks) == (expected.n, expected.tasks)
+    for end in ("estimate", "low", "high"):
+        assert getattr(interval, end) == pytest.approx(getattr(expected, end), abs=1e-12)
+
+
+def test_a_plain_proportion_and_the_default_agree_for_many_tasks() -> None:
+    scores = {task: [float(task % 4 == 0)] for task in range(20_000)}
+    default, plain = success_rate_interval(scores), wilson(5_000, 20_000)
+    assert default.low == pytest.approx(plain.low, abs=1e-5)
+    assert default.high == pytest.approx(plain.high, abs=1e-5)

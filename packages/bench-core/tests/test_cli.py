@@ -1,0 +1,261 @@
+"""The shared command-line helpers, through a real runner built from them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bench_core.cli import Check, execute_doctor, render_table, runner_group
+from bench_core.cli.doctor import CheckResult, failed, ok, warned
+from bench_core.errors import EnvironmentFaultError, InputError
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+RUNNER = Path(__file__).with_name("toy_runner.py")
+
+# before click 8.2 both streams came as one unless told otherwise; since then there is no option
+APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
+def load_runner() -> click.Group:
+    spec = importlib.util.spec_from_file_location("toy_runner", RUNNER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    group: click.Group = module.main
+    return group
+
+
+@pytest.fixture(scope="module")
+def runner() -> click.Group:
+    return load_runner()
+
+
+@pytest.fixture
+def invoke(runner: click.Group, tmp_path: Path) -> Any:
+    environment = {"PROCTOR_LOCK_DIR": str(tmp_path / "locks")}
+
+    def invoke_command(*arguments: str | Path) -> Result:
+        return CliRunner(**APART).invoke(runner, [str(each) for each in arguments], env=environment)
+
+    return invoke_command
+
+
+def test_help_imports_neither_pydantic_nor_rich_nor_asyncio() -> None:
+    code = (
+        "import sys; import bench_core.cli; "
+        "print([m for m in ('pydantic', 'rich', 'asyncio', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_run_shows_each_trial_and_how_many_succeeded(invoke: Any, tmp_path: Path) -> None:
+    done = invoke("run", "--task", "quick-1,wrong-1", "--out", tmp_path / "run")
+    assert done.exit_code == 0
+    assert "1 of 2 scored trials succeeded (2 completed)" in done.stdout
+    assert f"Run folder: {tmp_path / 'run'}" in done.stdout
+
+
+def test_a_run_with_trials_left_exits_with_one_and_says_how_to_go_on(
+    invoke: Any, tmp_path: Path
+) -> None:
+    done = invoke("run", "--task", "down-1", "--out", tmp_path / "run", "--attempts", "1")
+    assert done.exit_code == 1
+    assert "run the same command again" in done.stdout.replace("\n", " ")
+    assert "the site is down" in done.stdout
+    assert "sk-ant" not in done.output
+
+
+def test_json_lines_tell_the_whole_run(invoke: Any, tmp_path: Path) -> None:
+    done = invoke("run", "--task", "quick-1,spend-1", "--out", tmp_path / "run", "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == [
+        "run_started", "trial_started", "trial_finished", "trial_started", "trial_finished",
+        "run_ended", "outcome",
+    ]  # fmt: skip
+    assert events[2]["score"] == 1.0
+    assert events[-1]["spent"]["cost_usd"] == 0.25
+
+
+def test_a_dry_run_makes_nothing(invoke: Any, tmp_path: Path) -> None:
+    done = invoke("run", "--group", "kind=quick", "--dry-run", "--out", tmp_path / "run", "-k", "3")
+    assert done.exit_code == 0
+    assert "4 tasks x 3 = 12 trials, 0 done, 12 to run" in done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_as_json_is_the_plan_record(invoke: Any, tmp_path: Path) -> None:
+    done = invoke("run", "--task", "quick-1", "--dry-run", "--json", "--out", tmp_path / "run")
+    assert json.loads(done.stdout)["to_run"] == 1
+
+
+def test_without_out_the_same_command_continues_its_run(
+    invoke: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = invoke("run", "--task", "quick-1")
+    second = invoke("run", "--task", "quick-1")
+    other = invoke("run", "--task", "quick-2")
+    folders = sorted(path.name for path in Path("runs").iterdir())
+    assert [first.exit_code, second.exit_code, other.exit_code] == [0, 0, 0]
+    assert "begin quick-1" in first.stderr
+    assert "begin quick-1" not in second.stderr
+    assert len(folders) == 2
+    assert all(name.startswith("toy-scripted-") for name in folders)
+
+
+def test_tasks_are_listed_with_their_groups(invoke: Any) -> None:
+    done = invoke("tasks", "--group", "kind=wrong", "--limit", "1")
+    assert done.stdout.splitlines() == [
+        "task     kind   goal",
+        "-------  -----  --------",
+        "wrong-1  wrong  Be wrong",
+        "",
+        "1 of 40 tasks",
+    ]
+
+
+def test_tasks_as_json_leave_the_expected_answers_out(invoke: Any) -> None:
+    (record,) = json.loads(invoke("tasks", "--task", "quick-1", "--json").stdout)
+    assert record["task_id"] == "quick-1"
+    assert "config" not in record
+
+
+def test_a_rescore_shows_what_differs(invoke: Any, tmp_path: Path) -> None:
+    invoke("run", "--task", "quick-1,quick-2", "--out", tmp_path / "run")
+    (tmp_path / "run" / "trials" / "1" / "quick-2" / "answer.txt").write_text("wrong")
+    done = invoke("rescore", tmp_path / "run", "--name", "again")
+    assert done.exit_code == 0
+    assert "2 trials scored again" in done.stdout
+    assert "1 of them differ" in done.stdout
+    assert "quick-2" in done.stdout
+    assert "quick-1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "--task", "nothing-1"), "toy has no task 'nothing-1'"),
+        (("run", "--group", "kind=nothing"), "no task has 'nothing'"),
+        (("run", "--max-cost", "5", "--model", "x:y"), "the price of 'x:y' is unknown"),
+        (("run", "--group", "kind"), "is not of the form NAME=VALUE"),
+        (("run", "--workers", "0"), "--workers"),
+        (("rescore", "nowhere"), "does not exist"),
+    ],
+)
+def test_input_errors_are_one_line_and_exit_code_two(
+    invoke: Any, arguments: tuple[str, ...], message: str
+) -> None:
+    done = invoke(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+
+
+def group_that_raises(error: BaseException) -> click.Group:
+    @runner_group("broken", "1.0")
+    def main() -> None:
+        """Break."""
+
+    @main.command()
+    def go() -> None:
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("the file is\nno file"), 2),
+        (EnvironmentFaultError("the site is down \x1b[31m"), 1),
+        (PermissionError(13, "Permission denied", "/root/x"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_end_with_a_message_and_their_exit_code(error: BaseException, code: int) -> None:
+    done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
+    assert done.exit_code == code
+    if not isinstance(error, KeyboardInterrupt):
+        assert done.stderr.startswith("Error: ")
+    assert "\x1b" not in done.stderr
+
+
+def test_debug_shows_where_an_error_comes_from() -> None:
+    done = CliRunner(**APART).invoke(group_that_raises(InputError("no file")), ["--debug", "go"])
+    assert isinstance(done.exception, InputError)
+
+
+def test_the_version_is_shown() -> None:
+    done = CliRunner(**APART).invoke(group_that_raises(InputError("")), ["--version"])
+    assert done.stdout == "broken, version 1.0\n"
+
+
+def doctor(*checks: Check, as_json: bool = False) -> Result:
+    command = click.Command("doctor", callback=lambda: execute_doctor(checks, as_json=as_json))
+    return CliRunner(**APART).invoke(command)
+
+
+GOOD = Check("chromium", lambda: ok("156"))
+POOR = Check("key", lambda: warned("OPENAI_API_KEY is not set", "export it"))
+BAD = Check("gitlab", lambda: failed("http://x does not answer", "start it"))
+
+
+def test_the_doctor_is_content_with_warnings() -> None:
+    done = doctor(GOOD, POOR)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "✓ chromium  156",
+        "! key       OPENAI_API_KEY is not set",
+        "            fix: export it",
+        "",
+        "1 ok, 1 to look at, 0 to fix",
+    ]
+
+
+def test_the_doctor_exits_with_one_when_something_must_be_fixed() -> None:
+    assert doctor(GOOD, BAD).exit_code == 1
+
+
+def test_a_check_that_breaks_has_failed() -> None:
+    def explode() -> CheckResult:
+        raise ConnectionError("refused")
+
+    done = doctor(Check("docker", explode), as_json=True)
+    report = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert report["ok"] is False
+    assert report["checks"][0]["detail"] == "ConnectionError: refused"
+
+
+def test_tables_align_numbers_right_and_hide_control_characters() -> None:
+    table = render_table(("id", "n"), [("\x1b[31ma", 5), ("bb", 10), ("c", None)])
+    assert table.splitlines() == ["id   n", "--  --", "a    5", "bb  10", "c    -"]
+
+
+def test_tables_shorten_their_widest_text_to_fit() -> None:
+    table = render_table(("id", "goal"), [("1", "word " * 30)], max_width=40)
+    assert max(len(line) for line in table.splitlines()) == 40
+
+
+def test_output_into_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} {RUNNER} tasks | head -1"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stdout.startswith("task")
+    assert done.stderr == ""

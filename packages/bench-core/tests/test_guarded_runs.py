@@ -1,0 +1,238 @@
+"""Whole runs in processes of their own, interrupted by real signals or by their own trials."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.records import Status, TrialKey
+from bench_core.run_folder import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bench_core.run_folder import RunView
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+RUNNER = Path(__file__).with_name("toy_runner.py")
+PATIENCE_S = 60
+
+
+class Run:
+    """A run in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        command = [sys.executable, str(RUNNER), "run", "--out", str(folder), *arguments]
+        self.folder = folder
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # a group of its own, as a shell gives it: nothing here reaches the test's own group
+            start_new_session=True,
+            env={**os.environ, "PROCTOR_LOCK_DIR": str(folder.parent / "locks")},
+        )
+        self._patience = threading.Timer(PATIENCE_S, self._kill_processes)
+        self._patience.start()
+
+    def wait_for(self, text: str) -> str:
+        """Return the first line of output that holds `text`, read before or now."""
+        assert self.process.stdout is not None
+        seen = iter(list(self.lines))
+        for line in itertools.chain(seen, iter(self.process.stdout.readline, "")):
+            if line not in self.lines:
+                self.lines.append(line)
+            if text in line:
+                return line
+        raise AssertionError(f"{text!r} never came: {self.lines}")
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def exit_code(self) -> int:
+        rest, _ = self.process.communicate(timeout=PATIENCE_S)
+        self.lines.append(rest)
+        return self.process.returncode
+
+    def results(self) -> dict[str, Status]:
+        return {key.task_id: result.status for key, result in self.view().results.items()}
+
+    def view(self) -> RunView:
+        return read_run(self.folder)
+
+    def outcome(self) -> str:
+        return self.view().info.sessions[-1].outcome
+
+    def kill(self) -> None:
+        """End the run and what its trials started."""
+        self._patience.cancel()
+        self._kill_processes()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def _kill_processes(self) -> None:
+        pids = [int(line.split()[1]) for line in self.lines if line.startswith("pid ")]
+        for pid in (self.process.pid, *pids):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def start_run(*arguments: str) -> Run:
+        runs.append(Run(tmp_path / "run", *arguments))
+        return runs[-1]
+
+    yield start_run
+    for run in runs:
+        run.kill()
+
+
+def has_ended(pid: int) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_writes_down_what_was_cancelled_and_leaves_a_resumable_run(
+    start: Callable[..., Run], number: signal.Signals
+) -> None:
+    run = start("--task", "quick-1,hang-1,quick-2", "--workers", "1")
+    run.wait_for("begin hang-1")
+    run.send(number)
+    assert run.exit_code() == 130
+    assert run.results() == {"quick-1": Status.COMPLETED, "hang-1": Status.CANCELLED}
+    assert run.outcome() == "interrupted"
+    assert [key.task_id for key in run.view().remaining()] == ["hang-1", "quick-2"]
+
+
+def test_the_same_command_continues_and_runs_nothing_twice(start: Callable[..., Run]) -> None:
+    first = start("--task", "quick-1,hang-1,quick-2")
+    first.wait_for("begin hang-1")
+    first.send(signal.SIGINT)
+    assert first.exit_code() == 130
+    second = start("--task", "quick-1,hang-1,quick-2")
+    second.wait_for("begin hang-1")
+    second.send(signal.SIGINT)
+    assert second.exit_code() == 130
+    assert not any("begin quick-1" in line for line in second.lines)
+    attempts = second.view().results[TrialKey(task_id="hang-1")].attempts
+    assert [(a.number, a.status) for a in attempts] == [
+        (1, Status.CANCELLED),
+        (2, Status.CANCELLED),
+    ]
+
+
+def test_a_second_signal_stops_at_once_and_kills_what_trials_started(
+    start: Callable[..., Run],
+) -> None:
+    run = start("--task", "browser-1,stubborn-1", "--workers", "2", "--cancel-grace", "600")
+    pid = int(run.wait_for("pid ").split()[1])
+    run.wait_for("begin stubborn-1")
+    run.send(signal.SIGINT)
+    run.wait_for("Ctrl-C again stops now")
+    run.send(signal.SIGINT)
+    assert run.exit_code() == 130
+    assert run.outcome() == "interrupted"
+    assert run.view().events[-1].kind == "stopped_now"
+    assert has_ended(pid)
+
+
+def test_a_second_signal_stops_a_blocked_loop_too(start: Callable[..., Run]) -> None:
+    run = start("--task", "block-1")
+    run.wait_for("begin block-1")
+    run.send(signal.SIGINT)
+    time.sleep(0.3)
+    run.send(signal.SIGINT)
+    assert run.exit_code() == 130
+    assert run.outcome() == "interrupted"
+
+
+def test_a_trial_that_blocks_the_loop_aborts_the_run_resumably(start: Callable[..., Run]) -> None:
+    run = start("--task", "quick-1,block-1,quick-2", "--loop-block", "1")
+    assert run.exit_code() == 75
+    assert run.results() == {"quick-1": Status.COMPLETED}
+    assert run.outcome() == "aborted"
+    event = run.view().events[-1]
+    assert event.kind == "loop_blocked"
+    assert event.data["in_flight"] == ["block-1 #1"]
+    stacks = run.folder / str(event.data["stacks"])
+    assert "in block" in stacks.read_text()
+    assert "the same command continues the run" in "".join(run.lines)
+
+
+def test_a_trial_that_never_lets_go_of_the_interpreter_is_ended_too(
+    start: Callable[..., Run],
+) -> None:
+    run = start("--task", "quick-1,gil-1", "--loop-block", "1")
+    assert run.exit_code() == 1
+    assert run.results() == {"quick-1": Status.COMPLETED}
+    (stacks,) = run.folder.glob("stacks-*.txt")
+    assert "in gil" in stacks.read_text()
+
+
+def test_a_run_that_was_never_blocked_leaves_no_stacks(start: Callable[..., Run]) -> None:
+    run = start("--task", "quick-1")
+    assert run.exit_code() == 0
+    assert list(run.folder.glob("stacks-*")) == []
+
+
+def test_an_abandoned_trial_does_not_keep_the_process_from_ending(
+    start: Callable[..., Run],
+) -> None:
+    run = start(
+        "--task", "stubborn-1,quick-2", "--time-limit", "0.2", "--evaluation-grace", "0",
+        "--cancel-grace", "0.2", "--attempts", "1",
+    )  # fmt: skip
+    assert run.exit_code() == 1
+    assert run.results() == {
+        "stubborn-1": Status.ENVIRONMENT_ERROR,
+        "quick-2": Status.COMPLETED,
+    }
+
+
+def test_processes_of_a_trial_past_its_deadline_are_killed(start: Callable[..., Run]) -> None:
+    run = start(
+        "--task", "browser-1", "--time-limit", "0.5", "--evaluation-grace", "0", "--attempts", "1"
+    )
+    pid = int(run.wait_for("pid ").split()[1])
+    assert run.exit_code() == 1
+    assert has_ended(pid)
+    kinds = [event.kind for event in run.view().events]
+    assert [kind for kind in kinds if kind in {"processes_left", "freed"}] == [
+        "processes_left",
+        "freed",
+    ]
+
+
+def test_a_second_process_on_the_folder_is_refused(start: Callable[..., Run]) -> None:
+    first = start("--task", "hang-1")
+    first.wait_for("begin hang-1")
+    second = start("--task", "hang-1")
+    assert second.exit_code() == 2
+    assert second.lines[0].startswith("Error: ")
+    assert "Traceback" not in "".join(second.lines)

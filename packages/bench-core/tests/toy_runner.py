@@ -1,0 +1,158 @@
+"""A runner whose tasks do what their ids say; tests start it as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core.cli import (
+    execute_rescore,
+    execute_run,
+    json_option,
+    list_tasks,
+    rescore_options,
+    run_options,
+    run_spec,
+    runner_group,
+    task_options,
+)
+from bench_core.errors import EnvironmentFaultError
+from bench_core.planning import RunSpec, Timeouts
+from bench_core.records import Resource, Status, Task, TrialResult, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.protocols import TrialContext
+
+KINDS = ("quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser")
+
+
+class ToyBenchmark:
+    """Tasks `<kind>-<number>`, in order of number."""
+
+    name = "toy"
+
+    def tasks(self) -> list[Task]:
+        return [
+            Task(
+                benchmark="toy",
+                task_id=f"{kind}-{number}",
+                goal=f"Be {kind}",
+                groups={"kind": (kind,)},
+                resources=(Resource(name=f"toy:{kind}", mode="shared"),),
+            )
+            for number in range(1, 5)
+            for kind in KINDS
+        ]
+
+    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+        kind = task.task_id.partition("-")[0]
+        click.echo(f"begin {task.task_id}", err=True)
+        await getattr(self, kind)(context)
+        (context.folder / "answer.txt").write_text(kind)
+        return self._result(task, context.trial, kind)
+
+    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
+        return self._result(task, result.trial, (folder / "answer.txt").read_text())
+
+    def _result(self, task: Task, trial: int, answer: str) -> TrialResult:
+        return TrialResult(
+            benchmark="toy",
+            task_id=task.task_id,
+            trial=trial,
+            agent="scripted",
+            status=Status.COMPLETED,
+            score=0.0 if answer == "wrong" else 1.0,
+        )
+
+    async def quick(self, context: TrialContext) -> None:
+        await asyncio.sleep(0)
+
+    wrong = quick
+
+    async def spend(self, context: TrialContext) -> None:
+        context.meter.spend(Usage(requests=1, input_tokens=100), 0.25)
+
+    async def down(self, context: TrialContext) -> None:
+        raise EnvironmentFaultError("the site is down; key sk-ant-api03-abcdefghijklmnop")
+
+    async def flaky(self, context: TrialContext) -> None:
+        if context.attempt == 1:
+            (context.folder / "har.json").write_text("{}")
+            raise EnvironmentFaultError("the site was down")
+
+    async def hang(self, context: TrialContext) -> None:
+        await asyncio.sleep(600)
+
+    async def block(self, context: TrialContext) -> None:
+        time.sleep(600)  # noqa: ASYNC251  # what it is for
+
+    async def gil(self, context: TrialContext) -> None:
+        re.match(r"(a+)+$", "a" * 60 + "b")
+
+    async def stubborn(self, context: TrialContext) -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+
+    async def browser(self, context: TrialContext) -> None:
+        code = "import time; time.sleep(600)"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, start_new_session=True
+        )
+        context.processes.own(process.pid)
+        click.echo(f"pid {process.pid}", err=True)
+        await asyncio.sleep(600)
+
+
+@runner_group("toy-runner", "1.2.3")
+def main() -> None:
+    """Run toys."""
+
+
+@main.command("tasks")
+@task_options
+@json_option
+def tasks(**options: Any) -> None:
+    """List the toys."""
+    list_tasks(ToyBenchmark().tasks(), options)
+
+
+@main.command()
+@task_options
+@run_options(agent="scripted")
+@click.option("--cancel-grace", type=float, default=5.0)
+@click.option("--loop-block", type=float, default=60.0)
+@click.option("--evaluation-grace", type=float, default=120.0)
+def run(cancel_grace: float, loop_block: float, evaluation_grace: float, **options: Any) -> None:
+    """Run the toys."""
+    spec: RunSpec = run_spec(options)
+    timeouts = Timeouts(
+        cancel_grace_s=cancel_grace,
+        loop_block_s=loop_block,
+        evaluation_grace_s=evaluation_grace,
+    )
+    execute_run(
+        ToyBenchmark(),
+        spec.model_copy(update={"timeouts": timeouts}),
+        options,
+        price_of={"toy:cheap": 1}.get,
+    )
+
+
+@main.command()
+@rescore_options
+def rescore(run_folder: Path, name: str | None, *, as_json: bool) -> None:
+    """Score the toys again."""
+    execute_rescore(ToyBenchmark(), run_folder, name=name, as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""100,000 results: this page beside a plain HTML table of the same rows.
+
+Prints CPU seconds to generate, size, and seconds until the table can be used in headless Chromium:
+for this page its first rows are drawn, a plain table is parsed and laid out as a whole.
+Usage: bench_page.py [RESULTS]
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_core.testing import make_results, make_run, make_tasks
+from bench_report import build_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playwright.sync_api import Browser
+
+    from bench_core.records import TrialResult
+
+TRIALS = 20
+OPENINGS = 3
+
+
+class Measured(NamedTuple):
+    """What one page costs."""
+
+    name: str
+    cpu_s: float
+    size: int
+    usable_s: float
+
+
+def make(folder: Path, results: int) -> tuple[Path, list[TrialResult]]:
+    """Write a run folder of so many results in one go: its own speed is not measured here."""
+    tasks = make_tasks(results // TRIALS)
+    made = list(make_results(tasks, trials=TRIALS))
+    make_run(folder, tasks=tasks, trials=TRIALS, results=(), artifacts=False)
+    lines = "".join(each.model_dump_json() + "\n" for each in made)
+    (folder / "results.jsonl").write_text(lines, encoding="utf-8")
+    return folder, made
+
+
+def ours(run: Path, out: Path) -> tuple[float, Path]:
+    """Build the page from the run folder, reading included."""
+    began = time.process_time()
+    _, (page, *_) = build_report([run], out, formats=["html"])
+    return time.process_time() - began, page
+
+
+def plain(results: Sequence[TrialResult], page: Path) -> tuple[float, Path]:
+    """Write the rows as one static table, as most tools do; reading is not even counted."""
+    began = time.process_time()
+    rows = "".join(map(_row, results))
+    page.write_text(f"<!doctype html><meta charset=utf-8><table>{rows}</table>", encoding="utf-8")
+    return time.process_time() - began, page
+
+
+def _row(result: TrialResult) -> str:
+    cells = (
+        result.task_id, result.trial, result.status.value, result.score, result.failure_mode or "",
+        result.steps, result.usage.total_tokens, result.cost_usd, result.timings_s.get("agent"),
+    )  # fmt: skip
+    return "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>\n"
+
+
+def usable(browser: Browser, page: Path, drawn: str) -> float:
+    """Return the median seconds from asking for the page until the row that matches `drawn` is laid out."""
+    return statistics.median(_open(browser, page, drawn) for _ in range(OPENINGS))
+
+
+def _open(browser: Browser, page: Path, drawn: str) -> float:
+    window = browser.new_page(viewport={"width": 1280, "height": 900})
+    window.set_default_timeout(300_000)
+    began = time.perf_counter()
+    window.goto(page.as_uri(), wait_until="commit")
+    window.wait_for_selector(drawn)
+    window.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    took = time.perf_counter() - began
+    window.close()
+    return took
+
+
+def measure(results: int) -> list[Measured]:
+    """Measure both pages in one run."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only needed here
+
+    executable = os.environ.get("CHROME_PATH") or shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        base = Path(folder)
+        run, made = make(base / "run", results)
+        pages = (
+            ("bench-report", *ours(run, base / "report"), "#grid tbody tr[data-index='5']"),
+            ("plain table", *plain(made, base / "plain.html"), "tr:last-child"),
+        )
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        found = [
+            Measured(name, cpu, page.stat().st_size, usable(browser, page, drawn))
+            for name, cpu, page, drawn in pages
+        ]
+        browser.close()
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    results = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    found = measure(results)
+    print(f"{results:,} results")
+    for each in found:
+        print(
+            f"  {each.name:13} {each.cpu_s:6.2f} s CPU  {each.size / 1e6:6.2f} MB  "
+            f"usable after {each.usable_s:6.2f} s"
+        )
+    page, table = found
+    print(f"  the plain table takes {table.usable_s / page.usable_s:.0f} times as long")
+
+
+if __name__ == "__main__":
+    main()

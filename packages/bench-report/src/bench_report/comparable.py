@@ -1,0 +1,93 @@
+"""Whether runs may stand in one report: same tasks, world, profile and evaluator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_report.model import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bench_report.sources import Source
+
+__all__ = ["IncomparableRunsError", "check_comparable", "mismatches"]
+
+_SHOWN_HASH = 12
+
+
+class IncomparableRunsError(InputError):
+    """The runs differ in something that makes their numbers incomparable."""
+
+    def __init__(self, found: Sequence[Mismatch]) -> None:
+        self.mismatches = tuple(found)
+        lines = [
+            f"  {each.aspect}: " + ", ".join(f"{run} has {v}" for run, v in each.values.items())
+            for each in found
+        ]
+        super().__init__(
+            "these runs cannot be compared:\n"
+            + "\n".join(lines)
+            + "\nreport them one by one, or pass --mix to show them together, marked as mixed"
+        )
+
+
+_ASPECTS: Mapping[str, Callable[[Source], str]] = {
+    "benchmark": lambda run: run.info.benchmark,
+    "benchmark version": lambda run: run.info.benchmark_version or "",
+    "task set": lambda run: run.info.task_set_hash[:_SHOWN_HASH],
+    "world": lambda run: run.info.world,
+    "profile": lambda run: run.info.profile,
+}
+
+
+def mismatches(runs: Sequence[Source]) -> tuple[Mismatch, ...]:
+    """Return what the runs differ in; what a run does not state cannot differ."""
+    aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
+    aspects |= _evaluator_aspects({run.label: _evaluators(run) for run in runs})
+    return tuple(
+        Mismatch(
+            aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()}
+        )
+        for aspect, by_run in aspects.items()
+        if len({value for value in by_run.values() if value}) > 1
+    )
+
+
+def _evaluators(run: Source) -> dict[str, str]:
+    """Return the versions of the evaluators that scored a run, by name."""
+    methods = {r.method for r in run.results if r.score is not None and r.method}
+    found: dict[str, set[str]] = {}
+    for method in methods:
+        name, _, version = method.rpartition(" ")
+        found.setdefault(name or method, set()).add(version if name else "")
+    return {name: ", ".join(sorted(versions)) for name, versions in found.items()}
+
+
+def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Compare versions of each evaluator; runs that share no evaluator differ in that.
+
+    Runs may use one evaluator more or less: which of them decides can depend on the trial.
+    """
+    names = sorted({name for each in by_run.values() for name in each})
+    aspects = {
+        f"version of {name}": {label: each.get(name, "") for label, each in by_run.items()}
+        for name in names
+    }
+    stated = [set(each) for each in by_run.values() if each]
+    if stated and not set.intersection(*stated):
+        aspects["evaluator"] = {label: ", ".join(sorted(each)) for label, each in by_run.items()}
+    return aspects
+
+
+def check_comparable(runs: Sequence[Source], *, mix: bool) -> tuple[Mismatch, ...]:
+    """Return the mismatches of runs that are mixed on purpose.
+
+    Raises:
+        IncomparableRunsError: There are some and `mix` is off.
+    """
+    found = mismatches(runs)
+    if found and not mix:
+        raise IncomparableRunsError(found)
+    return found

@@ -1,0 +1,158 @@
+"""What a trial left behind, as far as a reader wants to see it: checks, steps, files."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from bench_core.jsonl import read_lines
+from bench_core.records import Step
+from bench_report.text import clip, inline, shown_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bench_core.jsonl import BadLine
+    from bench_core.records import Check, TrialResult
+
+__all__ = ["PICTURES", "TrialFolder", "evidence_of", "link"]
+
+PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+"""Files shown as pictures; a browser runs nothing inside them."""
+
+_TEXT = 4_000
+_LINE = 500
+_MAX_CHECKS = 200
+_MAX_STEPS = 500
+_MAX_FILES = 200
+_MAX_TRAJECTORY = 64 * 2**20
+
+
+class TrialFolder(NamedTuple):
+    """Where a trial's artifacts are, for us and for the page."""
+
+    path: Path
+    href: str
+
+
+def evidence_of(
+    result: TrialResult, folder: TrialFolder | None, picture: Callable[[Path, str], str]
+) -> dict[str, Any]:
+    """Collect the evidence of a trial, clipped and made visible; parts that are absent are left out.
+
+    Args:
+        result: The trial.
+        folder: Where its artifacts are; `None` when the run kept none.
+        picture: Turns a picture's file and its link into the source the page loads.
+    """
+    found: dict[str, Any] = {
+        "checks": [_check(each) for each in result.checks[:_MAX_CHECKS]],
+        "error": _error(result),
+        "phases": [[_name(n), s] for n, s in result.timings_s.items() if n != "total"],
+        "attempts": _attempts(result),
+        "details": shown_json(result.details, 4 * _TEXT) if result.details else None,
+    }
+    if folder is not None:
+        found["files"] = _files(result, folder)
+        steps, found["note"] = _trajectory(folder.path)
+        found["steps"] = [_step(each, folder, picture) for each in steps]
+    return {name: value for name, value in found.items() if value}
+
+
+def link(base: str, path: str) -> str:
+    """Return a relative link to `path` below `base`; it never starts with a scheme."""
+    target = quote(f"{base}/{path}")
+    return target if target.startswith((".", "/")) else f"./{target}"
+
+
+@lru_cache(maxsize=4096)
+def _name(text: str) -> str:
+    """Return a text that many trials share (a criterion, a phase, a file) on one line."""
+    return inline(text, _TEXT)
+
+
+def _check(check: Check) -> dict[str, Any]:
+    # A missing `expected` and an expected null read the same in the record; both show as a dash.
+    return {
+        "criterion": _name(check.criterion),
+        "passed": check.passed,
+        "reason": clip(check.reason, _TEXT) if check.reason else None,
+        "expected": None if check.expected is None else shown_json(check.expected, _TEXT),
+        "actual": None if check.actual is None else shown_json(check.actual, _TEXT),
+    }
+
+
+def _error(result: TrialResult) -> dict[str, Any] | None:
+    if result.error is None:
+        return None
+    return {
+        "kind": inline(result.error.kind, _LINE),
+        "message": clip(result.error.message, _TEXT),
+        "phase": inline(result.error.phase, _LINE) if result.error.phase else None,
+    }
+
+
+def _attempts(result: TrialResult) -> list[list[Any]]:
+    if len(result.attempts) < 2:  # noqa: PLR2004  # a single attempt is the trial itself
+        return []
+    return [
+        [
+            each.status.value,
+            each.duration_s,
+            inline(each.error.message, _LINE) if each.error else None,
+        ]
+        for each in result.attempts
+    ]
+
+
+def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
+    """Return names and links of the artifacts that are there."""
+    there = [each for each in result.artifacts[:_MAX_FILES] if (folder.path / each).exists()]
+    return [[_name(each), link(folder.href, each)] for each in there]
+
+
+def _trajectory(folder: Path) -> tuple[list[Step], str | None]:
+    """Return the steps that can be shown, and what a reader must know about the others."""
+    path = folder / "trajectory.jsonl"
+    try:
+        size = path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return [], None
+    if size > _MAX_TRAJECTORY:
+        return [], f"The trajectory has {size / 2**20:,.0f} MB, too much to show here."
+    lines = read_lines(path, Step)
+    notes = [_damage(line) for line in lines.bad[:1]]
+    if len(lines.records) > _MAX_STEPS:
+        notes.append(f"Only the first {_MAX_STEPS} of {len(lines.records):,} steps are shown.")
+    return lines.records[:_MAX_STEPS], " ".join(notes) or None
+
+
+def _damage(line: BadLine) -> str:
+    kind = "was cut short" if line.torn else "is damaged"
+    return f"Line {line.number} of trajectory.jsonl {kind}: {clip(line.reason, _LINE)}."
+
+
+def _step(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> dict[str, Any]:
+    return {
+        "step": step.step,
+        "seconds": step.duration_s,
+        "url": inline(step.url, _LINE) if step.url else None,
+        "title": inline(step.title, _LINE) if step.title else None,
+        "thought": clip(step.thought, _TEXT) if step.thought else None,
+        "actions": [clip(json.dumps(a, ensure_ascii=False), _TEXT) for a in step.actions],
+        "results": [clip(each, _TEXT) for each in step.results],
+        "error": clip(step.error, _TEXT) if step.error else None,
+        "screenshot": _screenshot(step, folder, picture),
+    }
+
+
+def _screenshot(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> str | None:
+    if step.screenshot is None:
+        return None
+    file = folder.path / step.screenshot
+    if file.suffix.lower() not in PICTURES or not file.is_file():
+        return None
+    return picture(file, link(folder.href, step.screenshot))

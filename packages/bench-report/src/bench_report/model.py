@@ -1,0 +1,174 @@
+"""The report as data: what `report.json` holds and every other format shows.
+
+Rates are fractions of one, money is US dollars, times are seconds. A figure that cannot be given
+is null and the reason stands beside it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+
+from bench_core.records import Record, RunInfo, Status
+from bench_core.statistics import Distribution, Summary
+
+__all__ = [
+    "Caveat",
+    "Comparison",
+    "Difference",
+    "Effort",
+    "Mismatch",
+    "Report",
+    "RunReport",
+    "RunState",
+    "SliceEffort",
+    "TaskEntry",
+    "TrialRow",
+]
+
+RunState = Literal["running", "interrupted", "finished"]
+"""Whether a run is still being written, was left unfinished, or has every planned result."""
+
+_Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class Effort(Record):
+    """What trials used, scored or not."""
+
+    steps: Distribution
+    tokens: Distribution
+    cost_usd: Distribution
+    time_s: Distribution
+
+
+class SliceEffort(Record):
+    """What the trials of one slice used, e.g. those of the site `gitlab`."""
+
+    group: str
+    value: str
+    effort: Effort
+
+
+class TrialRow(Record):
+    """One trial, without its evidence; `folder` is where that is, relative to the report."""
+
+    task_id: str
+    trial: PositiveInt
+    status: Status
+    score: FiniteFloat | None = None
+    success: bool | None = None
+    failure_mode: str | None = None
+    method: str | None = None
+    confidence: float | None = None
+    flags: tuple[str, ...] = ()
+    steps: NonNegativeInt = 0
+    input_tokens: NonNegativeInt = 0
+    output_tokens: NonNegativeInt = 0
+    cost_usd: float | None = None
+    time_s: float | None = None
+    attempts: NonNegativeInt = 0
+    folder: str | None = None
+
+
+class TaskEntry(Record):
+    """One task of the report, with what its rows are grouped and searched by."""
+
+    benchmark: str
+    task_id: str
+    goal: str
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    template: str | None = None
+
+
+class RunReport(Record):
+    """One run of the report.
+
+    Attributes:
+        label: A short name, unique in the report.
+        folder: The run folder, relative to the report.
+        info: The run's own `run.json`.
+        summary: All rates, counts and costs, by `bench_core.statistics.summarise`.
+        slice_efforts: What trials used, by slice.
+        problems: What was wrong in the run folder and read around.
+        trials: Every trial that has ended, in the order of the tasks.
+    """
+
+    label: str
+    folder: str
+    info: RunInfo
+    state: RunState
+    summary: Summary
+    slice_efforts: tuple[SliceEffort, ...] = ()
+    problems: tuple[str, ...] = ()
+    trials: tuple[TrialRow, ...] = ()
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the run or any of its trials says that it ran on a stand-in world."""
+        return "built-in" in {self.info.world, *self.summary.identity.get("world", ())}
+
+
+class Mismatch(Record):
+    """What the runs of a mixed report differ in, with the value each run has."""
+
+    aspect: str
+    values: dict[str, str]
+
+
+class Difference(Record):
+    """How much better `run` is than `baseline` on the tasks both have scores for.
+
+    Attributes:
+        value: Mean over shared tasks of the difference between their rates.
+        low: Lower end of the interval, for new tasks of this kind.
+        high: Upper end.
+        p_value: Of the hypothesis that there is no difference.
+        adjusted_p_value: The same by Holm's method over all runs of the report.
+        note: Why there is no value or no interval.
+    """
+
+    run: str
+    baseline: str
+    shared_tasks: NonNegativeInt
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: _Fraction = 0.95
+    p_value: _Fraction | None = None
+    adjusted_p_value: _Fraction | None = None
+    method: str = ""
+    note: str | None = None
+
+
+class Comparison(Record):
+    """Runs side by side: each paired with the first one."""
+
+    baseline: str
+    differences: tuple[Difference, ...] = ()
+
+
+class Caveat(Record):
+    """Something a reader must know before quoting a number, derived from the data."""
+
+    code: str
+    severity: Literal["info", "warning", "critical"]
+    text: str
+    run: str | None = None
+
+
+class Report(Record):
+    """Everything a report says; all formats are made from this record alone."""
+
+    schema_version: Literal[1] = 1
+    title: str
+    generated: datetime
+    generator: str
+    count_errors_as_failures: bool = False
+    mismatches: tuple[Mismatch, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+    methods: tuple[str, ...] = ()
+    runs: tuple[RunReport, ...]
+    comparison: Comparison | None = None
+    tasks: tuple[TaskEntry, ...] = ()

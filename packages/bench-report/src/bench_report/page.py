@@ -1,0 +1,222 @@
+"""The single HTML file: shell from templates, rows and evidence as packed data, a strict CSP."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from bench_report import numbers, plots
+from bench_report.caveats import grouped
+from bench_report.payload import as_json, embeddable, pack, table_of
+from bench_report.readings import readings
+from bench_report.text import clip, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from bench_core.statistics import Distribution
+    from bench_report.chunks import Evidence
+    from bench_report.model import Report, RunReport
+
+__all__ = ["render_page"]
+
+_SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main")
+_MAX_SLICE_ROWS = 60
+
+
+class EffortView(NamedTuple):
+    """One quantity of a run as the page shows it."""
+
+    name: str
+    spread: Distribution
+    write: Callable[[float | None], str]
+    plot: Markup
+
+
+class SliceTable(NamedTuple):
+    """A group's values, each with one row per run that has it."""
+
+    name: str
+    rows: list[tuple[str, list[tuple[int, Any, Any]]]]
+    hidden: int
+    overlapping: bool
+    refused: list[str]
+
+
+class Share(NamedTuple):
+    """One part of the outcome bar."""
+
+    kind: str
+    name: str
+    trials: int
+    share: float
+    href: str
+
+
+def render_page(report: Report, evidence: Evidence) -> str:
+    """Return the page of a report."""
+    css = files(__package__).joinpath("static/report.css").read_text("utf-8")
+    script = _script()
+    summary = report.model_dump_json(exclude={"tasks": True, "runs": {"__all__": {"trials"}}})
+    return _template().render(
+        report=report,
+        several=len(report.runs) > 1,
+        strict=report.count_errors_as_failures,
+        built_in_runs=[run.label for run in report.runs if run.built_in],
+        slice_tables=_slice_tables(report),
+        has_macro=any(run.summary.macro_average for run in report.runs),
+        csp=_policy(css, script, side_files=bool(evidence.side_files)),
+        css=_as_it_is(css),
+        js=_as_it_is(script),
+        report_json=_as_it_is(embeddable(summary)),
+        table_data=pack(as_json(table_of(report, evidence.starts))),
+        chunks=evidence.inline,
+        images=evidence.images,
+    )
+
+
+def _as_it_is(text: str) -> Markup:
+    """Mark our own style and script, and escaped JSON, as not to be escaped once more."""
+    return Markup(text)  # noqa: S704  # see above
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bench_report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "visible": visible,
+        "clip": clip,
+        "day": lambda moment: f"{moment:%Y-%m-%d}",
+        "moment": _moment,
+        "pretty": lambda value: clip(json.dumps(value, indent=2, ensure_ascii=False), 20_000),
+        **{name: getattr(numbers, name) for name in numbers.__all__},
+    }
+    environment.globals |= {
+        "interval_plot": plots.interval_plot,
+        "difference_plot": plots.difference_plot,
+        "difference_reach": plots.difference_reach,
+        "readings": readings,
+        "share_bar": _share_bar,
+        "shares": _shares,
+        "efforts": _efforts,
+        "address": _address,
+        "grouped": grouped,
+        "wins": lambda run: sum(row.success is True for row in run.trials),
+    }
+    return environment.get_template("report.html.j2")
+
+
+def _script() -> str:
+    """Join the scripts in a scope of their own."""
+    folder = files(__package__).joinpath("static")
+    parts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
+
+
+def _policy(css: str, script: str, *, side_files: bool) -> str:
+    """Allow this very script and style, pictures beside the page or inside it, nothing else."""
+    beside = "'self' file:"
+    scripts = f"'{_digest(script)}' {beside}" if side_files else f"'{_digest(script)}'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src '{_digest(css)}'; "
+        f"img-src {beside} data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname() or ''}".rstrip()
+
+
+def _address(**values: str) -> str:
+    """Return the address of the table with these filters."""
+    return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in values.items())
+
+
+def _shares(run: RunReport) -> list[Share]:
+    """Divide a run's trials into passed, failed and not scored."""
+    wins = sum(row.success is True for row in run.trials)
+    losses = sum(row.success is False for row in run.trials)
+    total = len(run.trials)
+    parts = (
+        ("pass", "Passed", wins),
+        ("fail", "Failed", losses),
+        ("void", "Not scored", total - wins - losses),
+    )
+    return [
+        Share(kind, name, n, n / total, _address(view="trials", outcome=kind))
+        for kind, name, n in parts
+        if total
+    ]
+
+
+def _share_bar(parts: Sequence[Share]) -> Markup:
+    label = ", ".join(f"{part.name} {numbers.percent(part.share)}" for part in parts if part.trials)
+    return plots.share_bar([(part.kind, part.trials) for part in parts if part.trials], label=label)
+
+
+def _efforts(run: RunReport) -> list[EffortView]:
+    """Return what trials used, with a picture of how it is spread."""
+    summary, rows = run.summary, run.trials
+    tokens = [row.input_tokens + row.output_tokens for row in rows]
+    known: tuple[tuple[str, Distribution, Callable[[float | None], str], list[float]], ...] = (
+        ("Steps", summary.steps, numbers.plain, [row.steps for row in rows]),
+        ("Tokens", summary.tokens, numbers.short, [n for n in tokens if n]),
+        (
+            "Cost",
+            summary.cost_usd,
+            numbers.dollars,
+            [r.cost_usd for r in rows if r.cost_usd is not None],
+        ),
+        (
+            "Time",
+            summary.time_s,
+            numbers.duration,
+            [r.time_s for r in rows if r.time_s is not None],
+        ),
+    )
+    return [
+        EffortView(
+            name, spread, write, plots.histogram(values, label=f"Distribution of {name.lower()}")
+        )
+        for name, spread, write, values in known
+    ]
+
+
+def _slice_tables(report: Report) -> list[SliceTable]:
+    names = dict.fromkeys(name for run in report.runs for name in run.summary.groups)
+    return [_slice_table(report, name) for name in names]
+
+
+def _slice_table(report: Report, name: str) -> SliceTable:
+    """Line up the runs' rows of one group, values in alphabetical order."""
+    found: dict[str, list[tuple[int, Any, Any]]] = {}
+    for index, run in enumerate(report.runs):
+        efforts = {(each.group, each.value): each.effort for each in run.slice_efforts}
+        for row in run.summary.groups.get(name, ()):
+            found.setdefault(row.name, []).append((index, row, efforts.get((name, row.name))))
+    rows = sorted(found.items())
+    overlapping = any(len(set(task.groups.get(name, ()))) > 1 for task in report.tasks)
+    shown, hidden = rows[:_MAX_SLICE_ROWS], max(0, len(rows) - _MAX_SLICE_ROWS)
+    refused = {
+        row.success.refused.get("new_tasks", "") for _, by_run in shown for _, row, _ in by_run
+    }
+    return SliceTable(name, shown, hidden, overlapping, sorted(refused - {""}))

@@ -1,0 +1,153 @@
+"""Small inline SVG plots in percentages, so that they stretch without distortion.
+
+Only numbers enter; colours come from the style sheet by class, as a strict CSP demands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from bench_report.numbers import interval, percent, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.statistics import Interval
+    from bench_report.model import Comparison, Difference
+
+__all__ = ["difference_plot", "difference_reach", "histogram", "interval_plot", "share_bar"]
+
+_TICKS = (0, 25, 50, 75, 100)
+_MAX_BINS = 24
+
+
+def _x(value: float) -> str:
+    """Write a position between 0 and 100 for SVG."""
+    return f"{min(max(value, 0.0), 100.0):.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def interval_plot(
+    value: float | None, found: Interval | None, *, tone: int | None = None, tall: bool = False
+) -> Markup:
+    """Draw an estimate as a point on its interval over an axis from 0 to 100%."""
+    height = 44 if tall else 22
+    middle = height / 2
+    parts = [f'<line class="tick" x1="{t}%" x2="{t}%" y1="0" y2="{height}"/>' for t in _TICKS]
+    parts.append(f'<line class="axis" x1="0" x2="100%" y1="{middle:g}" y2="{middle:g}"/>')
+    if found is not None:
+        parts.append(_band(found.low * 100, found.high * 100, height))
+    if value is not None:
+        radius = 8 if tall else 4.5
+        parts.append(f'<circle class="point" cx="{_x(value * 100)}" cy="{middle:g}" r="{radius}"/>')
+    classes = (
+        "plot interval" + (" tall" if tall else "") + ("" if tone is None else f" tone-{tone}")
+    )
+    return _svg(classes, _spoken(value, found), height, parts)
+
+
+def difference_reach(comparison: Comparison) -> float:
+    """Return a round limit that holds all differences and their intervals."""
+    ends = (
+        abs(end)
+        for each in comparison.differences
+        for end in (each.low, each.value, each.high)
+        if end is not None
+    )
+    widest = max(ends, default=1.0)
+    return next((limit for limit in (0.1, 0.25, 0.5) if widest <= limit), 1.0)
+
+
+def difference_plot(difference: Difference, reach: float, *, tone: int) -> Markup:
+    """Draw a difference as a point on its interval around zero, from -reach to +reach."""
+
+    def place(value: float) -> float:
+        return 50 + 50 * value / reach
+
+    parts = [
+        '<line class="axis" x1="0" x2="100%" y1="11" y2="11"/>',
+        '<line class="zero" x1="50%" x2="50%" y1="0" y2="22"/>',
+    ]
+    if difference.low is not None and difference.high is not None:
+        parts.append(_band(place(difference.low), place(difference.high), 22))
+    if difference.value is not None:
+        parts.append(f'<circle class="point" cx="{_x(place(difference.value))}" cy="11" r="4.5"/>')
+    spoken = f"difference {points(difference.value)}"
+    if difference.low is not None:
+        spoken += f", interval {points(difference.low)} to {points(difference.high)}"
+    return _svg(f"plot interval difference tone-{tone}", spoken, 22, parts)
+
+
+def _band(low: float, high: float, height: float) -> str:
+    """Draw an interval: a soft band, a line through it, a cap at both ends."""
+    half = height * 0.3
+    top, bottom, middle = height / 2 - half, height / 2 + half, height / 2
+    width = max(high - low, 0.0)
+    return (
+        f'<rect class="band" x="{_x(low)}" width="{_x(width)}" y="{top:g}" height="{2 * half:g}" rx="3"/>'
+        f'<line class="whisker" x1="{_x(low)}" x2="{_x(high)}" y1="{middle:g}" y2="{middle:g}"/>'
+        f'<line class="whisker" x1="{_x(low)}" x2="{_x(low)}" y1="{top:g}" y2="{bottom:g}"/>'
+        f'<line class="whisker" x1="{_x(high)}" x2="{_x(high)}" y1="{top:g}" y2="{bottom:g}"/>'
+    )
+
+
+def _spoken(value: float | None, found: Interval | None) -> str:
+    """Say in words what an interval plot shows."""
+    if value is None:
+        return "no value"
+    if found is None:
+        return f"{percent(value)}, no interval"
+    return f"{percent(value)}, {found.level:.0%} interval {interval(found)}"
+
+
+def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
+    """Draw counts, each with a CSS class of its own, as one bar divided by share."""
+    total = sum(count for _, count in parts) or 1
+    drawn, start = [], 0.0
+    for kind, count in parts:
+        width = 100 * count / total
+        drawn.append(
+            f'<rect class="part {kind}" x="{_x(start)}" width="{_x(width)}" y="0" height="28"/>'
+        )
+        start += width
+    gaps = _gaps([100 * count / total for _, count in parts])
+    return _svg("plot shares", label, 28, [*drawn, gaps])
+
+
+def _gaps(widths: Sequence[float]) -> str:
+    """Draw a thin separator between neighbours."""
+    lines, start = [], 0.0
+    for width in widths[:-1]:
+        start += width
+        lines.append(f'<line class="gap" x1="{_x(start)}" x2="{_x(start)}" y1="0" y2="28"/>')
+    return "".join(lines)
+
+
+def histogram(values: Sequence[float], *, label: str, height: int = 72) -> Markup:
+    """Draw how values are distributed from zero to the largest, in equal bins."""
+    if not values:
+        return Markup("")
+    top = max(values) or 1.0
+    bins = max(1, min(_MAX_BINS, round(len(values) ** 0.5) * 2))
+    counts = [0] * bins
+    for value in values:
+        counts[min(int(value / top * bins), bins - 1)] += 1
+    tallest = max(counts)
+    width = 100 / bins
+    bars = "".join(
+        f'<rect class="bar" x="{_x(i * width + width * 0.06)}" width="{_x(width * 0.88)}" '
+        f'y="{height - n / tallest * height:.1f}" height="{n / tallest * height:.1f}" rx="1.5"/>'
+        for i, n in enumerate(counts)
+        if n
+    )
+    base = f'<line class="axis" x1="0" x2="100%" y1="{height}" y2="{height}"/>'
+    return _svg("plot histogram", label, height + 1, [bars, base])
+
+
+def _svg(classes: str, label: str, height: float, parts: Sequence[str]) -> Markup:
+    """Wrap shapes, made of numbers alone, as an image with a name."""
+    body = Markup("".join(parts))  # noqa: S704  # see above
+    return Markup(
+        '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}">{}</svg>'
+    ).format(classes, label, height, body)

@@ -1,0 +1,115 @@
+"""Run folders as a report reads them: labelled, in order, with the way to each trial's folder."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_core.files import folder_name
+from bench_core.run_folder import read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.records import RunInfo, Task, TrialResult
+    from bench_core.run_folder import RunView
+
+__all__ = ["Source", "read_runs"]
+
+
+class Source:
+    """One run of a report.
+
+    Attributes:
+        label: A short name, unique in the report.
+        view: The run folder as it was read.
+    """
+
+    def __init__(self, label: str, view: RunView) -> None:
+        self.label = label
+        self.view = view
+
+    @property
+    def info(self) -> RunInfo:
+        """The run's own description."""
+        return self.view.info
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The planned tasks."""
+        return self.view.tasks
+
+    @cached_property
+    def results(self) -> list[TrialResult]:
+        """The results by the order of the tasks, then by trial."""
+        place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
+        keyed = [
+            (place.get(result.task_id, -1), result.trial, number, result)
+            for number, result in enumerate(self.view.results.values())
+        ]
+        return [result for *_, result in sorted(keyed, key=lambda each: each[:3])]
+
+    def trial_folder(self, result: TrialResult) -> str | None:
+        """Return where a trial left its artifacts, relative to the run; `None` if nowhere."""
+        name = self._folder_names[result.task_id]
+        if name not in self._kept(result.trial):
+            return None
+        return f"trials/{result.trial}/{name}"
+
+    def seen_from(self, out: Path) -> str:
+        """Return the POSIX path of the run folder as seen from `out`."""
+        try:
+            return Path(os.path.relpath(self.view.path, out)).as_posix()
+        except ValueError:  # on another drive of Windows
+            return self.view.path.resolve().as_posix()
+
+    @cached_property
+    def _folder_names(self) -> dict[str, str]:
+        return {task.task_id: folder_name(task.task_id) for task in self.view.tasks}
+
+    def _kept(self, trial: int) -> frozenset[str]:
+        """List the folders of a trial number once: asking for each costs a system call."""
+        if trial not in self._listed:
+            folder = self.view.path / "trials" / str(trial)
+            there = folder.iterdir() if folder.is_dir() else ()
+            self._listed[trial] = frozenset(each.name for each in there)
+        return self._listed[trial]
+
+    @cached_property
+    def _listed(self) -> dict[int, frozenset[str]]:
+        return {}
+
+
+def read_runs(folders: Sequence[Path]) -> list[Source]:
+    """Read run folders and give each a short unique label, in the order given.
+
+    Raises:
+        InputError: No folder, or one twice.
+        RunFolderError: One is missing or damaged.
+        SchemaVersionError: One was written by a newer Proctor.
+    """
+    if not folders:
+        raise InputError("no run folder given: name at least one")
+    twice = [path for path, n in Counter(each.resolve() for each in folders).items() if n > 1]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice: name each run folder once")
+    views = [read_run(each) for each in folders]
+    return [Source(label, view) for label, view in zip(_labels(views), views, strict=True)]
+
+
+def _labels(views: Sequence[RunView]) -> list[str]:
+    """Name runs by agent and model; those that share both also by the name of their folder."""
+    names = [" · ".join(filter(None, (v.info.agent, v.info.model))) for v in views]
+    names = _told_apart(names, [f"({view.path.resolve().name})" for view in views])
+    return _told_apart(names, [f"#{number}" for number in range(1, len(views) + 1)])
+
+
+def _told_apart(names: Sequence[str], suffixes: Sequence[str]) -> list[str]:
+    """Add a suffix to the names that occur more than once."""
+    times = Counter(names)
+    pairs = zip(names, suffixes, strict=True)
+    return [f"{name} {suffix}" if times[name] > 1 else name for name, suffix in pairs]

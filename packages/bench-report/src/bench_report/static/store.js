@@ -1,0 +1,98 @@
+/* The embedded data: columns of trials and tasks, and evidence that is unpacked when it is read. */
+
+async function unpack(base64) {
+  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+const PASS = 0, FAIL = 1, VOID = 2, MIXED = 3;
+const OUTCOMES = ["pass", "fail", "void", "mixed"];
+const OUTCOME_WORDS = ["Passed", "Failed", "Not scored", "Mixed"];
+
+class Store {
+  constructor(table) {
+    this.runs = table.runs;
+    this.tasks = table.tasks;
+    this.trials = table.trials;
+    this.chunks = table.chunks;
+    this.size = table.trials.task.length;
+    this.outcome = Uint8Array.from({ length: this.size }, (_, row) => this.outcomeOf(row));
+    this.byTask = this.groupByTask();
+    this.mostTrials = table.trials.trial.reduce((most, trial) => Math.max(most, trial), 1);
+    this.loaded = new Map();
+  }
+
+  outcomeOf(row) {
+    const score = this.trials.score[row];
+    if (score === null) return VOID;
+    return score >= 1 ? PASS : FAIL;
+  }
+
+  /** Trial rows of each task, in order of run and trial. */
+  groupByTask() {
+    const rows = this.tasks.id.map(() => []);
+    for (let row = 0; row < this.size; row += 1) rows[this.trials.task[row]].push(row);
+    return rows;
+  }
+
+  /** The word of a dictionary-coded column in a row, or null. */
+  word(column, row) {
+    const index = this.trials[column].index[row];
+    return index < 0 ? null : this.trials[column].values[index];
+  }
+
+  group(name, task) {
+    const column = this.tasks.groups[name];
+    return column.values[column.index[task]] ?? [];
+  }
+
+  template(task) {
+    const index = this.tasks.template.index[task];
+    return index < 0 ? null : this.tasks.template.values[index];
+  }
+
+  tokens(row) {
+    return this.trials.input[row] + this.trials.output[row];
+  }
+
+  /** Why a trial ended as it did: its failure mode, else its status. */
+  reason(row) {
+    if (this.outcome[row] === PASS) return null;
+    const status = this.word("status", row);
+    return this.word("mode", row) ?? (status === "completed" ? null : status.replaceAll("_", " "));
+  }
+
+  find(run, taskId, trial) {
+    const task = this.tasks.id.indexOf(taskId);
+    const rows = task < 0 ? [] : this.byTask[task];
+    return rows.find((row) => this.trials.run[row] === run && this.trials.trial[row] === trial) ?? -1;
+  }
+
+  async evidence(row) {
+    let chunk = this.chunks.length - 1;
+    while (chunk >= 0 && this.chunks[chunk] > row) chunk -= 1;
+    if (chunk < 0) return {};
+    if (!this.loaded.has(chunk)) this.loaded.set(chunk, this.chunkText(chunk).then(unpack));
+    return (await this.loaded.get(chunk))[row - this.chunks[chunk]] ?? {};
+  }
+
+  async chunkText(chunk) {
+    const inline = byId(`evidence-${chunk}`);
+    return inline ? inline.textContent : sideFile(chunk);
+  }
+}
+
+/* Pages opened from disk cannot fetch, but they can load scripts: each side file holds one call. */
+const sideFiles = new Map();
+globalThis.proctorEvidence = (chunk, base64) => sideFiles.get(chunk)?.(base64);
+
+function sideFile(chunk) {
+  return new Promise((resolve, reject) => {
+    sideFiles.set(chunk, resolve);
+    const script = document.createElement("script");
+    script.src = `evidence/${chunk}.js`;
+    script.onerror = () => reject(new Error(`evidence/${chunk}.js is missing beside this page`));
+    document.head.append(script);
+  });
+}

@@ -1,0 +1,175 @@
+"""Writing reports: one call from run folders to files."""
+
+from __future__ import annotations
+
+import gc
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_report.build import report_of
+from bench_report.sources import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from bench_report.chunks import Chunk
+    from bench_report.model import Report
+    from bench_report.sources import Source
+
+__all__ = [
+    "EVIDENCE_LIMIT",
+    "FORMATS",
+    "SCREENSHOTS",
+    "Screenshots",
+    "build_report",
+    "write_report",
+]
+
+Screenshots = Literal["auto", "embed", "link", "none"]
+SCREENSHOTS: tuple[Screenshots, ...] = ("auto", "embed", "link", "none")
+"""Whether the page holds screenshots, links to them or shows none; `auto` holds a few."""
+
+FORMATS = ("html", "md", "json")
+_NAMES = {"html": "index.html", "md": "report.md", "json": "report.json"}
+_AUTO_EMBED_BYTES = 8 * 2**20
+EVIDENCE_LIMIT = 24 * 2**20
+"""How many characters of packed evidence a page holds itself."""
+
+
+def build_report(  # noqa: PLR0913  # each keyword is an option of the command
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    formats: Iterable[str] = FORMATS,
+    title: str | None = None,
+    count_errors_as_failures: bool = False,
+    mix: bool = False,
+    screenshots: Screenshots = "auto",
+) -> tuple[Report, list[Path]]:
+    """Read run folders and write their report into `out`.
+
+    Args:
+        folders: Run folders, also ones that are still being written.
+        out: Made when missing; files of an earlier report are replaced.
+        formats: Any of `html`, `md`, `json`.
+        title: By default made from the benchmark and the runs.
+        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        mix: Allow runs that cannot be compared, and mark the report.
+        screenshots: Whether the page holds screenshots or links to them.
+
+    Returns:
+        The report and the files written.
+
+    Raises:
+        RunFolderError: A folder is missing or damaged.
+        IncomparableRunsError: The runs cannot be compared and `mix` is off.
+        InputError: An unknown format, or `out` cannot be written.
+    """
+    with _collector_paused():
+        runs = read_runs(folders)
+        report = report_of(
+            runs, out=out, title=title, count_errors_as_failures=count_errors_as_failures, mix=mix
+        )
+        return report, write_report(report, runs, out, formats=formats, screenshots=screenshots)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the cycle collector from walking records that all live to the end: half the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def write_report(  # noqa: PLR0913  # as build_report
+    report: Report,
+    runs: Sequence[Source],
+    out: Path,
+    *,
+    formats: Iterable[str] = FORMATS,
+    screenshots: Screenshots = "auto",
+    evidence_limit: int = EVIDENCE_LIMIT,
+) -> list[Path]:
+    """Write a report in each of `formats` and return the files, the page first.
+
+    Evidence of more than `evidence_limit` packed characters goes to files beside the page, which
+    then need to stay with it.
+    """
+    wanted = set(formats)
+    unknown = sorted(wanted - set(FORMATS))
+    if unknown:
+        raise InputError(f"unknown format {unknown[0]!r}: use {', '.join(FORMATS)}")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        written = []
+        if "html" in wanted:
+            written += _write_page(report, runs, out, screenshots, evidence_limit)
+        if "md" in wanted:
+            written.append(_write(out / _NAMES["md"], _markdown(report)))
+        if "json" in wanted:
+            written.append(_write(out / _NAMES["json"], report.model_dump_json(indent=1) + "\n"))
+    except OSError as error:
+        raise InputError(f"cannot write the report to {out}: {error.strerror or error}") from error
+    return written
+
+
+def _markdown(report: Report) -> str:
+    from bench_report.markdown import render_markdown  # noqa: PLC0415  # only when asked for
+
+    return render_markdown(report)
+
+
+def _write_page(
+    report: Report,
+    runs: Sequence[Source],
+    out: Path,
+    screenshots: Screenshots,
+    evidence_limit: int,
+) -> list[Path]:
+    from bench_report.chunks import Pictures, collect_evidence  # noqa: PLC0415  # as above
+    from bench_report.page import render_page  # noqa: PLC0415  # jinja2 is only needed here
+
+    pictures = Pictures(_choose(screenshots, runs))
+    evidence = collect_evidence(runs, out, pictures=pictures, limit=evidence_limit)
+    page = _write(out / _NAMES["html"], render_page(report, evidence))
+    return [page, *_write_side_files(out / "evidence", evidence.side_files)]
+
+
+def _write_side_files(folder: Path, chunks: Sequence[Chunk]) -> list[Path]:
+    """Replace the side files of an earlier report by those of this one."""
+    for old in folder.glob("[0-9]*.js"):
+        old.unlink()
+    if chunks:
+        folder.mkdir(exist_ok=True)
+    return [
+        _write(folder / f"{chunk.number}.js", f'proctorEvidence({chunk.number},"{chunk.text}");\n')
+        for chunk in chunks
+    ]
+
+
+def _choose(screenshots: Screenshots, runs: Sequence[Source]) -> Screenshots:
+    """Embed few screenshots, link to many."""
+    if screenshots != "auto":
+        return screenshots
+    left = _AUTO_EMBED_BYTES
+    for run in runs:
+        for folder, _, names in os.walk(run.view.path / "trials"):
+            if os.path.basename(folder) != "screenshots":  # noqa: PTH119  # of a string
+                continue
+            left -= sum(entry.stat().st_size for entry in os.scandir(folder) if entry.name in names)
+            if left < 0:
+                return "link"
+    return "embed"
+
+
+def _write(path: Path, text: str) -> Path:
+    write_atomic(path, text.encode())
+    return path

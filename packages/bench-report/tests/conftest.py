@@ -1,0 +1,231 @@
+"""Run folders, reports and a real Chromium for the tests."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from bench_core.records import Step, Task, TrialResult
+from bench_core.testing import make_results, make_run, make_tasks
+from bench_report import build_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, ConsoleMessage, Page
+
+    Builds = Callable[..., "Built"]
+    Results = Callable[..., TrialResult]
+    Runs = Callable[..., Path]
+    Visits = Callable[..., "Visit"]
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+"""A whole PNG file."""
+
+
+@dataclass
+class Built:
+    """A report with what its files say."""
+
+    report: Any
+    folder: Path
+
+    @property
+    def html(self) -> str:
+        return (self.folder / "index.html").read_text("utf-8")
+
+    @property
+    def markdown(self) -> str:
+        return (self.folder / "report.md").read_text("utf-8")
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads((self.folder / "report.json").read_text("utf-8"))
+
+    def embedded(self, element: str) -> Any:
+        """Return the JSON of a data element of the page, unpacked where it is packed."""
+        found = re.search(rf'<script [^>]*id="{element}"[^>]*>(.*?)</script>', self.html, re.DOTALL)
+        assert found, f"the page has no element {element}"
+        text = found.group(1)
+        if text.startswith("{"):
+            return json.loads(text)
+        return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+# How long an example takes depends on who shares the machine; no test asserts timings.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., Built]:
+    """Build the report of run folders."""
+
+    def builder(*runs: Path, name: str = "report", **options: Any) -> Built:
+        report, _ = build_report(runs, tmp_path / name, **options)
+        return Built(report, tmp_path / name)
+
+    return builder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Path]:
+    """Make a run folder in `runs/<name>`."""
+
+    def maker(name: str = "a", **settings: Any) -> Path:
+        return make_run(tmp_path / "runs" / name, **settings)
+
+    return maker
+
+
+@pytest.fixture
+def told_run(run: Callable[..., Path]) -> Callable[..., Path]:
+    """Make a run folder from outcomes: task id to the scores of its trials, null for none."""
+
+    def maker(outcomes: dict[str, list[float | None]], name: str = "told", **settings: Any) -> Path:
+        templates = settings.pop("templates", {})
+        goals = settings.pop("goals", {})
+        tasks = [
+            Task(
+                benchmark="demo",
+                task_id=task_id,
+                goal=goals.get(task_id, f"Do {task_id}."),
+                groups={"site": ("gitlab",)},
+                template=templates.get(task_id),
+            )
+            for task_id in outcomes
+        ]
+        results = [
+            _result(task_id, trial, score)
+            for task_id, scores in outcomes.items()
+            for trial, score in enumerate(scores, start=1)
+        ]
+        trials = max([1, *map(len, outcomes.values())])
+        settings = {"tasks": tasks, "results": results, "trials": trials} | settings
+        return run(name, **settings)
+
+    return maker
+
+
+@pytest.fixture
+def large_run(tmp_path: Path) -> Path:
+    """Write a run of 5,000 tasks and 20 trials in one go, as no scheduler would."""
+    tasks = make_tasks(5_000)
+    folder = make_run(tmp_path / "large", tasks=tasks, trials=20, results=(), artifacts=False)
+    lines = (each.model_dump_json() + "\n" for each in make_results(tasks, trials=20))
+    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def told_result() -> Callable[..., TrialResult]:
+    """Make a result from a score; other fields as given."""
+    return _result
+
+
+def _result(task_id: str, trial: int, score: float | None, **fields: Any) -> TrialResult:
+    status = "environment_error" if score is None else "completed"
+    return TrialResult(
+        **{
+            "benchmark": "demo",
+            "task_id": task_id,
+            "trial": trial,
+            "agent": "scripted",
+            "model": "openai:gpt-5.2",
+            "status": status,
+            "score": score,
+            "method": None if score is None else "exact match 1.0",
+        }
+        | fields
+    )
+
+
+@pytest.fixture
+def add_trajectory() -> Callable[..., Path]:
+    """Give a trial a trajectory; every step's screenshot is a pixel."""
+    return _add_trajectory
+
+
+def _add_trajectory(run: Path, task_id: str, steps: list[Step], trial: int = 1) -> Path:
+    folder = run / "trials" / str(trial) / task_id
+    (folder / "screenshots").mkdir(parents=True, exist_ok=True)
+    for step in steps:
+        if step.screenshot:
+            (folder / step.screenshot).write_bytes(PIXEL)
+    lines = "".join(step.model_dump_json() + "\n" for step in steps)
+    (folder / "trajectory.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Start the Chromium of this machine."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only browser tests need it
+
+    executable = os.environ.get("CHROME_PATH") or next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if executable is None:
+        pytest.skip("no Chromium: set CHROME_PATH or install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page opened from disk, with everything it complained about or asked for."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.dialogs: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def open(self, built: Built, fragment: str = "") -> Page:
+        self.page.goto((built.folder / "index.html").as_uri() + fragment)
+        self.page.wait_for_selector("html[data-ready]", state="attached")
+        return self.page
+
+    def overflow(self) -> int:
+        """Return how many pixels the page is wider than its window."""
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open a window of a size and scheme."""
+    contexts = []
+
+    def visitor(width: int = 1280, height: int = 900, scheme: Any = "light") -> Visit:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        contexts.append(context)
+        return Visit(context.new_page())
+
+    yield visitor
+    for context in contexts:
+        context.close()

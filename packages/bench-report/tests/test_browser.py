@@ -1,0 +1,373 @@
+"""The page in a real Chromium: filters, deep links, trials, keys, print, hostile content."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from bench_core.records import ErrorInfo, Step
+from bench_report import numbers, read_runs, report_of, write_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Builds, Built, Results, Runs, Visits
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+ROWS = "#grid tbody tr[data-index]"
+
+
+def shown(page: Page) -> str:
+    return page.inner_text("#shown")
+
+
+def column(page: Page, name: str) -> list[str]:
+    return page.eval_on_selector_all(
+        f"{ROWS} td.{name}", "cells => cells.map(cell => cell.textContent)"
+    )
+
+
+@pytest.fixture
+def built(run: Runs, build: Builds, add_trajectory: Callable[..., Path]) -> Built:
+    """Two runs of 20 tasks with three trials; trial 1 of task 0 of the first has a trajectory."""
+    first = run("a", tasks=20, trials=3, seed=1)
+    steps = [
+        Step(step=n, url=f"http://site/{n}", thought=f"thought {n}", duration_s=1.0,
+             screenshot=f"screenshots/{n}.png", actions=({"click": n},), results=(f"done {n}",))
+        for n in range(1, 5)
+    ]  # fmt: skip
+    add_trajectory(first, "0", steps)
+    return build(first, run("b", tasks=20, trials=3, seed=2, agent="other"))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_opens_from_disk_without_complaint(
+    width: int, scheme: str, built: Built, visit: Visits
+) -> None:
+    window = visit(width=width, scheme=scheme)
+
+    page = window.open(built)
+
+    assert page.locator(ROWS).count() > 5
+    assert window.complaints == []
+    assert window.overflow() == 0
+    assert all(url.startswith(("file:", "data:")) for url in window.requests)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize("fragment", ["", "#view=trials", "#open=" + quote('[0,"0",1]')])
+def test_axe_finds_nothing_wrong(
+    width: int, scheme: str, fragment: str, built: Built, visit: Visits
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+
+    page = visit(width=width, scheme=scheme).open(built, fragment)
+    if "open" in fragment:
+        page.wait_for_selector("dialog .film")
+
+    found = Axe().run(page)
+
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_filters_narrow_the_table(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+    assert shown(page) == "20 tasks"
+
+    page.fill("#search", "no such entry")
+    assert shown(page) == "0 of 20 tasks"
+    assert page.is_visible("#nothing")
+    page.fill("#search", "17 SHOPPING_ADMIN entry")
+    assert shown(page) == "1 of 20 tasks"
+    page.click("#clear")
+    page.select_option("[data-name='in.site']", "reddit")
+    assert set(column(page, "c-group")) >= {"reddit"}
+    assert shown(page) == "4 of 20 tasks"
+
+
+def test_outcomes_and_views_agree_with_the_data(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+    rows = [row for each in built.report.runs for row in each.trials]
+
+    page.click("[data-view=trials]")
+    assert shown(page) == "120 trials"
+    for outcome, success in (("pass", True), ("fail", False), ("void", None)):
+        page.click(f"[data-outcome={outcome}]")
+        expected = sum(row.success is success for row in rows)
+        assert shown(page) == f"{expected} of 120 trials"
+        page.click(f"[data-outcome={outcome}]")
+
+
+def test_a_failure_mode_in_the_summary_leads_to_its_trials(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+    modes = [each.summary.failure_modes.get("wrong_answer", 0) for each in built.report.runs]
+
+    page.click("#outcomes a:has-text('wrong answer') >> nth=0")
+
+    assert shown(page) == f"{sum(modes)} of 120 trials"
+    assert set(column(page, "c-why")) == {"wrong answer"}
+
+
+def test_columns_sort_both_ways_with_missing_values_last(built: Built, visit: Visits) -> None:
+    page = visit().open(built, "#view=trials&sort=score")
+    scores = column(page, "c-number.c-rate")
+    assert scores == sorted(scores)
+
+    page.click("th:has-text('Score') button")
+    assert page.get_attribute("th:has-text('Score')", "aria-sort") == "descending"
+    page.eval_on_selector("#grid", "box => box.scrollTo(0, box.scrollHeight)")
+    page.wait_for_selector("[data-index='119']")
+    unscored = sum(row.score is None for each in built.report.runs for row in each.trials)
+    assert unscored > 0
+    assert column(page, "c-number.c-rate")[-1] == numbers.NONE
+
+
+def test_the_address_keeps_what_is_seen(built: Built, visit: Visits) -> None:
+    window = visit()
+    page = window.open(built)
+    page.click("[data-view=trials]")
+    page.click("[data-outcome=fail]")
+    page.select_option("[data-name=run]", "1")
+    page.fill("#search", "map")
+    seen = shown(page)
+
+    again = visit().open(built, page.evaluate("location.hash"))
+
+    assert shown(again) == seen
+    assert again.get_attribute("[data-view=trials]", "aria-pressed") == "true"
+    assert again.input_value("#search") == "map"
+
+
+def test_addresses_that_make_no_sense_are_survived(built: Built, visit: Visits) -> None:
+    for fragment in (
+        "#open=%5B%5D",
+        "#open=nonsense",
+        "#sort=nothing&in.nothing=1",
+        "#view=x",
+        "#%",
+    ):
+        window = visit()
+
+        assert window.open(built, fragment).locator(ROWS).count() > 0
+        assert window.complaints == []
+
+
+def test_a_trial_opens_with_its_evidence(built: Built, visit: Visits) -> None:
+    window = visit()
+    page = window.open(built)
+
+    page.click("#grid [data-index='0'] .square >> nth=0")
+
+    page.wait_for_selector("dialog[open] .film")
+    text = page.inner_text("dialog")
+    assert "Find entry 0 on gitlab" in text
+    assert "the answer is well-formed" in text
+    assert "Step 1 of 4" in text
+    assert "thought 1" in text
+    decoded = "img => img.decode().then(() => img.naturalWidth)"
+    assert page.eval_on_selector(".shot img", decoded) == 1
+    assert window.complaints == []
+
+
+def test_a_trajectory_is_walked_with_the_arrow_keys(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+    page.click("#grid [data-index='0'] .square >> nth=0")
+    page.wait_for_selector("dialog[open] .film")
+
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "Step 3 of 4" in page.inner_text(".stage")
+    page.click(".frame >> nth=1")
+    assert "thought 2" in page.inner_text(".stage")
+
+
+def test_a_trial_has_an_address_and_back_closes_it(built: Built, visit: Visits) -> None:
+    address = quote(json.dumps([1, "3", 2]))
+    page = visit().open(built, f"#open={address}")
+    page.wait_for_selector("dialog[open]")
+    assert "Task 3" in page.inner_text("dialog")
+
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="hidden")
+    page.wait_for_url(lambda url: "open=" not in url)
+    page.click("#grid [data-index='5']")
+    page.wait_for_selector("dialog[open]")
+    page.go_back()
+    page.wait_for_selector("dialog", state="hidden")
+
+
+def test_everything_works_from_the_keyboard(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+
+    page.keyboard.press("/")
+    page.keyboard.type("gitlab")
+    assert shown(page) == "4 of 20 tasks"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    page.focus(f"{ROWS}[tabindex='0']")
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]")
+    assert "Task 2" in page.inner_text("dialog")
+    page.keyboard.press("j")
+    assert "trial 2" in page.inner_text("dialog .dialog-bar")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="hidden")
+
+
+def test_the_theme_can_be_chosen(built: Built, visit: Visits) -> None:
+    page = visit(scheme="light").open(built)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+
+    page.click("#theme")
+
+    assert page.evaluate(paper) != light
+
+
+def test_print_shows_rows_that_are_out_of_sight(built: Built, visit: Visits) -> None:
+    page = visit().open(built, "#view=trials")
+    before = page.locator(ROWS).count()
+
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(ROWS).count() == 120
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(ROWS).count() == before
+    assert len(page.pdf()) > 10_000
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_scroll(large_run: Path, build: Builds, visit: Visits) -> None:
+    page = visit().open(build(large_run, formats=["html"]), "#view=trials")
+    assert shown(page) == "100,000 trials"
+
+    page.eval_on_selector("#grid", "box => box.scrollTo(0, box.scrollHeight)")
+    page.wait_for_selector("[data-index='99999']")
+    assert page.locator(ROWS).count() < 100
+    page.fill("#search", "entry 4999")
+    assert shown(page) == "20 of 100,000 trials"
+
+
+def test_figures_are_written_as_elsewhere(built: Built, visit: Visits) -> None:
+    page = visit().open(built, "#view=trials")
+    writers: list[tuple[str, Callable[[Any], str], list[Any]]] = [
+        ("c-tokens", numbers.short, [row.input_tokens + row.output_tokens for row in rows(built)]),
+        ("c-cost", numbers.dollars, [row.cost_usd for row in rows(built)]),
+        ("c-time", numbers.duration, [row.time_s for row in rows(built)]),
+    ]
+    for name, write, values in writers:
+        seen = column(page, f"c-number.{name}")
+        assert len(seen) > 5
+        assert seen == [write(value) for value in values][: len(seen)]
+
+
+def rows(built: Built) -> list[Any]:
+    """Return the trials in the order of the table: by run, then task."""
+    return [row for each in built.report.runs for row in each.trials]
+
+
+def test_evidence_beyond_the_limit_comes_from_side_files(
+    run: Runs, tmp_path: Path, visit: Visits
+) -> None:
+    runs = read_runs([run(tasks=600)])
+    out = tmp_path / "report"
+    files = write_report(report_of(runs, out=out), runs, out, evidence_limit=1)
+    window = visit()
+
+    page = window.page
+    page.goto((out / "index.html").as_uri() + "#view=trials")
+    page.wait_for_selector("html[data-ready]", state="attached")
+    page.click("#grid [data-index='2']")
+    page.wait_for_selector("dialog[open] .files")
+
+    assert [each.name for each in files if each.suffix == ".js"] == ["0.js", "1.js", "2.js"]
+    assert window.complaints == []
+
+
+def test_a_missing_side_file_is_told(run: Runs, tmp_path: Path, visit: Visits) -> None:
+    runs = read_runs([run()])
+    out = tmp_path / "report"
+    write_report(report_of(runs, out=out), runs, out, evidence_limit=1)
+    (out / "evidence" / "0.js").unlink()
+
+    page = visit().page
+    page.goto((out / "index.html").as_uri())
+    page.wait_for_selector("html[data-ready]", state="attached")
+    page.click("#grid [data-index='2']")
+
+    assert "0.js is missing beside this page" in page.inner_text("dialog .evidence")
+
+
+ATTACKS = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "'\"><b onmouseover=alert(1)>",
+    "{{constructor.constructor('alert(1)')()}}",
+    "\u202egnp.exe\u2066",
+    "\x1b[2J\x1b[31mred",
+    "a\u0301" * 400,
+    "W" * 5_000,
+    "<!--",
+    "]]>",
+    "__proto__",
+    "\u2028\u2029\ufeff",
+    "👩‍👩‍👧‍👦" * 50,
+    "1" * 400,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR0917  # fixtures
+    seed: int, width: int, told_run: Runs, told_result: Results, build: Builds,
+    visit: Visits, add_trajectory: Callable[..., Path],
+) -> None:  # fmt: skip
+    random_ = random.Random(seed)  # noqa: S311  # reproducible, not secret
+
+    def attack() -> str:
+        return "".join(random_.choices(ATTACKS, k=random_.randint(1, 3)))
+
+    who = {"agent": attack(), "model": attack()}
+    results = [
+        told_result(task, 1, score, method=attack(), failure_mode=attack() if score == 0 else None,
+                    model_reported=attack(), flags=[attack()], details={attack(): attack()},
+                    error=ErrorInfo(kind=attack(), message=attack(), phase=attack()),
+                    checks=[{"criterion": attack(), "expected": {attack(): attack()},
+                             "actual": attack(), "passed": score == 1, "reason": attack()}],
+                    **who)
+        for task, score in (("a", 1.0), ("b", 0.0), ("c", None))
+    ]  # fmt: skip
+    texts = {name: {task: attack() for task in "abc"} for name in ("goals", "templates")}
+    folder = told_run({task: [1] for task in "abc"}, results=results, **texts, **who)
+    step = Step(step=1, url=attack(), title=attack(), thought=attack(), error=attack(),
+                actions=({attack(): attack()},), results=(attack(),), screenshot="1.png")  # fmt: skip
+    (add_trajectory(folder, "a", [step]) / "1.png").write_bytes(b"not a picture")
+    window = visit(width=width)
+
+    page = window.open(build(folder, title=attack()))
+    for index in range(3):
+        page.click(f"#grid [data-index='{index}'] td.c-task")
+        page.wait_for_selector("dialog[open] .evidence")
+        wide = page.evaluate(
+            "(d => d.scrollWidth - d.clientWidth)(document.querySelector('dialog'))"
+        )
+        assert wide == 0
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="hidden")
+    page.hover("#grid [data-index='1']")
+
+    assert window.dialogs == []
+    assert window.complaints == []
+    assert window.overflow() == 0
+    assert all(url.startswith(("file:", "data:")) for url in window.requests)

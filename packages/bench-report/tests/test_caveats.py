@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.records import Attempt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Builds, Built, Results, Runs
+
+
+def text_of(built: Built, code: str) -> str:
+    return next((each.text for each in built.report.caveats if each.code == code), "")
+
+
+def change_info(folder: Path, **fields: Any) -> Path:
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(info | fields))
+    return folder
+
+
+def test_a_built_in_world_is_marked_in_every_format(run: Runs, build: Builds) -> None:
+    built = build(run(world="built-in"))
+
+    assert "proves plumbing, not agent quality" in text_of(built, "built_in_world")
+    assert "Proves plumbing, not agent quality" in built.html
+    assert "proves plumbing, not agent quality" in built.markdown
+    assert "proves plumbing, not agent quality" in json.dumps(built.json)
+
+
+def test_a_real_world_is_not_marked(run: Runs, build: Builds) -> None:
+    built = build(run())
+
+    assert not text_of(built, "built_in_world")
+    assert "plumbing" not in built.html + built.markdown
+
+
+def test_left_out_trials_bound_the_rate(told_run: Runs, build: Builds) -> None:
+    outcomes = {"a": [1], "b": [0], "c": [None], "d": [1]}
+
+    assert text_of(build(told_run(outcomes)), "excluded") == (
+        "1 of 4 trials (25.0%) have no score and are left out. Had all of them failed, 50.0% of "
+        "all trials would be successes; had all succeeded, 75.0%."
+    )
+
+
+def test_few_tasks_are_told(told_run: Runs, build: Builds) -> None:
+    few = {f"t{n}": [1.0] for n in range(29)}
+    enough = few | {"t29": [0.0]}
+
+    assert "Only 29 tasks have a score" in text_of(build(told_run(few)), "few_tasks")
+    assert not text_of(build(told_run(enough, name="enough"), name="enough"), "few_tasks")
+
+
+def test_one_trial_per_task_is_told(told_run: Runs, build: Builds) -> None:
+    assert "One trial per task" in text_of(build(told_run({"a": [1], "b": [0]})), "one_trial")
+
+
+def test_uneven_trials_are_told(told_run: Runs, build: Builds) -> None:
+    built = build(told_run({"a": [1, 1], "b": [0, None]}))
+
+    assert "between 1 and 2 scored trials" in text_of(built, "uneven_trials")
+
+
+def test_partial_scores_are_told_with_their_mean(told_run: Runs, build: Builds) -> None:
+    built = build(told_run({"a": [0.5], "b": [1]}))
+
+    assert "the mean score is 75.0%" in text_of(built, "partial_scores")
+
+
+def test_retries_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
+    attempts = [
+        Attempt(number=n, status=s, started="2026-01-01T00:00:00Z", duration_s=1)
+        for n, s in ((1, "environment_error"), (2, "completed"))
+    ]
+    results = [told_result("a", 1, 1.0, attempts=attempts)]
+
+    built = build(told_run({"a": [1]}, results=results))
+
+    assert "1 trial needed more than one attempt" in text_of(built, "retries")
+
+
+def test_evaluation_errors_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
+    results = [told_result("a", 1, None, status="evaluation_error")]
+
+    built = build(told_run({"a": [None]}, results=results))
+
+    assert "In 1 trial the evaluator could not decide" in text_of(built, "evaluation_errors")
+
+
+def test_several_reported_models_are_told(
+    told_run: Runs, build: Builds, told_result: Results
+) -> None:
+    results = [told_result(t, 1, 1.0, model_reported=f"gpt-{t}") for t in ("a", "b")]
+
+    built = build(told_run({"a": [1], "b": [1]}, results=results))
+
+    assert "gpt-a, gpt-b" in text_of(built, "several_models")
+
+
+def test_unknown_costs_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
+    results = [told_result("a", 1, 1.0, cost_usd=1.0), told_result("b", 1, 1.0)]
+
+    built = build(told_run({"a": [1], "b": [1]}, results=results))
+
+    assert "The cost of 1 trial is unknown" in text_of(built, "cost_incomplete")
+
+
+SESSIONS = {
+    "versions_changed": ({"versions": {"x": "1"}}, {"versions": {"x": "2"}}),
+    "hosts_changed": ({"host": "one"}, {"host": "two"}),
+}
+
+
+@pytest.mark.parametrize(("code", "fields"), SESSIONS.items(), ids=SESSIONS)
+def test_sessions_that_differ_are_told(
+    code: str, fields: tuple[dict[str, Any], ...], run: Runs, build: Builds
+) -> None:
+    sessions = [
+        {"started": "2026-01-01T00:00:00Z", "outcome": "finished", **each} for each in fields
+    ]
+
+    assert text_of(build(change_info(run(), sessions=sessions)), code)
+
+
+def test_uncommitted_changes_are_told(run: Runs, build: Builds) -> None:
+    git = {"commit": "0" * 40, "dirty": True}
+
+    assert text_of(build(change_info(run(), git=git)), "uncommitted")
+
+
+def test_the_most_serious_caveat_comes_first(run: Runs, build: Builds) -> None:
+    order = [each.severity for each in build(run(world="built-in")).report.caveats]
+
+    assert order == sorted(order, key=["critical", "warning", "info"].index)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Builds, Built, Runs
+
+    from bench_report.model import Difference
+
+
+FIRST = {"a": [1, 0], "b": [0, 0], "c": [1, 1], "d": [0, 1], "e": [0, 0]}
+SECOND = {"a": [1, 1], "b": [1, 0], "c": [1, 1], "d": [0, 0], "e": [1, 0]}
+
+
+def differences(built: Built) -> tuple[Difference, ...]:
+    assert built.report.comparison is not None
+    return built.report.comparison.differences
+
+
+def test_a_single_run_is_compared_with_nothing(run: Runs, build: Builds) -> None:
+    assert build(run()).report.comparison is None
+
+
+def test_runs_are_paired_by_task(told_run: Runs, build: Builds) -> None:
+    built = build(told_run(FIRST), told_run(SECOND, name="second"))
+
+    (found,) = differences(built)
+    gains = np.array([np.mean(SECOND[t]) - np.mean(FIRST[t]) for t in FIRST])
+    half = 2.7764451052 * gains.std(ddof=1) / 5**0.5  # t quantile at 4 degrees of freedom
+    assert found.value == pytest.approx(gains.mean())
+    assert (found.low, found.high) == pytest.approx((gains.mean() - half, gains.mean() + half))
+    assert found.shared_tasks == 5
+
+
+def test_tasks_of_one_template_are_one_cluster(told_run: Runs, build: Builds) -> None:
+    templates = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z"}
+    built = build(
+        told_run(FIRST, templates=templates), told_run(SECOND, name="second", templates=templates)
+    )
+
+    assert differences(built)[0].method == "paired t over 3 clusters"
+
+
+def test_tasks_without_a_score_in_both_do_not_enter(told_run: Runs, build: Builds) -> None:
+    built = build(told_run(FIRST | {"b": [None, None]}), told_run(SECOND, name="second"))
+
+    assert differences(built)[0].shared_tasks == 4
+
+
+def test_equal_runs_have_a_difference_without_interval(told_run: Runs, build: Builds) -> None:
+    (found,) = differences(build(told_run(FIRST), told_run(FIRST, name="second")))
+
+    assert (found.value, found.low, found.p_value) == (0.0, None, None)
+    assert found.note is not None
+
+
+def test_runs_without_a_shared_score_say_so(told_run: Runs, build: Builds) -> None:
+    first, second = {"a": [1], "b": [None]}, {"a": [None], "b": [1]}
+    (found,) = differences(build(told_run(first), told_run(second, name="second")))
+
+    assert (found.value, found.shared_tasks) == (None, 0)
+    assert "share no task" in (found.note or "")
+
+
+def test_runs_of_different_benchmarks_are_not_paired(run: Runs, build: Builds) -> None:
+    built = build(run("a"), run("b", benchmark="other"), mix=True)
+
+    assert differences(built)[0].note == "runs of different benchmarks have no tasks in common"
+
+
+def test_p_values_of_several_runs_are_adjusted(run: Runs, build: Builds) -> None:
+    runs = [run(name, tasks=40, seed=seed) for seed, name in enumerate("abcd")]
+    found = differences(build(*runs))
+
+    raw = sorted(each.p_value or 0 for each in found)
+    adjusted = sorted(each.adjusted_p_value or 0 for each in found)
+    expected = np.maximum.accumulate(np.minimum(np.array(raw) * [3, 2, 1], 1.0))
+    assert adjusted == pytest.approx(expected.tolist())

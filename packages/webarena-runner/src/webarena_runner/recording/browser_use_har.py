@@ -1,0 +1,60 @@
+"""browser-use's own HAR option, opened for HTTP: the weaker path, for those who need it.
+
+browser-use records with `BrowserProfile(record_har_path=...)`, but HTTPS only. This lifts that
+filter and nothing else. What browser-use misses it still misses: redirects overwrite the request
+they answer, there are no Accept, Sec-Fetch-* and Cookie headers, no response cookies, no requests
+of workers, and a failed request has status 0. Use `HarRecorder` where a score depends on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser_use.patching import SharedPatch
+from bench_core.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["include_http_in_har"]
+
+_WATCHDOG = "browser_use.browser.watchdogs.har_recording_watchdog"
+_FILTER = "_is_https"
+
+
+@contextmanager
+def include_http_in_har(*, enabled: bool = True) -> Iterator[None]:
+    """Let browser-use's `record_har_path` record HTTP too, until the block is left.
+
+    Several users may hold it at once; the last one out restores browser-use. `enabled=False`
+    does nothing, for callers that pass an option through.
+
+    Raises:
+        InputError: This version of browser-use filters in another way.
+    """
+    if not enabled:
+        yield
+        return
+    _PATCH.acquire()
+    try:
+        yield
+    finally:
+        _PATCH.release()
+
+
+def _watchdog() -> Any:
+    module = importlib.import_module(_WATCHDOG)
+    if not hasattr(module, _FILTER):
+        raise InputError(
+            f"{_WATCHDOG} has no {_FILTER}: this browser-use is unknown, use HarRecorder instead"
+        )
+    return module
+
+
+def _is_web(url: str | None) -> bool:
+    return bool(url) and str(url).lower().startswith(("http://", "https://"))
+
+
+_PATCH = SharedPatch(_watchdog, _FILTER, lambda _original: _is_web)

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webarena_runner.recording.exchanges import Exchange, Traffic
+
+Event = tuple[str, dict[str, Any]]
+
+
+def request(
+    path: str = "/", at: float = 1.0, request_id: str = "1", **changes: Any
+) -> tuple[str, dict[str, Any]]:
+    """A `requestWillBeSent`; `redirected` is the status of the redirect that led to it."""
+    redirected = changes.pop("redirected", None)
+    params: dict[str, Any] = {
+        "requestId": request_id,
+        "loaderId": changes.pop("loader", "document"),
+        "frameId": changes.pop("frame", "frame"),
+        "timestamp": at,
+        "wallTime": 1_700_000_000.0 + at,
+        "type": changes.pop("kind", "Fetch"),
+        "request": {"url": f"http://site.test{path}", "method": "GET", "headers": {}, **changes},
+    }
+    if redirected is not None:
+        params["redirectResponse"] = {"status": redirected, "headers": {}}
+        params["redirectHasExtraInfo"] = True
+    return "Network.requestWillBeSent", params
+
+
+def sent(mark: str, request_id: str = "1") -> Event:
+    params = {"requestId": request_id, "headers": {"X-Mark": mark}}
+    return "Network.requestWillBeSentExtraInfo", params
+
+
+def received(status: int, request_id: str = "1") -> Event:
+    params = {"requestId": request_id, "statusCode": status, "headers": {}}
+    return "Network.responseReceivedExtraInfo", params
+
+
+def response(status: int = 200, request_id: str = "1", *, wire: bool = True) -> Event:
+    params = {"requestId": request_id, "response": {"status": status}, "hasExtraInfo": wire}
+    return "Network.responseReceived", params
+
+
+def finished(at: float = 2.0, request_id: str = "1") -> Event:
+    params = {"requestId": request_id, "timestamp": at, "encodedDataLength": 10}
+    return "Network.loadingFinished", params
+
+
+def failed(text: str, request_id: str = "1", **more: Any) -> Event:
+    params = {"requestId": request_id, "timestamp": 2.0, "errorText": text, **more}
+    return "Network.loadingFailed", params
+
+
+def traffic(*events: Event, limit: int = 100) -> Traffic:
+    seen = Traffic(limit)
+    for method, params in events:
+        seen.feed(method, params, "session")
+    return seen
+
+
+def marks(exchanges: list[Exchange]) -> list[tuple[str, str | None, int | None]]:
+    return [
+        (
+            each.hop.url.removeprefix("http://site.test"),
+            each.sent.headers["X-Mark"] if each.sent else None,
+            each.received.status if each.received else None,
+        )
+        for each in exchanges
+    ]
+
+
+def test_each_hop_of_a_redirect_keeps_its_own_headers_and_status() -> None:
+    seen = traffic(
+        request("/a", 1.0, method="POST"),
+        sent("first"),
+        received(302),
+        request("/b", 1.1, redirected=302),
+        sent("second"),
+        received(200),
+        response(200),
+        finished(),
+    )
+    assert marks(seen.exchanges()) == [("/a", "first", 302), ("/b", "second", 200)]
+    assert [each.hop.response.status for each in seen.exchanges() if each.hop.response] == [
+        302,
+        200,
+    ]
+
+
+@given(wire=st.data())
+def test_reports_of_the_wire_find_their_hop_however_the_two_streams_interleave(
+    wire: st.DataObject,
+) -> None:
+    renderer = [
+        request("/a", 1.0),
+        request("/b", 1.1, redirected=301),
+        request("/c", 1.2, redirected=307),
+        response(200),
+        finished(),
+    ]
+    network = [sent("a"), received(301), sent("b"), received(307), sent("c"), received(200)]
+    events: list[Event] = []
+    while renderer or network:
+        take_network = not renderer or (network and wire.draw(st.booleans()))
+        events.append(network.pop(0) if take_network else renderer.pop(0))
+    assert marks(traffic(*events).exchanges()) == [
+        ("/a", "a", 301),
+        ("/b", "b", 307),
+        ("/c", "c", 200),
+    ]
+
+
+def test_a_hop_that_never_touched_the_wire_takes_no_report_from_the_next() -> None:
+    upgraded = request("/b", 1.1, redirected=307)
+    upgraded[1]["redirectHasExtraInfo"] = False
+    seen = traffic(request("/a"), upgraded, sent("b"), received(200), response(200))
+    assert marks(seen.exchanges()) == [("/a", None, None), ("/b", "b", 200)]
+
+
+def test_a_response_from_memory_takes_no_report() -> None:
+    cached = ("Network.requestServedFromCache", {"requestId": "1"})
+    seen = traffic(request("/a"), cached, response(200, wire=False), finished())
+    (exchange,) = seen.exchanges()
+    assert exchange.hop.response is not None
+    assert exchange.hop.response.cache == "memory"
+    assert exchange.sent is None
+
+
+def test_copies_from_other_sessions_are_not_counted_again() -> None:
+    seen = Traffic(100)
+    for method, params in (request(), sent("x"), received(200), response(), finished()):
+        seen.feed(method, params, "page")
+        seen.feed(method, params, "browser")
+    assert marks(seen.exchanges()) == [("/", "x", 200)]
+
+
+def test_a_request_may_begin_in_one_session_and_end_in_another() -> None:
+    seen = Traffic(100)
+    for session, (method, params) in (
+        ("parent", request()),
+        ("child", response()),
+        ("child", finished()),
+    ):
+        seen.feed(method, params, session)
+    (exchange,) = seen.exchanges()
+    assert exchange.hop.ended == 2.0
+    assert exchange.hop.response is not None
+
+
+def test_another_session_takes_over_from_a_detached_one() -> None:
+    seen = Traffic(100)
+    seen.feed(*request(), "gone")
+    seen.forget_session("gone")
+    assert seen.feed(*request("/b", 1.1, redirected=302), "stays") is not None
+    assert len(seen.exchanges()) == 2
+
+
+def test_exchanges_come_in_the_order_in_which_they_started() -> None:
+    seen = traffic(
+        request("/late", 3.0, "late"),
+        request("/early", 1.0, "early"),
+        request("/between", 2.0, "early", redirected=302),
+    )
+    assert [mark[0] for mark in marks(seen.exchanges())] == ["/early", "/between", "/late"]
+
+
+def test_what_is_not_http_is_left_out_even_as_the_end_of_a_redirect() -> None:
+    inline = request(request_id="2")
+    inline[1]["request"]["url"] = "data:text/plain,hello"
+    app = request(request_id="1", at=1.1, redirected=302)
+    app[1]["request"]["url"] = "myapp://open"
+    seen = traffic(request("/go"), inline, app, failed("net::ERR_UNKNOWN_URL_SCHEME"))
+    (exchange,) = seen.exchanges()
+    assert exchange.hop.response is not None
+    assert exchange.hop.response.status == 302
+    assert exchange.hop.failure is None
+
+
+def test_a_failure_tells_every_reason_the_browser_gave() -> None:
+    blocked = failed("net::ERR_FAILED", corsErrorStatus={"corsError": "MissingAllowOriginHeader"})
+    (exchange,) = traffic(request(), blocked).exchanges()
+    assert exchange.hop.failure == "net::ERR_FAILED MissingAllowOriginHeader"
+
+
+def test_a_redirect_that_keeps_the_method_keeps_the_body() -> None:
+    posted = {"hasPostData": True, "postData": "x=1", "method": "PUT"}
+    seen = traffic(request(**posted), request(at=1.1, method="PUT", redirected=308))
+    assert [each.hop.body for each in seen.exchanges()] == [b"x=1", b"x=1"]
+
+
+def test_a_redirect_that_turns_a_post_into_a_get_has_no_body() -> None:
+    posted = {"hasPostData": True, "postData": "x=1", "method": "POST"}
+    seen = traffic(request(**posted), request(at=1.1, redirected=302))
+    assert [each.hop.has_body for each in seen.exchanges()] == [True, False]
+
+
+def test_posted_bytes_win_over_their_lossy_text() -> None:
+    raw = bytes([0, 255])
+    entries = [{"bytes": base64.b64encode(raw).decode()}]
+    seen = traffic(request(hasPostData=True, postData="\0\ufffd", postDataEntries=entries))
+    assert seen.exchanges()[0].hop.body == raw
+
+
+def test_a_body_of_which_the_event_holds_only_a_part_is_left_to_be_asked_for() -> None:
+    entries = [{"bytes": base64.b64encode(b"head").decode()}, {}]
+    seen = traffic(request(hasPostData=True, postData="head", postDataEntries=entries))
+    hop = seen.exchanges()[0].hop
+    assert (hop.has_body, hop.body) == (True, None)
+
+
+def test_requests_over_the_limit_are_counted_but_not_kept() -> None:
+    seen = traffic(*(request(request_id=str(number)) for number in range(5)), limit=3)
+    assert len(seen.exchanges()) == 3
+    assert seen.dropped == 2
+
+
+def test_what_a_left_page_asked_for_is_not_waited_for() -> None:
+    seen = traffic(
+        request("/slow", 1.0, "xhr", loader="old"),
+        request("/elsewhere", 1.0, "other", loader="x", frame="other frame"),
+        request("/next", 1.1, "new", loader="new", kind="Document"),
+        response(request_id="new"),
+        finished(request_id="new"),
+    )
+    assert [hop.url for hop in seen.pending()] == ["http://site.test/elsewhere"]
+
+
+def test_events_of_requests_that_began_before_the_recording_are_ignored() -> None:
+    seen = traffic(response(), finished(), failed("net::ERR_ABORTED"), sent("x"))
+    assert seen.exchanges() == []

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.discovery import load_plugin
+from bench_core.errors import InputError
+from bench_core.planning import RunSpec, TaskFilter
+from bench_core.protocols import TrialContext
+from bench_core.records import Limits
+from bench_core.testing import BenchmarkConformance
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.config import EnvironmentConfig, default_config
+from webarena_runner.preflight import preflight
+from webarena_runner.worlds import Environment, built_in_world, environment_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.protocols import Benchmark
+    from bench_core.records import Task, TrialResult
+
+
+@pytest.mark.browser
+class TestWebArenaConforms(BenchmarkConformance):
+    @pytest.fixture
+    def benchmark_under_test(self) -> Benchmark:
+        return WebArenaBenchmark()
+
+    @pytest.fixture
+    def trial(self, tmp_path: Path) -> tuple[Task, TrialResult, Path]:
+        with built_in_world() as world:
+            benchmark = WebArenaBenchmark(environment_of(world))
+            task = benchmark.tasks()[44]
+            context = TrialContext(
+                run_id="r",
+                folder=tmp_path,
+                agent="do-nothing",
+                world="built-in",
+                limits=Limits(time_limit_s=60),
+            )
+            return task, asyncio.run(benchmark.run_trial(task, context)), tmp_path
+
+
+def sites(**urls: str) -> EnvironmentConfig:
+    return EnvironmentConfig.model_validate({"sites": urls})
+
+
+def spec(ids: str, agent: str = "do-nothing", model: str | None = None) -> RunSpec:
+    return RunSpec(tasks=TaskFilter(ids=tuple(ids.split(","))), agent=agent, model=model)
+
+
+def test_benchmark_is_found_by_its_name() -> None:
+    assert load_plugin("benchmark", "webarena") is WebArenaBenchmark
+
+
+def test_trials_hold_sites_by_url_so_that_other_sites_do_not_wait() -> None:
+    environment = Environment(sites(reddit="http://forum.test:9999/"))
+    tasks = WebArenaBenchmark(environment).tasks()
+    assert [held.name for held in tasks[399].resources] == [
+        "webarena:reddit@http://forum.test:9999"
+    ]
+    assert [held.name for held in tasks[44].resources] == ["webarena:gitlab"]
+
+
+def test_tasks_of_a_private_world_do_not_depend_on_its_ports() -> None:
+    private = Environment(sites(reddit="http://reddit.localhost:54321"), shared=False)
+    assert WebArenaBenchmark(private).tasks() == WebArenaBenchmark().tasks()
+
+
+@pytest.mark.browser
+def test_preflight_warns_of_sites_that_are_down() -> None:
+    warnings = preflight(spec("44"), sites(gitlab="http://127.0.0.1:9"))
+    assert len(warnings) == 1
+    assert "'gitlab' is down" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("run", "config", "reason"),
+    [
+        (spec("0"), sites(gitlab="http://g"), "'shopping_admin' has no URL"),
+        (spec("671"), default_config("one.test"), "in task 671"),
+        (spec("44", "scripted"), default_config(), "--world built-in"),
+        (spec("44", "browser-use"), default_config(), "--model"),
+        (spec("44", "browser-use", "nobody:x"), default_config(), "unknown model 'nobody:x'"),
+        (spec("44", "absent"), default_config(), "absent"),
+    ],
+)
+def test_preflight_refuses_what_would_fail_in_every_trial(
+    run: RunSpec, config: EnvironmentConfig, reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        preflight(run, config)

@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cdp_use.client import CDPClient
+
+from bench_core.browser.endpoints import websocket_url
+from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentOutcome, Limits, Status
+from bench_core.redaction import Redactor
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.tasks import load_tasks
+from webarena_runner.trial import TrialSettings
+from webarena_runner.world import BuiltInWorld
+from webarena_runner.worlds import Environment, environment_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from bench_core.protocols import BrowserHandle
+    from bench_core.records import AgentTask, TrialResult
+
+pytestmark = pytest.mark.browser
+
+KEY = "sk-planted-0123456789abcdef"
+NAVIGATED = {"task_type": "NAVIGATE", "status": "SUCCESS", "retrieved_data": None}
+BIOGRAPHY, TODOS, PICTURES, SHOP_AND_FORUM = 399, 44, 615, 671
+
+
+class Doer:
+    """An agent that does one thing."""
+
+    name = "doer"
+
+    def __init__(self, deed: Any) -> None:
+        self._deed = deed
+
+    async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
+        outcome: AgentOutcome = await self._deed(task, environment, context)
+        return outcome
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[BuiltInWorld]:
+    world = BuiltInWorld()
+    await world.start()
+    yield world
+    await world.stop()
+
+
+async def attempt(  # noqa: PLR0913  # keywords with defaults
+    world: BuiltInWorld,
+    folder: Path,
+    deed: Any,
+    task_id: int = BIOGRAPHY,
+    *,
+    time_limit_s: float = 60.0,
+    environment: Environment | None = None,
+    settings: TrialSettings | None = None,
+) -> TrialResult:
+    benchmark = WebArenaBenchmark(
+        environment or environment_of(world),
+        agent_for=lambda _name: Doer(deed),
+        settings=settings or TrialSettings(overtime_s=0.2, stop_agent_s=1.0),
+        redactor=Redactor([KEY]),
+    )
+    context = TrialContext(
+        run_id="r",
+        folder=folder,
+        agent="doer",
+        world="built-in",
+        limits=Limits(time_limit_s=time_limit_s),
+    )
+    return await benchmark.run_trial(load_tasks()[task_id], context)
+
+
+async def visit(browser: BrowserHandle, url: str) -> dict[str, Any]:
+    """Navigate the first tab and return the browser's answer, without waiting for the page."""
+    async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
+        targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
+        page = next(each for each in targets if each["type"] == "page")
+        attached = await cdp.send_raw(
+            "Target.attachToTarget", {"targetId": page["targetId"], "flatten": True}
+        )
+        return await cdp.send_raw("Page.navigate", {"url": url}, attached["sessionId"])
+
+
+async def nothing(
+    _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+) -> AgentOutcome:
+    return AgentOutcome(answer=NAVIGATED)
+
+
+def urls_in(folder: Path) -> list[str]:
+    har = json.loads((folder / "network.har").read_text())
+    return [entry["request"]["url"] for entry in har["log"]["entries"]]
+
+
+def files_holding(folder: Path, text: str) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if text.encode() in path.read_bytes()]
+
+
+async def test_trial_leaves_what_the_official_tools_need(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    result = await attempt(world, tmp_path, nothing)
+    assert (result.status, result.score) == (Status.COMPLETED, 0.0)
+    assert result.failure_mode == "missing_action"
+    assert set(result.artifacts) >= {
+        "agent_response.json",
+        "evaluation.json",
+        "log.txt",
+        "network.har",
+        "run_config.json",
+    }
+    assert set(result.timings_s) == {"environment", "agent", "evaluation", "total"}
+    assert result.details["browser"]["name"]
+
+
+async def test_recording_begins_with_the_start_page_and_holds_no_login(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    await attempt(world, tmp_path, nothing)
+    urls = urls_in(tmp_path)
+    assert urls[0].rstrip("/") == world.urls["reddit"]
+    assert not any("login" in url for url in urls)
+
+
+async def test_agent_finds_itself_logged_in_with_rendered_urls(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    seen: dict[str, Any] = {}
+
+    async def look(task: AgentTask, browser: BrowserHandle, _context: TrialContext) -> AgentOutcome:
+        seen.update(task=task, page=await visit(browser, f"{world.urls['gitlab']}/dashboard/todos"))
+        await asyncio.sleep(0.5)
+        return AgentOutcome(answer=NAVIGATED)
+
+    result = await attempt(world, tmp_path, look, TODOS)
+    assert result.score == 1.0  # logged out, it would have been redirected to the login
+    assert seen["task"].inputs["start_urls"] == [world.urls["gitlab"]]
+    assert "eval" not in seen["task"].model_dump_json()
+
+
+async def test_sites_of_a_task_get_one_tab_each_in_order(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    tabs: list[str] = []
+
+    async def look(task: AgentTask, browser: BrowserHandle, _context: TrialContext) -> AgentOutcome:
+        async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
+            targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
+        tabs.extend(each["url"] for each in targets if each["type"] == "page")
+        assert list(browser.start_urls) == task.inputs["start_urls"]
+        return AgentOutcome(answer=NAVIGATED)
+
+    await attempt(world, tmp_path, look, SHOP_AND_FORUM)
+    wanted = {world.urls["shopping"], world.urls["reddit"]}
+    assert {"/".join(url.split("/")[:3]) for url in tabs} == wanted
+    documents = [url for url in urls_in(tmp_path) if url.count("/") == 3 and url.endswith("/")]
+    assert [url.rstrip("/") for url in documents[:2]] == [
+        world.urls[site] for site in load_tasks()[SHOP_AND_FORUM].inputs["sites"]
+    ]
+
+
+async def test_agent_out_of_time_is_scored_on_what_it_left(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def linger(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        await visit(browser, f"{world.urls['reddit']}/f/space")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    result = await attempt(world, tmp_path, linger, time_limit_s=3.0)
+    assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
+    assert any(url.endswith("/f/space") for url in urls_in(tmp_path))
+
+
+async def test_deadline_holds_although_a_navigation_never_answers(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    world.faults["reddit"].switch_on("stall", "/never")
+
+    async def wait(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        await visit(browser, f"{world.urls['reddit']}/never")
+        raise AssertionError
+
+    async with asyncio.timeout(45):
+        result = await attempt(world, tmp_path, wait, time_limit_s=3.0)
+    assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
+    assert any(url.endswith("/never") for url in urls_in(tmp_path))
+
+
+async def test_agent_that_ignores_its_cancellation_does_not_hold_up_the_trial(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    release = asyncio.Event()
+
+    async def stubborn(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        while not release.is_set():
+            with suppress(asyncio.CancelledError):
+                await release.wait()
+        return AgentOutcome()
+
+    async with asyncio.timeout(45):
+        result = await attempt(world, tmp_path, stubborn, time_limit_s=1.0)
+    release.set()
+    assert result.status is Status.TIME_LIMIT
+
+
+async def test_failing_agent_is_scored_and_its_traceback_kept(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def crash(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        raise KeyError("lost")
+
+    result = await attempt(world, tmp_path, crash)
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
+    assert result.error.kind == "KeyError"
+    assert "KeyError" in result.error.traceback
+
+
+async def test_malformed_answer_is_the_agents_failure(world: BuiltInWorld, tmp_path: Path) -> None:
+    async def prattle(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        return AgentOutcome(answer={"task_type": None, "status": None})
+
+    result = await attempt(world, tmp_path, prattle)
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
+    assert result.failure_mode == "malformed_answer"
+    assert result.details["official"]["status"] == "error"
+
+
+async def test_closing_the_browser_is_the_agents_failure(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def close(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
+            await cdp.send_raw("Browser.close")
+        return AgentOutcome(answer=NAVIGATED)
+
+    result = await attempt(world, tmp_path, close)
+    assert result.score == 0.0
+    assert urls_in(tmp_path)
+
+
+async def test_crash_of_the_browser_is_nobodys_failure_and_keeps_the_traffic(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def shoot(
+        _task: AgentTask, _browser: BrowserHandle, context: TrialContext
+    ) -> AgentOutcome:
+        (group,) = context.processes.alive()
+        os.killpg(group, signal.SIGKILL)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(BrowserError, match="died"):
+        await attempt(world, tmp_path, shoot)
+    assert urls_in(tmp_path)
+
+
+async def test_site_that_goes_down_meanwhile_is_nobodys_failure(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def break_it(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        world.faults["reddit"].switch_on("error")
+        return AgentOutcome(answer=NAVIGATED)
+
+    with pytest.raises(EnvironmentFaultError, match=r"'reddit' is down.*500"):
+        await attempt(world, tmp_path, break_it)
+
+
+async def test_success_counts_although_the_site_went_down_after_it(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def finish(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        await visit(browser, f"{world.urls['gitlab']}/dashboard/todos")
+        await asyncio.sleep(0.5)
+        world.faults["gitlab"].switch_on("error")
+        return AgentOutcome(answer=NAVIGATED)
+
+    assert (await attempt(world, tmp_path, finish, TODOS)).score == 1.0
+
+
+async def test_start_page_that_never_answers_is_an_environment_fault(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    world.faults["reddit"].switch_on("stall", "/f/pics")
+    settings = TrialSettings(start_page_s=1.0)
+    with pytest.raises(EnvironmentFaultError, match=r"start page .* did not answer within 1 s"):
+        await attempt(world, tmp_path, nothing, PICTURES, settings=settings)
+
+
+async def test_unreachable_site_is_an_environment_fault_before_any_browser(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    environment = environment_of(world)
+    await world.stop()
+    with pytest.raises(EnvironmentFaultError, match=r"'reddit'.*cannot be reached"):
+        await attempt(world, tmp_path, nothing, environment=environment)
+    assert not (tmp_path / "network.har").exists()
+
+
+async def test_busy_page_does_not_keep_the_trial_from_ending(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    world.faults["reddit"].switch_on("hang", "/busy")
+
+    async def enter(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        await visit(browser, f"{world.urls['reddit']}/busy")
+        return AgentOutcome(answer=NAVIGATED)
+
+    async with asyncio.timeout(60):
+        result = await attempt(world, tmp_path, enter)
+    assert result.score == 0.0
+
+
+@pytest.mark.parametrize("error", [EnvironmentFaultError("provider"), BudgetExceededError("spent")])
+async def test_what_is_not_the_agents_fault_passes_through(
+    world: BuiltInWorld, tmp_path: Path, error: Exception
+) -> None:
+    async def fail(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        raise error
+
+    with pytest.raises(type(error)):
+        await attempt(world, tmp_path, fail)
+
+
+async def test_budget_reported_by_the_agent_gives_no_score(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    async def stop(
+        _task: AgentTask, _browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        return AgentOutcome(status=Status.BUDGET_EXCEEDED)
+
+    result = await attempt(world, tmp_path, stop)
+    assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)
+
+
+async def test_known_keys_reach_no_file_of_the_trial(world: BuiltInWorld, tmp_path: Path) -> None:
+    async def leak(
+        _task: AgentTask, browser: BrowserHandle, _context: TrialContext
+    ) -> AgentOutcome:
+        await visit(browser, f"{world.urls['reddit']}/search?q={KEY}")
+        return AgentOutcome(answer=f"my key is {KEY}")
+
+    await attempt(world, tmp_path, leak)
+    assert files_holding(tmp_path, KEY) == []
+    assert any("/search?q=" in url for url in urls_in(tmp_path))
+
+
+async def test_mutating_trials_find_their_sites_reset(
+    world: BuiltInWorld, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def reset(sites: Any) -> None:
+        asked.append(tuple(sites))
+
+    environment = Environment(environment_of(world).config, reset=reset, shared=False)
+    for number, task_id in enumerate((BIOGRAPHY, TODOS)):
+        folder = tmp_path_factory.mktemp(str(number))
+        await attempt(world, folder, nothing, task_id, environment=environment)
+    assert asked == [("reddit",)]
+
+
+async def test_scored_again_from_its_folder_a_trial_scores_the_same(
+    world: BuiltInWorld, tmp_path: Path
+) -> None:
+    result = await attempt(world, tmp_path, nothing)
+    again = await WebArenaBenchmark().rescore(load_tasks()[BIOGRAPHY], result, tmp_path)
+    assert again == result
