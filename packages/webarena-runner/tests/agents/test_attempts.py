@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.browser_use import ScriptedChat
+from bench_core.browser_use import ScriptedChat, import_browser_use
 from bench_core.browser_use.scripted import answer, click, go
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import BrowserError, EnvironmentFaultError
@@ -70,6 +70,7 @@ async def test_every_step_is_written_down_with_its_screenshot(
 async def test_nothing_is_left_in_temporary_folders(
     handle: BrowserHandle, context: TrialContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import_browser_use()  # whose own folder lives as long as the process
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))

@@ -16,7 +16,7 @@ from bench_core.protocols import World
 from webarena_runner.auth import is_logged_in, log_in
 from webarena_runner.tasks import load_tasks
 from webarena_runner.web import WebClient
-from webarena_runner.world import BuiltInWorld, script_for, scripted_task_ids
+from webarena_runner.world import BuiltInWorld, demo_task_ids, script_for, scripted_task_ids
 from webarena_runner.worlds import environment_of
 
 if TYPE_CHECKING:
@@ -196,7 +196,16 @@ def test_every_script_is_for_a_real_task_of_the_worlds_sites() -> None:
 
 
 def test_the_tasks_that_need_no_docker_are_there() -> None:
-    assert set(FACTS) <= set(scripted_task_ids())
+    assert set(FACTS) <= set(demo_task_ids()) <= set(scripted_task_ids())
+
+
+def test_the_demonstration_shows_every_site_and_type() -> None:
+    shown = [task for task in load_tasks() if int(task.task_id) in demo_task_ids()]
+
+    assert {task.groups["type"][0] for task in shown} == {"RETRIEVE", "MUTATE", "NAVIGATE"}
+    assert {site for task in shown for site in task.groups["site"]} == {
+        "gitlab", "map", "reddit", "shopping", "shopping_admin",
+    }  # fmt: skip
 
 
 def test_a_script_is_fresh_each_time() -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from webarena_runner.world.builtin import BuiltInWorld
-    from webarena_runner.world.scripts import script_for, scripted_task_ids
+    from webarena_runner.world.scripts import demo_task_ids, script_for, scripted_task_ids
 
-__all__ = ["BuiltInWorld", "script_for", "scripted_task_ids"]
+__all__ = ["BuiltInWorld", "demo_task_ids", "script_for", "scripted_task_ids"]
 
 _HOME_OF = {
     "BuiltInWorld": "webarena_runner.world.builtin",
+    "demo_task_ids": "webarena_runner.world.scripts",
     "script_for": "webarena_runner.world.scripts",
     "scripted_task_ids": "webarena_runner.world.scripts",
 }

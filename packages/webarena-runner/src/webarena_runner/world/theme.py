@@ -18,6 +18,9 @@ header a { color: #fff; }
 header .brand { font-weight: 700; font-size: 20px; margin-right: auto; }
 nav.sections { display: flex; flex-wrap: wrap; gap: 4px 18px; padding: 8px 28px;
   background: #fff; border-bottom: 1px solid var(--line); }
+main > nav.sections { margin: 0 0 12px; border: 1px solid var(--line); border-radius: 8px; }
+nav.sections + button { margin: 0 0 12px; }
+.card > h2 { margin-top: 2px; }
 main { max-width: 1080px; margin: 20px auto; padding: 0 28px; }
 h1 { font-size: 25px; font-weight: 600; margin: 6px 0 14px; }
 h2 { font-size: 18px; margin: 20px 0 8px; }

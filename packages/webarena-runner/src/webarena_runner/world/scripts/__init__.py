@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bench_core.browser_use.scripted import Script
     from webarena_runner.world.scripts.steps import ScriptMaker
 
-__all__ = ["script_for", "scripted_task_ids"]
+__all__ = ["demo_task_ids", "script_for", "scripted_task_ids"]
 
 _SCRIPTS: dict[int, ScriptMaker] = {
     **shopping.SCRIPTS,
@@ -25,6 +25,17 @@ _SCRIPTS: dict[int, ScriptMaker] = {
     **gitlab.SCRIPTS,
     **map_scripts.SCRIPTS,
 }
+
+
+_DEMO = (
+    0, 44, 45, 101, 132, 156, 157, 260, 274, 399, 404, 418, 448, 470, 491, 512, 595, 689, 790, 805,
+    807,
+)  # fmt: skip
+
+
+def demo_task_ids() -> tuple[int, ...]:
+    """Return the ids of a choice of tasks that uses every site, type and kind of request once."""
+    return _DEMO
 
 
 def scripted_task_ids() -> tuple[int, ...]:
