@@ -131,8 +131,11 @@ def integration(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
-    groups = [each for one in packages() for each in group("test", one.folder)]
-    install(session, packages(), [*group("coverage"), *groups])
+    folders = [each.folder for each in packages()]
+    needed = [
+        each for name in ("test", "test-once") for one in folders for each in group(name, one)
+    ]
+    install(session, packages(), [*group("coverage"), *needed])
     provide_chromium(session)
     session.run("coverage", "erase")
     for each in packages():

@@ -132,3 +132,41 @@ def test_a_waiting_writer_goes_before_new_readers(tmp_path: Path) -> None:
     assert writer.try_acquire()
     writer.release()
     late.release()
+
+
+WORK = """
+import asyncio, os, sys
+from pathlib import Path
+from bench_core.records import Resource
+from bench_core.scheduling import FileLocks
+
+folder = Path(sys.argv[1])
+inside = folder / "inside"
+
+async def visit(locks, resources):
+    held = await locks.acquire(resources, lambda resource: None)
+    os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
+    await asyncio.sleep(0.005)
+    inside.unlink()
+    held.release()
+
+async def main():
+    both = [Resource(name="site:gitlab"), Resource(name="site:reddit")]
+    orders = [both, both[:1], both[::-1]]
+    await asyncio.gather(*(visit(FileLocks(folder), orders[n % 3]) for n in range(6)))
+
+asyncio.run(main())
+"""
+
+
+def test_writers_of_several_processes_are_never_inside_together_and_all_get_in(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, "-c", WORK, str(tmp_path)]
+    processes = [subprocess.Popen(command) for _ in range(3)]
+    try:
+        assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

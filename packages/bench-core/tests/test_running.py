@@ -190,13 +190,13 @@ async def test_money_spent_by_former_sessions_counts(out: Path) -> None:
     assert second.remaining == 4
 
 
-def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is_made(
+async def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is_made(
     toy: Toy, tmp_path: Path
 ) -> None:
     spec = SPEC.model_copy(update={"budget": Budget(max_cost_usd=1)})
     with pytest.raises(InputError, match="price of 'toy:cheap' is unknown"):
-        asyncio.run(run(toy, tmp_path, spec))
-    assert list(tmp_path.iterdir()) == []
+        await run(toy, tmp_path, spec)
+    assert list(tmp_path.iterdir()) == []  # a folder on a local disk
 
 
 async def test_what_was_spent_is_read_back_from_the_events(toy: Toy, out: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bench_core.records import Step, Task, TrialResult
 from bench_core.testing import make_results, make_run, make_tasks
@@ -61,6 +62,11 @@ class Built:
         if text.startswith("{"):
             return json.loads(text)
         return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+# How long an example takes depends on who shares the machine; no test asserts timings.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture

@@ -253,14 +253,12 @@ def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
     """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
     loop = asyncio.new_event_loop()
     try:
-        asyncio.set_event_loop(loop)
         return loop.run_until_complete(main)
     finally:
         try:
             _cancel_leftovers(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            asyncio.set_event_loop(None)
             loop.close()
 
 

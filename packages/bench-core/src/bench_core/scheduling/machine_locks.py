@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FileLocks", "Held", "MachineLocks", "NoLocks"]
 
 _FIRST_POLL_S = 0.02
-_LONGEST_POLL_S = 0.25
+_LONGEST_POLL_S = 0.1
 
 
 class Held(Protocol):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import shutil
-import tempfile
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from bench_core.browser_use import ModelWatch, fan_out, release_session, without_signal_handlers
+from bench_core.browser_use import ModelWatch, fan_out, without_signal_handlers
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from webarena_runner.agents.declaration import INSTRUCTIONS, Declaration
-from webarena_runner.agents.session import browser_answers, open_session
+from webarena_runner.agents.session import attached_session, browser_answers
 from webarena_runner.agents.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -56,25 +54,10 @@ class Attempt:
         """Let the agent work until it is done or out of limits, then say how it went."""
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
-            agent = await self._attached()
-        return await self._outcome(agent)
-
-    async def _attached(self) -> Any:
-        """Let the agent work with what it needs and return it when it has ended."""
-        with tempfile.TemporaryDirectory(
-            prefix="proctor-agent-", ignore_cleanup_errors=True
-        ) as scratch:
-            session = await open_session(self._browser, Path(scratch))
-            return await self._worked(self._agent(session))
-
-    async def _worked(self, agent: Any) -> Any:
-        try:
-            await self._work(agent)
-            await self._trajectory.note(agent)
-        finally:
-            await release_session(agent.browser_session, agent.eventbus)
-            shutil.rmtree(agent.agent_directory, ignore_errors=True)
-        return agent
+            async with attached_session(self._browser) as session:
+                agent = self._agent(session)
+                ending = await self._work(agent)
+        return await self._outcome(agent.history, ending)
 
     @property
     def _time_limit_s(self) -> float:
@@ -115,7 +98,7 @@ class Attempt:
             self._chat.attach(session)
         return agent
 
-    async def _work(self, agent: Any) -> None:
+    async def _work(self, agent: Any) -> _Ending:
         """Run the agent until it ends or its time is up; a run that does not stop is left."""
         work = asyncio.ensure_future(
             agent.run(max_steps=self._max_steps, on_step_end=self._trajectory.note)
@@ -123,34 +106,37 @@ class Attempt:
         work.add_done_callback(_take_exception)
         try:
             await asyncio.wait({work}, timeout=self._deadline - time.monotonic())
+            in_time = work.done()
+            await self._end(work, agent)
         finally:
-            if not work.done():
-                agent.stop()
-                work.cancel()
-        self._finished = work.done()
-        if not self._finished:
+            work.cancel()
+            shutil.rmtree(agent.agent_directory, ignore_errors=True)
+        return _Ending(in_time, work.exception() if in_time else None)
+
+    async def _end(self, work: asyncio.Future[Any], agent: Any) -> None:
+        """Cut the run off if it still goes on, and note its last steps."""
+        if not work.done():
+            agent.stop()
+            work.cancel()
             await asyncio.wait({work}, timeout=_CANCEL_S)
-        elif work.exception() is not None:
-            self._crash = work.exception()
+            await agent.eventbus.stop(clear=True, timeout=0)
+        await self._trajectory.note(agent)
 
-    _finished = False
-    _crash: BaseException | None = None
-
-    async def _outcome(self, agent: Any) -> AgentOutcome:
+    async def _outcome(self, history: Any, ending: _Ending) -> AgentOutcome:
         fault = self._watch.fault
         if isinstance(fault, EnvironmentFaultError):
             raise fault
         if isinstance(fault, BudgetExceededError):
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
-        if agent.history.is_done():
-            return self._report(Status.COMPLETED, answer=_answer(agent.history.final_result()))
+        if history.is_done():
+            return self._report(Status.COMPLETED, answer=_answer(history.final_result()))
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
-        if not self._finished:
+        if not ending.in_time:
             return self._out_of_time()
         if self._trajectory.steps >= self._max_steps:
             return self._report(Status.STEP_LIMIT)
-        return self._report(Status.AGENT_ERROR, error=fault or self._crash or _last_error(agent))
+        return self._report(Status.AGENT_ERROR, error=fault or ending.crash or _last_error(history))
 
     def _out_of_time(self) -> AgentOutcome:
         if self._watch.never_answered:
@@ -176,12 +162,19 @@ class Attempt:
         )
 
 
+class _Ending(NamedTuple):
+    """How browser-use's run ended: in time or cut off, and with which error of its own."""
+
+    in_time: bool
+    crash: BaseException | None = None
+
+
 class GaveUpError(Exception):
     """browser-use stopped by itself after too many failures in a row."""
 
 
-def _last_error(agent: Any) -> Exception:
-    errors = [each for each in agent.history.errors() if each]
+def _last_error(history: Any) -> Exception:
+    errors = [each for each in history.errors() if each]
     return GaveUpError(errors[-1] if errors else "browser-use stopped without saying why")
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -11,22 +14,35 @@ from bench_core.browser_use import release_session
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import AsyncIterator
 
     from bench_core.protocols import BrowserHandle
 
-__all__ = ["browser_answers", "open_session"]
+__all__ = ["attached_session", "browser_answers"]
 
 _ATTACH_S = 30.0
 _LOOKUP_S = 5.0
 
 
-async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
-    """Attach to the browser and put the first start tab in front; downloads go to `scratch`.
+@asynccontextmanager
+async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
+    """Attach to the browser, put the first start tab in front, and let go of it at the end.
 
     Raises:
         BrowserError: The browser cannot be reached.
     """
+    with tempfile.TemporaryDirectory(
+        prefix="proctor-agent-", ignore_cleanup_errors=True
+    ) as scratch:
+        session = await _new_session(handle, Path(scratch))
+        try:
+            await _start(session, handle)
+            yield session
+        finally:
+            await release_session(session)
+
+
+async def _new_session(handle: BrowserHandle, scratch: Path) -> Any:
     from browser_use import BrowserProfile, BrowserSession  # noqa: PLC0415  # 1.5 s
 
     width, height = handle.viewport
@@ -41,14 +57,15 @@ async def open_session(handle: BrowserHandle, scratch: Path) -> Any:
         viewport={"width": width, "height": height},
         no_viewport=False,
     )
-    session = BrowserSession(browser_profile=profile)
+    return BrowserSession(browser_profile=profile)
+
+
+async def _start(session: Any, handle: BrowserHandle) -> None:
     try:
         await asyncio.wait_for(session.start(), _ATTACH_S)
         await _focus_first(session, handle)
     except (TimeoutError, RuntimeError, ConnectionError, OSError) as error:
-        await release_session(session)
         raise BrowserError(f"browser-use cannot attach to {handle.cdp_url}: {error}") from error
-    return session
 
 
 async def browser_answers(cdp_url: str) -> bool:

@@ -47,7 +47,7 @@ class Trajectory:
         self.steps += 1
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
         with (self._folder / TRAJECTORY_FILE).open("ab") as file:
-            file.write(encode(step, self._redactor))
+            file.write(encode(step, self._redactor) + b"\n")
 
     def _usage_since(self) -> Usage:
         now, before = self._watch.usage, self._counted

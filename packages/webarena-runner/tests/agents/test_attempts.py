@@ -1,0 +1,214 @@
+"""How a browser-use attempt ends, and what it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.browser_use import ScriptedChat
+from bench_core.browser_use.scripted import answer, click, go
+from bench_core.browser_use.watch import Patience
+from bench_core.errors import BrowserError, EnvironmentFaultError
+from bench_core.jsonl import read_lines
+from bench_core.records import AgentTask, Limits, Step, Usage
+from webarena_runner.agents import BrowserUseAgent
+from webarena_runner.agents.browser_use import AgentSettings
+from webarena_runner.tasks import load_tasks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import ModelServer, Trials
+
+    from bench_core.browser import Chromium
+    from bench_core.protocols import BrowserHandle, TrialContext
+
+pytestmark = pytest.mark.browser
+
+NAVIGATED = answer({"task_type": "NAVIGATE", "status": "SUCCESS"})
+TASK = AgentTask(benchmark="webarena", task_id="260", goal="Open the category")
+IMPATIENT = Patience(retries=1, backoff_s=0.0, call_timeout_s=20.0)
+DONE = {
+    "done": {
+        "success": True,
+        "data": {
+            "task_type": "RETRIEVE",
+            "status": "SUCCESS",
+            "retrieved_data": [7],
+            "error_details": None,
+        },
+    }
+}
+
+
+def _asking(server: ModelServer, context: TrialContext) -> tuple[BrowserUseAgent, TrialContext]:
+    """An agent of a model on the server, with vision off and little patience."""
+    settings = AgentSettings(base_url=server.url, patience=IMPATIENT, use_vision=False)
+    return BrowserUseAgent(settings), context.model_copy(update={"model": "openai:local-1"})
+
+
+async def test_every_step_is_written_down_with_its_screenshot(
+    trials: Trials, context: TrialContext
+) -> None:
+    result = await trials.run(260)
+
+    steps = read_lines(context.folder / "trajectory.jsonl", Step).records
+    assert [next(iter(step.actions[0])) for step in steps] == ["click", "done"]
+    assert [step.url for step in steps] == [
+        f"{trials.world.urls['shopping']}/",
+        f"{trials.world.urls['shopping']}/video-games.html",
+    ]
+    shots = [(context.folder / str(step.screenshot)).read_bytes() for step in steps]
+    assert all(shot.startswith(b"\x89PNG") for shot in shots)
+    assert result.steps == 2
+    assert result.usage == Usage(requests=2)
+
+
+async def test_nothing_is_left_in_temporary_folders(
+    handle: BrowserHandle, context: TrialContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+
+    await BrowserUseAgent(chat=ScriptedChat([NAVIGATED])).run(TASK, handle, context)
+
+    assert list(scratch.iterdir()) == []
+
+
+async def test_running_out_of_steps_is_a_step_limit(trials: Trials) -> None:
+    agent = trials.playing(*[click("Contact Us")] * 5)
+
+    result = await trials.run(260, agent, Limits(max_steps=2, time_limit_s=60))
+
+    assert (result.status.value, result.score, result.steps) == ("step_limit", 0.0, 2)
+
+
+@pytest.mark.parametrize("kind", ["stall", "hang"])
+async def test_a_page_that_keeps_the_agent_busy_is_a_time_limit(trials: Trials, kind: Any) -> None:
+    trials.world.faults["shopping"].switch_on(kind, "/contact")
+    agent = trials.playing(go(f"{trials.world.urls['shopping']}/contact/"), NAVIGATED, NAVIGATED)
+
+    result = await trials.run(260, agent, Limits(max_steps=8, time_limit_s=5))
+
+    assert (result.status.value, result.score) == ("time_limit", 0.0)
+
+
+async def test_a_script_that_does_not_fit_the_page_is_the_agents_error(trials: Trials) -> None:
+    result = await trials.run(260, trials.playing(click("No such link"), NAVIGATED))
+
+    assert (result.status.value, result.score) == ("agent_error", 0.0)
+    assert result.error is not None
+    assert result.error.kind == "ScriptError"
+    assert "'No such link'" in result.error.message
+
+
+async def test_a_browser_that_dies_is_no_failure_of_the_agent(
+    chromium: Chromium, handle: BrowserHandle, context: TrialContext
+) -> None:
+    def script() -> Any:
+        yield go("about:blank")
+        chromium.kill()
+        yield go("about:blank")
+
+    with pytest.raises(BrowserError, match="died during the trial"):
+        await BrowserUseAgent(chat=ScriptedChat(script())).run(TASK, handle, context)
+
+
+async def test_a_browser_that_is_not_there_is_named(
+    chromium: Chromium, handle: BrowserHandle, context: TrialContext
+) -> None:
+    await chromium.close()
+
+    with pytest.raises(BrowserError, match=handle.cdp_url):
+        await BrowserUseAgent(chat=ScriptedChat([NAVIGATED])).run(TASK, handle, context)
+
+
+async def test_cancelling_ends_the_attempt(handle: BrowserHandle, context: TrialContext) -> None:
+    started = asyncio.Event()
+
+    def script() -> Any:
+        started.set()
+        while True:
+            yield go("about:blank")
+
+    work = asyncio.create_task(
+        BrowserUseAgent(chat=ScriptedChat(script())).run(TASK, handle, context)
+    )
+    await started.wait()
+    work.cancel()
+    done, _ = await asyncio.wait({work}, timeout=30)
+
+    assert done
+    assert work.cancelled()
+
+
+async def test_a_models_answer_tokens_and_steps_are_reported(
+    handle: BrowserHandle, context: TrialContext, model_server: ModelServer
+) -> None:
+    model_server.says(DONE)
+    agent, context = _asking(model_server, context)
+
+    outcome = await agent.run(TASK, handle, context)
+
+    assert outcome.status.value == "completed"
+    assert outcome.answer == DONE["done"]["data"]
+    assert outcome.usage == Usage(requests=1, input_tokens=100, output_tokens=20)
+    assert outcome.steps == 1
+
+
+async def test_the_model_sees_the_goal_and_nothing_of_what_is_expected(
+    handle: BrowserHandle, context: TrialContext, model_server: ModelServer
+) -> None:
+    model_server.says(DONE)
+    agent, context = _asking(model_server, context)
+    task = next(each for each in load_tasks() if each.task_id == "0")
+
+    await agent.run(task.for_agent(), handle, context)
+
+    told = json.dumps(model_server.asked, ensure_ascii=False)
+    assert task.goal in told
+    assert "Lumaflex" not in told
+    assert "results_schema" not in told
+    assert "AgentResponseEvaluator" not in told
+
+
+@pytest.mark.parametrize(
+    ("answer_of_server", "words"),
+    [
+        ((500, "application/json", '{"error": {"message": "out of order"}}'), "status 500"),
+        ((200, "text/html", "<h1>proxy</h1>"), "not answer in its API's format"),
+        ((200, "application/json", ""), "not answer in its API's format"),
+    ],
+)
+async def test_a_model_server_that_fails_is_no_failure_of_the_agent(
+    handle: BrowserHandle,
+    context: TrialContext,
+    model_server: ModelServer,
+    answer_of_server: tuple[int, str, str],
+    words: str,
+) -> None:
+    model_server.answer = lambda: answer_of_server
+    agent, context = _asking(model_server, context)
+
+    with pytest.raises(EnvironmentFaultError, match=words):
+        await agent.run(TASK, handle, context)
+
+    assert len(model_server.asked) == 2
+
+
+async def test_a_model_that_never_makes_sense_is_the_agents_error(
+    trials: Trials, model_server: ModelServer
+) -> None:
+    model_server.says_text("I would rather talk.")
+    agent, context = _asking(model_server, trials.context)
+    trials.context = context
+
+    result = await trials.run(260, agent)
+
+    assert (result.status.value, result.score) == ("agent_error", 0.0)
+    details: Any = result.details
+    assert details["agent"]["unusable_answers"] >= 5

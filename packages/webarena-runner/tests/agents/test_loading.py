@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from bench_core.errors import InputError, UnknownPluginError
+from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
+from bench_core.records import AgentTask
+from webarena_runner.agents import BrowserUseAgent, DoNothingAgent, ScriptedAgent, load_agent
+
+
+class NoAgent:
+    pass
+
+
+class NeedsArguments(DoNothingAgent):
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("browser-use", BrowserUseAgent),
+        ("scripted", ScriptedAgent),
+        ("do-nothing", DoNothingAgent),
+        ("webarena_runner.agents:DoNothingAgent", DoNothingAgent),
+    ],
+)
+def test_agents_are_found_by_name_and_by_reference(name: str, kind: type) -> None:
+    agent = load_agent(name)
+
+    assert type(agent) is kind
+    assert isinstance(agent, Agent)
+
+
+def test_an_unknown_name_lists_what_is_installed() -> None:
+    with pytest.raises(UnknownPluginError, match=r"'browser-use'.*'do-nothing'.*'scripted'"):
+        load_agent("browser_use")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_such_module:Agent", "no_such_module"),
+        ("webarena_runner.agents:NoSuchAgent", "NoSuchAgent"),
+        ("pathlib:Path", "is no agent"),
+        ("bench_core.records:AgentTask", "cannot be made without arguments|is no agent|validation"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(name: str, words: str) -> None:
+    with pytest.raises((InputError, ValueError), match=words):
+        load_agent(name)
+
+
+async def test_a_browser_agent_refuses_a_desktop(context: TrialContext) -> None:
+    desktop = DesktopHandle(url="http://127.0.0.1:1")
+
+    with pytest.raises(InputError, match="needs a browser, not a desktop"):
+        await BrowserUseAgent().run(_task(), desktop, context)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [(None, "needs a model"), ("acme:x", "unknown model 'acme:x'"), ("gpt-4.1", "unknown model")],
+)
+async def test_a_model_that_cannot_be_used_is_named(
+    context: TrialContext, model: str | None, words: str
+) -> None:
+    browser = BrowserHandle(cdp_url="http://127.0.0.1:1")
+
+    with pytest.raises(InputError, match=words):
+        await BrowserUseAgent().run(_task(), browser, context.model_copy(update={"model": model}))
+
+
+def _task() -> AgentTask:
+    return AgentTask(benchmark="webarena", task_id="260", goal="Open the category")
