@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +37,15 @@ async def main():
 asyncio.run(main())
 """
 
+FORK = """
+import os, time
+child = os.fork()
+if not child:
+    time.sleep(30)
+    os._exit(0)
+print(json.dumps({"child": child}), flush=True)
+"""
+
 LEAVE = """
 import sys
 from pathlib import Path
@@ -50,13 +60,19 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "profiles"
 
 
-@pytest.fixture
-def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
+@contextmanager
+def parent_running(script: str, root: Path) -> Iterator[subprocess.Popen[str]]:
     root.mkdir()
-    command = [sys.executable, "-c", BROWSE, str(root)]
+    command = [sys.executable, "-c", script, str(root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.kill()
+
+
+@pytest.fixture
+def parent(root: Path) -> Iterator[subprocess.Popen[str]]:
+    with parent_running(BROWSE, root) as process:
+        yield process
 
 
 def leave_a_profile(root: Path) -> Path:
@@ -80,6 +96,24 @@ def test_killing_the_parent_ends_chromium_and_removes_the_profile_within_5_s(
     parent.kill()
     parent.wait()
     assert within(5, lambda: mentions(root) == [] and list(root.iterdir()) == [])
+
+
+@pytest.mark.browser
+def test_a_fork_of_the_parent_that_lives_on_does_not_keep_chromium(
+    root: Path, mentions: Mentions, within: Within
+) -> None:
+    forking = BROWSE.replace("        await", "        exec(FORK)\n        await")
+    script = f"FORK = {FORK!r}\n{forking}"
+    with parent_running(script, root) as parent:
+        facts(parent)
+        assert parent.stdout is not None
+        child = json.loads(parent.stdout.readline())["child"]
+        parent.kill()
+        parent.wait()
+        try:
+            assert within(5, lambda: mentions(root) == [child] and list(root.iterdir()) == [])
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.browser

@@ -69,7 +69,7 @@ class Chromium:
         exit_code: How it ended (negative: by that signal); None while it runs or when unknown.
     """
 
-    def __init__(self, executable: Path, profile: Path) -> None:
+    def __init__(self, executable: Path, profile: Path, order: bytes) -> None:
         self.executable = executable
         self.profile = profile
         self.cdp_url = ""
@@ -84,6 +84,7 @@ class Chromium:
         self._keeper = _start_keeper()
         # A thread, not a task: it works on when the event loop is blocked or closed.
         threading.Thread(target=self._read, daemon=True).start()
+        self._send(order)
 
     @property
     def alive(self) -> bool:
@@ -107,7 +108,7 @@ class Chromium:
 
     async def close(self, close_s: float = 3.0) -> None:
         """Ask it to close; end its process group if it does not; return when all is gone."""
-        self.send(b"close\n")
+        self._send(b"close\n")
         try:
             await asyncio.wait_for(self._gone.wait(), close_s + _KEEPER_EXTRA_S)
         except asyncio.TimeoutError:
@@ -118,14 +119,6 @@ class Chromium:
         assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
         with contextlib.suppress(BrokenPipeError):
             self._keeper.stdin.close()
-
-    def send(self, order: bytes) -> None:
-        """Send a line to the keeper, which may be gone already."""
-        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
-        if not self._keeper.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):
-                self._keeper.stdin.write(order)
-                self._keeper.stdin.flush()
 
     async def wait_for_port(self, startup_s: float) -> None:
         """Wait until the DevTools port answers.
@@ -150,6 +143,13 @@ class Chromium:
         port, path = endpoint
         self.cdp_url = f"http://127.0.0.1:{port}"
         self.ws_url = f"ws://127.0.0.1:{port}{path}"
+
+    def _send(self, order: bytes) -> None:
+        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
+        if not self._keeper.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):  # the keeper is gone
+                self._keeper.stdin.write(order)
+                self._keeper.stdin.flush()
 
     def _read(self) -> None:
         assert self._keeper.stdout is not None  # noqa: S101  # created with a pipe
@@ -193,9 +193,8 @@ class Chromium:
 async def _kept(
     executable: Path, profile: Path, options: ChromiumOptions
 ) -> AsyncIterator[Chromium]:
-    chromium = Chromium(executable, profile)
+    chromium = Chromium(executable, profile, _order(executable, profile, options))
     try:
-        chromium.send(_order(executable, profile, options))
         await chromium.wait_for_port(options.startup_s)
         yield chromium
     finally:
