@@ -12,7 +12,7 @@ from bench_core.scheduling.machine_locks import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.provenance import provenance
 from webarena_runner.tasks import parse_ids
-from webarena_runner.world import scripted_task_ids
+from webarena_runner.world import demo_task_ids, scripted_task_ids
 from webarena_runner.worlds import built_in_world, environment_of
 
 if TYPE_CHECKING:
@@ -47,13 +47,15 @@ class DemoRun(Record):
 
 
 def demo_ids(text: str | None) -> tuple[str, ...]:
-    """Return the tasks `text` names, ranges included, or all of the built-in world.
+    """Return the tasks `text` names, ranges included, or the choice made for the demonstration.
 
     Raises:
         UnknownTaskError: The built-in world does not hold one of them.
     """
+    if not text:
+        return tuple(map(str, demo_task_ids()))
     known = tuple(map(str, scripted_task_ids()))
-    return tuple(parse_ids(text, known, "the built-in world")) if text else known
+    return tuple(parse_ids(text, known, "the built-in world"))
 
 
 def run_demo(
