@@ -153,13 +153,8 @@ def docs(session: nox.Session) -> None:
     shutil.rmtree(ROOT / "docs" / "reference" / "generated", ignore_errors=True)
     session.run("sphinx-build", "-W", "--keep-going", "-q", "docs", "docs/_build/html")
     modules = [each.module for each in packages()]
-    options = [
-        "-q",
-        "--doctest-modules",
-        "--doctest-ignore-import-errors",
-        "--collect-in-virtualenv",
-    ]
-    session.run("pytest", "docs", *options, "--pyargs", *modules, *session.posargs)
+    options = ["--doctest-modules", "--doctest-ignore-import-errors", "--collect-in-virtualenv"]
+    session.run("pytest", "-q", "docs", *options, "--pyargs", *modules, *session.posargs)
     session.log(f"the documentation is at {ROOT / 'docs/_build/html/index.html'}")
 
 
@@ -171,18 +166,10 @@ def build(session: nox.Session) -> None:
         session.log("dist/ is up to date")
         return
     session.install(*group("build"))
+    command = ["python", "-m", "build", "--no-isolation", "--outdir", str(DIST)]
     for each in outdated:
         wheels.forget(each, DIST)
-        session.run(
-            "python",
-            "-m",
-            "build",
-            "--no-isolation",
-            "--outdir",
-            str(DIST),
-            str(each.folder),
-            silent=True,
-        )
+        session.run(*command, str(each.folder), silent=True)
     built = [str(path) for each in outdated for path in wheels.distributions(each, DIST)]
     session.run("twine", "check", "--strict", *built)
     wheels.record(DIST, outdated)

@@ -8,15 +8,6 @@ from bench_core.records import AgentTask
 from webarena_runner.agents import BrowserUseAgent, DoNothingAgent, ScriptedAgent, load_agent
 
 
-class NoAgent:
-    pass
-
-
-class NeedsArguments(DoNothingAgent):
-    def __init__(self, model: str) -> None:
-        self.model = model
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -14,10 +14,12 @@ def load_agent(name: str) -> Agent:
 
     Raises:
         UnknownPluginError: No installed distribution offers an agent of that name.
-        PluginImportError: It is installed but does not import.
-        InputError: The class is missing, needs arguments or is no agent.
+        PluginImportError: It does not import, or the class is missing.
+        InputError: The class needs arguments or is no agent.
     """
     factory = load_plugin("agent", name)
+    if isinstance(factory, Agent) and not isinstance(factory, type):
+        return factory
     try:
         agent = factory()
     except TypeError as error:
