@@ -177,6 +177,12 @@ async def test_another_experiment_in_the_same_folder_is_refused(
         await run(toy, out, SPEC.model_copy(update=change))
 
 
+async def test_the_row_of_the_models_price_is_kept_in_run_json(toy: Toy, out: Path) -> None:
+    row = {"model": "toy:cheap", "input": 1.0, "as_of": "2026-11-01"}
+    await run(toy, out, price_of={"toy:cheap": row}.get)
+    assert read_run(out).info.prices == (row,)
+
+
 async def test_money_spent_by_former_sessions_counts(out: Path) -> None:
     spec = SPEC.model_copy(update={"attempts": 1, "budget": Budget(max_cost_usd=1.2)})
     first = await run(Toy("0", "1", "2", "3"), out, spec, price_of=lambda _: 1)

@@ -67,7 +67,8 @@ class Surroundings:
     Attributes:
         progress: Is told what happens.
         provenance: What `run.json` says beside the spec.
-        price_of: Returns the price of a model or null; a budget in dollars needs it.
+        price_of: Returns the price of a model or null; a budget in dollars needs it. A row of a
+            table (`bench_core.models.price_row`) is kept in `run.json`.
         redactor: Knows the keys that must not be written; by default those in the environment.
         locks: Holds resources against other processes.
         clock: Tells the time.
@@ -133,7 +134,7 @@ async def run_benchmark(
     with_ = surroundings or Surroundings()
     tasks = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
     require_price(spec.budget, spec.model, with_.price_of)
-    info = _describe(benchmark, spec, tasks, out, with_.provenance)
+    info = _describe(benchmark, spec, tasks, out, with_)
     budget = _budget(spec, out, with_.clock)
     with RunFolder.open(out, info, tasks, redactor=with_.redactor) as folder:
         scheduler = Scheduler(
@@ -174,8 +175,10 @@ def run_benchmark_sync(
 
 
 def _describe(
-    benchmark: Benchmark, spec: RunSpec, tasks: Sequence[Task], out: Path, provenance: Provenance
+    benchmark: Benchmark, spec: RunSpec, tasks: Sequence[Task], out: Path, with_: Surroundings
 ) -> RunInfo:
+    provenance = with_.provenance
+    price = with_.price_of(spec.model) if with_.price_of and spec.model else None
     return describe_run(
         benchmark=benchmark.name,
         agent=spec.agent,
@@ -188,7 +191,7 @@ def _describe(
         profile=spec.profile,
         benchmark_version=provenance.benchmark_version,
         packages=provenance.packages,
-        prices=provenance.prices,
+        prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
         prices_as_of=provenance.prices_as_of,
         run_id=out.resolve().name,
     )

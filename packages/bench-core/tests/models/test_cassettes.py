@@ -50,12 +50,20 @@ async def test_what_was_recorded_is_replayed_without_a_model(tape: Path) -> None
 
 
 async def test_a_cassette_opens_as_a_model_by_name(tape: Path) -> None:
-    model = Model(
-        ScriptedAdapter(["blue"], model=str(tape)), cassette=Cassette(tape, "record", "sequence")
-    )
-    await model.complete(ask("sky"))
-    replayed = open_model(f"replay:{tape}", cassette=Cassette(tape, "replay", "sequence"))
-    assert (await replayed.complete(ask("sky"))).text == "blue"
+    await record(tape, sky="blue")
+    by_hash = open_model(f"replay:{tape}")
+    by_sequence = open_model(f"replay:{tape}", cassette=Cassette(tape, "replay", "sequence"))
+    assert by_hash.name == "scripted:script"
+    assert (await by_hash.complete(ask("sky"))).text == "blue"
+    assert (await by_sequence.complete(ask("whatever"))).text == "blue"
+
+
+async def test_a_cassette_of_two_models_does_not_open_by_name(tape: Path) -> None:
+    await record(tape, sky="blue")
+    other = Model(ScriptedAdapter(["red"], model="other"), cassette=Cassette(tape, "auto"))
+    await other.complete(ask("rose"))
+    with pytest.raises(InputError, match=r"one model, found scripted:script, scripted:other"):
+        open_model(f"replay:{tape}")
 
 
 async def test_a_miss_shows_the_difference_to_the_nearest_request(tape: Path) -> None:

@@ -30,6 +30,7 @@ from bench_core.models import (
     open_model,
     parse_json,
     portable_schema,
+    price_row,
 )
 from bench_core.models.errors import classify
 from bench_core.models.prices import PriceRow
@@ -190,6 +191,14 @@ def test_own_rows_come_before_the_published_table(tmp_path: Path) -> None:
     assert other is not None
     assert (own.usd, own.source, own.as_of) == (1.0, "prices.yaml", "2026-11-01")
     assert other.usd == 3.0
+
+
+def test_the_row_of_a_price_says_where_it_is_from() -> None:
+    prices = PriceList([PriceRow(model="m", input=1.0, output=2.0)], source="mine.yaml")
+    row = price_row("openai:m", prices)
+    assert row is not None
+    assert (row["source"], row["input"], row["output"]) == ("mine.yaml", 1.0, 2.0)
+    assert price_row("openai:other", prices) is None
 
 
 @pytest.mark.parametrize("content", ["{", "- {model: m}", "7", "- 7"])

@@ -42,6 +42,10 @@ __all__ = ["BrowserTrial", "TrialSettings", "require_sites"]
 _NOT_THE_AGENTS_FAULT = (EnvironmentFaultError, BudgetExceededError, InputError)
 
 
+# browser-use shows a logo of its maker's in every new tab; a trial talks to its sites alone.
+_CHROMIUM = ChromiumOptions(host_resolver_rules="MAP cf.browser-use.com ~NOTFOUND")
+
+
 @dataclass(frozen=True)
 class TrialSettings:
     """How long the parts around the agent may take, in seconds, and how Chromium is started.
@@ -56,7 +60,7 @@ class TrialSettings:
     stop_recorder_s: float = 5.0
     stop_agent_s: float = 5.0
     overtime_s: float = 10.0
-    chromium: ChromiumOptions = field(default_factory=ChromiumOptions)
+    chromium: ChromiumOptions = _CHROMIUM
 
 
 @dataclass

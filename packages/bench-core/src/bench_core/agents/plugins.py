@@ -8,6 +8,7 @@ from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
 from bench_core.agents.tool_calling import tool_calling_agent
 from bench_core.errors import InputError
 from bench_core.models.opening import open_model
+from bench_core.models.prices import published_prices
 
 if TYPE_CHECKING:
     from bench_core.models.client import Model
@@ -57,4 +58,4 @@ class ComputerUsePlugin:
 def _model(agent: str, context: TrialContext) -> Model:
     if context.model is None:
         raise InputError(f"the agent {agent!r} needs a model: `--model provider:name`")
-    return open_model(context.model, seed=context.seed)
+    return open_model(context.model, seed=context.seed, prices=published_prices())

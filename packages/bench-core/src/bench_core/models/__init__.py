@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from bench_core.models.errors import MissingKeyError, ModelError
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
     from bench_core.models.opening import open_model
-    from bench_core.models.prices import PriceList, PublishedPrices, UnknownPriceError, load_prices
+    from bench_core.models.prices import (
+        PriceList,
+        PublishedPrices,
+        load_prices,
+        price_row,
+    )
     from bench_core.models.records import (
         ImagePart,
         Message,
@@ -56,12 +61,12 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Transport",
-    "UnknownPriceError",
     "load_prices",
     "load_script",
     "open_model",
     "parse_json",
     "portable_schema",
+    "price_row",
 ]
 
 _HOMES = {
@@ -71,7 +76,7 @@ _HOMES = {
     "errors": ("MissingKeyError", "ModelError"),
     "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
     "opening": ("open_model",),
-    "prices": ("PriceList", "PublishedPrices", "UnknownPriceError", "load_prices"),
+    "prices": ("PriceList", "PublishedPrices", "load_prices", "price_row"),
     "records": (
         "ImagePart", "Message", "ModelRequest", "OpaquePart", "Reply", "TextPart", "Tool",
         "ToolCall", "ToolResult",

@@ -30,6 +30,7 @@ __all__ = ["Cassette", "CassetteEntry", "CassetteMissError", "request_key"]
 
 Mode = Literal["record", "replay", "auto"]
 Match = Literal["hash", "sequence"]
+WrittenBy = Literal["recording", "hand"]
 _DIFF_LINES = 20
 
 
@@ -45,7 +46,7 @@ class CassetteEntry(Record):
     model: str
     request: dict[str, Any]
     reply: Reply
-    written_by: Literal["recording", "hand"] = "recording"
+    written_by: WrittenBy = "recording"
 
 
 def request_key(model: str, request: ModelRequest) -> str:
@@ -67,6 +68,7 @@ class Cassette:
         match: `hash` finds a request wherever it stands, `sequence` takes the next line.
         redact: Removes secrets from every line before it is written; by default the values of the
             environment's key variables and whatever looks like a key.
+        written_by: `hand` labels replies that no provider gave, e.g. those of `ModelServer`.
     """
 
     def __init__(
@@ -76,10 +78,12 @@ class Cassette:
         match: Match = "hash",
         *,
         redact: Callable[[str], str] | None = None,
+        written_by: WrittenBy = "recording",
     ) -> None:
         self.path = Path(path)
         self.mode = mode
         self.match = match
+        self._written_by: WrittenBy = written_by
         self._redact = redact or Redactor.from_environment().redact
         self._entries = [] if mode == "record" else _read(self.path, required=mode == "replay")
         self._position = 0
@@ -87,6 +91,11 @@ class Cassette:
         if mode == "record":
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("", encoding="utf-8")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models recorded in it, `provider:name`, in order of appearance."""
+        return tuple(dict.fromkeys(entry.model for entry in self._entries))
 
     def find(self, model: str, request: ModelRequest) -> Reply | None:
         """Return the recorded reply, null when the model is to be asked.
@@ -108,6 +117,7 @@ class Cassette:
             model=model,
             request={k: v for k, v in request.canonical().items() if k != "headers"},
             reply=reply,
+            written_by=self._written_by,
         )
         line = self._redact(json.dumps(entry.model_dump(mode="json"), ensure_ascii=False))
         with self.path.open("a", encoding="utf-8") as file:

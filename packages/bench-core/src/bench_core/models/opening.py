@@ -98,9 +98,21 @@ def open_model(
     if provider == "scripted":
         return Model(load_script(model), **options)
     if provider == "replay":
-        options["cassette"] = Cassette(model)
-        return Model(ScriptedAdapter([], model=model), **options)
+        return _replayed(options.get("cassette") or Cassette(model), options)
     return Model(_adapter(provider, model, api_key, base_url), **options)
+
+
+def _replayed(cassette: Cassette, options: ModelOptions) -> Model:
+    """Open the one model of a cassette, under the name it was recorded with."""
+    if len(cassette.models) != 1:
+        found = ", ".join(cassette.models) or "none"
+        raise InputError(
+            f"{cassette.path}: `replay:` needs the calls of one model, found {found}; open the model "
+            f"you want by its own name, with this cassette"
+        )
+    provider, _, model = cassette.models[0].partition(":")
+    options["cassette"] = cassette
+    return Model(ScriptedAdapter([], model=model, provider=provider), **options)
 
 
 def _adapter(provider: str, model: str, api_key: str | None, base_url: str | None) -> Any:

@@ -5,24 +5,30 @@ An unknown price is null, never zero; a run with a dollar budget refuses such a 
 
 from __future__ import annotations
 
+import importlib.util
 from datetime import date, datetime, timezone
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from pydantic import Field, NonNegativeFloat, ValidationError
+from pydantic import Field, JsonValue, NonNegativeFloat, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.models.listfile import read_list
 from bench_core.models.records import Price
-from bench_core.records import Record
+from bench_core.records import Record, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bench_core.records import Usage
-
-__all__ = ["PriceList", "PriceRow", "PublishedPrices", "UnknownPriceError", "load_prices"]
+__all__ = [
+    "PriceList",
+    "PriceRow",
+    "PublishedPrices",
+    "load_prices",
+    "price_row",
+    "published_prices",
+]
 
 _PROVIDERS = {
     "anthropic": "anthropic",
@@ -31,18 +37,6 @@ _PROVIDERS = {
     "google": "google",
 }
 _MILLION = 1_000_000
-
-
-class UnknownPriceError(InputError):
-    """A dollar budget was asked for a model whose price nobody knows."""
-
-    def __init__(self, model: str) -> None:
-        self.model = model
-        super().__init__(
-            f"the price of {model!r} is unknown, so a dollar budget cannot be kept: give its price "
-            f"in a file (`model`, `input`, `output` in US dollars per million tokens) or limit "
-            f"tokens instead"
-        )
 
 
 class Prices(Protocol):
@@ -140,6 +134,29 @@ class PublishedPrices:
             as_of=datetime.now(timezone.utc).date().isoformat(),
             row={"model": found.model.id, "price": str(found.model_price)},
         )
+
+
+def price_row(name: str, prices: Prices | None = None) -> dict[str, JsonValue] | None:
+    """Return what a million tokens of the model `provider:name` cost, null when unknown.
+
+    Pass it as `price_of` of a run's surroundings: a dollar budget is then checked up front and the
+    row is kept in `run.json`.
+
+    >>> price_row("openai:no-such-model", PriceList([])) is None
+    True
+    """
+    provider, _, model = name.partition(":")
+    usage = Usage(input_tokens=_MILLION, output_tokens=_MILLION)
+    price = (prices or PublishedPrices()).price(provider, model, usage)
+    if price is None:
+        return None
+    return {"model": name, "source": price.source, "as_of": price.as_of, **price.row}
+
+
+def published_prices() -> PublishedPrices | None:
+    """Return the published table where it is installed, null otherwise."""
+    installed = importlib.util.find_spec("genai_prices") is not None
+    return PublishedPrices() if installed else None
 
 
 def _genai_prices() -> tuple[Any, Any]:

@@ -33,11 +33,14 @@ class ScriptedAdapter:
     and `arguments`, `stop`, `refusal`), a whole `Reply`, or a `ModelError` to raise.
     """
 
-    provider = "scripted"
-
     def __init__(
-        self, script: Iterable[Line] | Callable[[ModelRequest], Line], *, model: str = "script"
+        self,
+        script: Iterable[Line] | Callable[[ModelRequest], Line],
+        *,
+        model: str = "script",
+        provider: str = "scripted",
     ) -> None:
+        self.provider = provider
         self.model = model
         self._answer = script if callable(script) else None
         self._lines = iter(()) if callable(script) else iter(list(script))
