@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,13 @@ from bench_core.records import Limits, Resource, Status, Task, TrialKey, TrialRe
 from bench_core.rescoring import rescore_run
 from bench_core.run_folder import read_run
 from bench_core.run_plan import default_folder, plan_run
-from bench_core.running import Provenance, RunOutcome, Surroundings, run_benchmark
+from bench_core.running import (
+    Provenance,
+    RunOutcome,
+    Surroundings,
+    run_benchmark,
+    run_benchmark_sync,
+)
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.spending import spent_before
 
@@ -294,3 +301,27 @@ def test_what_was_spent_survives_json() -> None:
     spent = Spent(usage=Usage(requests=2), cost_usd=0.5, unpriced_calls=1)
     stored = spent.model_dump(mode="json", exclude_defaults=True)
     assert Spent.model_validate(stored) == spent
+
+
+class Forgetful(Toy):
+    """Leaves a task behind that fails and that nobody asks."""
+
+    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+        async def fail() -> None:
+            raise RuntimeError("forgotten")
+
+        forgotten = asyncio.ensure_future(fail())
+        await asyncio.sleep(0)
+        del forgotten
+        gc.collect()
+        return await super().run_trial(task, context)
+
+
+def test_what_foreign_code_forgot_is_no_traceback_on_the_terminal(
+    out: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", logger="bench_core.running"):
+        outcome = run_benchmark_sync(Forgetful(), SPEC, out)
+    assert outcome.succeeded == 4
+    assert "Traceback" not in capfd.readouterr().err
+    assert "forgotten" in caplog.text

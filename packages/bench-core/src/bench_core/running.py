@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Provenance", "RunOutcome", "Surroundings", "run_benchmark", "run_benchmark_sync"]
 
 _TEARDOWN_S = 2.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ def _outcome(
 def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
     """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
     loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_note_foreign)
     try:
         return loop.run_until_complete(main)
     finally:
@@ -270,7 +273,13 @@ def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
     for task in tasks:
         task.cancel()
     if tasks:
-        _, stuck = loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
-        if stuck:
-            # they were reported as abandoned; what Python says when it drops them is noise
-            loop.set_exception_handler(lambda _loop, _context: None)
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
+
+
+def _note_foreign(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Keep tracebacks of tasks that foreign code left behind from the user's terminal.
+
+    A trial's own errors are in its record; what an agent's library forgot to await, above all while
+    it is cancelled, says nothing about the run.
+    """
+    _log.debug("%s", context["message"], exc_info=context.get("exception"))

@@ -180,7 +180,7 @@ def test_the_sweep_knows_a_recycled_process_id_by_its_start(root: Path) -> None:
 def test_the_sweep_leaves_profiles_of_other_containers_and_foreign_folders(root: Path) -> None:
     left = leave_a_profile(root)
     elsewhere = left.rename(left.with_name(left.name.replace(f"-{namespace()}-", "-abc123-")))
-    foreign = root / "proctor-chromium-notes"
+    foreign = root / "proctor-c-notes"
     foreign.mkdir()
     assert sweep_leftovers(root) == []
     assert elsewhere.is_dir()

@@ -29,9 +29,9 @@ _LOG_LINES = 400
 _LOG_TAIL = 8
 _POLL_S = 0.02
 _KEEPER_EXTRA_S = 10.0
-# Chromium puts a socket of about this length below TMPDIR; socket paths end at 104 to 108 bytes.
-_SOCKET_TAIL = 46
-_SOCKET_LIMIT = 104
+# Chromium puts `/org.chromium.Chromium.XXXXXX/SingletonSocket` below TMPDIR.
+_SOCKET_TAIL = 45
+_SOCKET_LIMIT = 107 if sys.platform == "linux" else 103
 
 
 @asynccontextmanager
@@ -232,7 +232,7 @@ def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
 def _environment(profile: Path) -> dict[str, str]:
     """Return what puts dumps and temporary files inside the profile, which is removed."""
     variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps")}
-    temporary = profile / "tmp"
+    temporary = profile / "t"
     if len(os.fsencode(temporary)) + _SOCKET_TAIL <= _SOCKET_LIMIT:
         temporary.mkdir()
         variables["TMPDIR"] = str(temporary)

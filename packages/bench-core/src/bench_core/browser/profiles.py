@@ -15,7 +15,8 @@ from bench_core.browser.processes import command_lines, namespace, start_token
 
 __all__ = ["create_profile", "sweep_leftovers"]
 
-_PREFIX = "proctor-chromium"
+# Short, because Chromium puts a socket below it, and paths of sockets are.
+_PREFIX = "proctor-c"
 _NAME = re.compile(rf"{_PREFIX}-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+")
 
 
