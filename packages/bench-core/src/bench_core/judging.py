@@ -1,36 +1,50 @@
-"""The records between a benchmark and a judge of end states."""
+"""The records between a benchmark and a judge of end states.
+
+A judge plugin (`bench_core.judges`) is a callable that makes a judge: `factory(model, **options)`,
+where `model` is `provider:model`.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, NonNegativeFloat
+from pydantic import Field, JsonValue, NonNegativeFloat, PositiveFloat
 
 from bench_core.records import ErrorInfo, Record, Usage
 
 __all__ = [
     "Criterion",
     "CriterionVerdict",
+    "Decision",
     "Evidence",
     "Finding",
     "JudgeCase",
     "Outcome",
     "Screenshot",
     "Verdict",
+    "Vote",
 ]
 
 Outcome = Literal["pass", "fail", "abstain", "void", "error"]
 """How a judgement ended; only the first two are verdicts on the agent."""
 
+Decision = Literal["pass", "fail", "unknown"]
+"""What can be said about one criterion."""
+
 _Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Criterion(Record):
-    """One thing the end state must show."""
+    """One thing the end state must show.
+
+    `paths` say where to look: JSON pointers or dotted paths. A judge shows what stands there, or
+    that nothing does.
+    """
 
     id: str = Field(min_length=1)
     text: str
     source: Literal["given", "derived"] = "given"
+    paths: tuple[str, ...] = ()
 
 
 class Screenshot(Record):
@@ -44,7 +58,7 @@ class JudgeCase(Record):
     """One end state to judge: the goal, the criteria and what the run left behind.
 
     `state` and `initial_state` hold the JSON itself; `state_path` names a (gzipped) JSON file
-    instead, for states of many megabytes.
+    instead, for states of many megabytes. `deadline_s` and `max_cost_usd` bound the judgement.
     """
 
     schema_version: Literal[1] = 1
@@ -57,26 +71,52 @@ class JudgeCase(Record):
     screenshots: tuple[Screenshot, ...] = ()
     actions: tuple[dict[str, JsonValue], ...] = ()
     agent_answer: JsonValue = None
+    deadline_s: PositiveFloat | None = None
+    max_cost_usd: PositiveFloat | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Evidence(Record):
-    """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold."""
+    """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold.
 
+    Attributes:
+        kind: `present`: the quote stands there; `absent`: nothing does, or the quote does not.
+        verified: Whether it was checked without a model and holds; null where that cannot be done.
+        status: What the check found, in a word or two.
+        provenance: Whose words these are: the application's or text the agent typed.
+    """
+
+    kind: Literal["present", "absent"] = "present"
     pointer: str | None = None
     quote: str | None = None
     screenshot: str | None = None
     region: str | None = None
     verified: bool | None = None
+    status: str | None = None
+    provenance: Literal["application", "agent_text"] | None = None
+
+
+class Vote(Record):
+    """What one model said about one criterion before its evidence was checked."""
+
+    model: str
+    verdict: Decision
+    confidence: _Probability | None = None
+    reason: str = ""
 
 
 class CriterionVerdict(Record):
-    """What was decided about one criterion: reason and evidence first, verdict last."""
+    """What was decided about one criterion: reason and evidence first, verdict last.
+
+    `changed` says why the verdict is not what the model said, e.g. that its evidence is not there.
+    """
 
     criterion_id: str
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
-    verdict: Literal["pass", "fail", "unknown"]
+    verdict: Decision
+    votes: tuple[Vote, ...] = ()
+    changed: str | None = None
 
 
 class Finding(Record):
