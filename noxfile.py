@@ -29,6 +29,8 @@ DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The one Python that runs browser tests and slow ones: nox's own, which is always there."""
 QUICK = "not browser and not slow"
+PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
+"""As many tests at once as there are cores; four browsers are enough for any machine."""
 
 MATRIX = [
     nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
@@ -44,12 +46,15 @@ SDK_LINES = {
 """The lines of the providers' SDKs on which the same records must come out."""
 TOGETHER = "together"
 """The benchmarks that need all packages."""
+FOREIGN_EXTRAS = {"vanilla"}
+"""Extras with what a user's checkout of a benchmark imports, and no code of ours."""
 MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
 
 DEMOS = [
-    # package, its demo command, the run folders it leaves
-    ("webarena-runner", ["webarena-runner", "demo", "--out"], ["scripted", "do-nothing"]),
+    # what it needs, its demo command, the run folders that leaves
+    (["webarena-runner"], ["webarena-runner", "demo", "--out"], ["scripted", "do-nothing"]),
 ]
+"""The demo of each benchmark; the first package needed is the one shown, extras are in brackets."""
 
 
 @nox.session
@@ -88,11 +93,12 @@ def tests(session: nox.Session, name: str) -> None:
     tested = package(name)
     everything = session.python == OWN_PYTHON
     once = group("test-once", tested.folder) if everything else []
-    install(session, with_core(tested), [*group("test", tested.folder), *once])
+    needed = [*group("parallel"), *group("test", tested.folder), *once]
+    install(session, with_core(tested), needed)
     chosen = [] if everything else ["-m", QUICK]
     if everything and tested.has_browser_tests:
         provide_chromium(session)
-    session.run("pytest", str(tested.folder / "tests"), *chosen, *session.posargs)
+    session.run("pytest", *PARALLEL, str(tested.folder / "tests"), *chosen, *session.posargs)
 
 
 @nox.session(requires=["build"])
@@ -115,17 +121,17 @@ def minimums(session: nox.Session, name: str) -> None:
 def sdks(session: nox.Session, line: str) -> None:
     """Test the model adapters on the oldest SDKs, on those browser-use forces, on the newest."""
     core = package(CORE)
-    install(session, [core], [*group("test", core.folder), *SDK_LINES[line]])
+    install(session, [core], [*group("parallel"), *group("test", core.folder), *SDK_LINES[line]])
     folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
-    session.run("pytest", *folders, "-m", "not browser", *session.posargs)
+    session.run("pytest", *PARALLEL, *folders, "-m", "not browser", *session.posargs)
 
 
 @nox.session(requires=["build"])
 def integration(session: nox.Session) -> None:
     """Test all seven wheels together, and each alone in an environment of its own."""
-    install(session, packages(), group("integration"))
+    install(session, packages(), [*group("parallel"), *group("integration")])
     provide_chromium(session)
-    session.run("pytest", "integration_tests", *session.posargs)
+    session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)
 
 
 @nox.session(requires=["build"])
@@ -178,13 +184,14 @@ def build(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def demo(session: nox.Session) -> None:
     """Run every benchmark's demo on its built-in world and report on them."""
-    reported = [package("bench-report"), *(package(name) for name, _, _ in DEMOS)]
-    install(session, [package(CORE), *reported], [])
+    needed = ["bench-report", *(each for row in DEMOS for each in row[0])]
+    shown = dict.fromkeys([CORE, *(each.partition("[")[0] for each in needed)])
+    install(session, [package(name) for name in shown], needed)
     provide_chromium(session)
     out = ROOT / "runs" / "demo"
     shutil.rmtree(out, ignore_errors=True)
     runs = []
-    for name, command, folders in DEMOS:
+    for (name, *_), command, folders in DEMOS:
         session.run(*command, str(out / name))
         runs += [str(out / name / folder) for folder in folders]
     session.run("bench-report", "build", *runs, "--out", str(out / "report"))
@@ -242,8 +249,9 @@ def with_core(tested: Package) -> list[Package]:
 
 
 def with_extras(each: Package) -> str:
-    """Return the requirement of a package with all it can make use of."""
-    return f"{each.name}[{','.join(each.project.get('optional-dependencies', {}))}]"
+    """Return the requirement of a package with all that its own code can import."""
+    extras = set(each.project.get("optional-dependencies", {})) - FOREIGN_EXTRAS
+    return f"{each.name}[{','.join(sorted(extras))}]"
 
 
 def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
