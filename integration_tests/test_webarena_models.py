@@ -116,7 +116,7 @@ def run_task(url: str, out: Path, *more: str) -> tuple[subprocess.CompletedProce
     """Run one built-in task with browser-use's own ChatOpenAI and return the last result."""
     command = [
         BIN / "webarena-runner", "run", "--world", "built-in", "--task", "44", "--model",
-        "openai:gpt-4.1-mini", "--attempts", "1", "--out", out, *more,
+        "openai:gpt-4.1-mini", "--chat", "browser-use", "--attempts", "1", "--out", out, *more,
     ]  # fmt: skip
     environment = {**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url}
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -171,5 +171,5 @@ def test_missing_key_is_refused_before_anything_starts(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENAI_")}
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert ran.returncode == 2
-    assert "set OPENAI_API_KEY" in ran.stderr
+    assert "OPENAI_API_KEY" in ran.stderr
     assert not (tmp_path / "run").exists()

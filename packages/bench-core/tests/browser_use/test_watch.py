@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from bench_core.browser_use import ModelWatch, Patience, chat_for
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
+from bench_core.models import PriceList
+from bench_core.models.prices import PriceRow
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -36,13 +38,14 @@ async def _ask(chat: Any) -> Any:
 async def test_an_answer_is_counted(model_server: ModelServer) -> None:
     model_server.content = '{"number": 7}'
     told: list[Usage] = []
-    chat, watch = _watched(model_server.url, on_call=told.append)
+    chat, watch = _watched(model_server.url, on_call=lambda usage, _cost: told.append(usage))
 
     answer = await _ask(chat)
 
     assert answer.completion == Reply(number=7)
     assert watch.usage == Usage(requests=1, input_tokens=11, output_tokens=7)
     assert told == [watch.usage]
+    assert watch.cost_usd is None
     assert watch.fault is None
 
 
@@ -134,7 +137,7 @@ async def test_a_refused_key_is_not_tried_again(model_server: ModelServer) -> No
 async def test_a_spent_budget_stops_the_agent(model_server: ModelServer) -> None:
     model_server.content = '{"number": 7}'
 
-    def refuse(usage: Usage) -> None:
+    def refuse(usage: Usage, _cost: float | None) -> None:
         raise BudgetExceededError(f"{usage.total_tokens} tokens are too many")
 
     chat, watch = _watched(model_server.url, on_call=refuse)
@@ -156,3 +159,19 @@ async def test_a_first_call_under_way_is_seen(model_server: ModelServer) -> None
     assert watch.never_answered
     call.cancel()
     await asyncio.wait({call})
+
+
+async def test_calls_of_browser_uses_own_classes_are_priced_by_a_table(
+    model_server: ModelServer,
+) -> None:
+    model_server.content = '{"number": 7}'
+    row = PriceRow(model="openai:local-1", input=1_000_000, output=2_000_000)
+    told: list[float | None] = []
+    chat, watch = _watched(
+        model_server.url, prices=PriceList([row]), on_call=lambda _usage, cost: told.append(cost)
+    )
+
+    await _ask(chat)
+
+    assert watch.cost_usd == 11 + 2 * 7
+    assert told == [25.0]

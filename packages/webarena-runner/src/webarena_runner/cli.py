@@ -69,6 +69,20 @@ def _environment_options(command: _Command) -> _Command:
     return command
 
 
+def _agent_options(command: _Command) -> _Command:
+    """Add the options that say how the agent works."""
+    for option in (
+        click.option("--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
+                     help="Answer the model's calls from another run's --record-calls, in their order."),
+        click.option("--record-calls", is_flag=True,
+                     help="Keep every call of the model in model_calls.jsonl of its trial."),
+        click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
+                     help="Who calls the model: Proctor's adapters or browser-use's own chat classes."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 @runner_group("webarena-runner", __version__)
 def main() -> None:
     """Run browser agents on WebArena-Verified, scored by its own evaluator."""
@@ -97,6 +111,7 @@ def tasks(**options: Any) -> None:
 @task_options
 @_query_options
 @_environment_options
+@_agent_options
 @run_options(agent="browser-use", workers=2)
 def run(**options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
@@ -166,33 +181,61 @@ def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # no
 
 
 def _run_real(options: dict[str, Any]) -> None:
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # heavy, as what follows
+    from bench_core.models import price_row  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
     from webarena_runner.preflight import preflight  # noqa: PLC0415
     from webarena_runner.provenance import provenance  # noqa: PLC0415
     from webarena_runner.worlds import real_environment  # noqa: PLC0415
 
     environment = real_environment(options["config_file"], options["host"])
-    spec = run_spec(options, config={"sites": environment.config.public()})
+    config = {"sites": environment.config.public(), **_agent_config(options)}
+    spec = run_spec(options, config=config)
     if not options["dry_run"]:
         for warning in preflight(spec, environment.config):
             click.echo(f"Warning: {warning}", err=True)
-    execute_run(WebArenaBenchmark(environment), spec, options, provenance=provenance())
+    execute_run(
+        WebArenaBenchmark(environment),
+        spec,
+        options,
+        provenance=provenance(),
+        price_of=price_row,
+    )
 
 
 def _run_built_in(options: dict[str, Any]) -> None:
-    from bench_core.scheduling.machine_locks import NoLocks  # noqa: PLC0415  # heavy, as what follows
+    from bench_core.models import price_row  # noqa: PLC0415  # heavy, as what follows
+    from bench_core.scheduling.machine_locks import NoLocks  # noqa: PLC0415
     from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
     from webarena_runner.preflight import preflight  # noqa: PLC0415
     from webarena_runner.provenance import provenance  # noqa: PLC0415
     from webarena_runner.worlds import built_in_world, environment_of  # noqa: PLC0415
 
-    spec = run_spec(options, world="built-in")
+    spec = run_spec(options, world="built-in", config=_agent_config(options))
     with built_in_world() as world:
         environment = environment_of(world)
         if not options["dry_run"]:
             preflight(spec, environment.config)
         benchmark = WebArenaBenchmark(environment)
-        execute_run(benchmark, spec, options, provenance=provenance(), locks=NoLocks())
+        execute_run(
+            benchmark,
+            spec,
+            options,
+            provenance=provenance(),
+            price_of=price_row,
+            locks=NoLocks(),
+        )
+
+
+def _agent_config(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the run's configuration says of the agent; defaults are left out."""
+    config: dict[str, Any] = {}
+    if options["chat"] != "proctor":
+        config["chat"] = options["chat"]
+    if options["record_calls"]:
+        config["record_calls"] = True
+    if options["replay_calls"]:
+        config["replay_calls"] = str(options["replay_calls"])
+    return config
 
 
 def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
 import tempfile
@@ -166,13 +165,13 @@ def _disk() -> CheckResult:
 
 
 def _model(model: str) -> CheckResult:
-    from bench_core.browser_use import chat_for  # noqa: PLC0415  # imports browser-use
+    from webarena_runner.agents.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
     try:
-        chat_for(model, environment=os.environ)
+        open_chat(model)
     except InputError as error:
         return failed(str(error), "set the variable in the environment of the run")
-    return ok("browser-use has a chat class for it and its key is set")
+    return ok("its adapter loads and its key is set")
 
 
 def _no_sites(reason: str) -> CheckResult:

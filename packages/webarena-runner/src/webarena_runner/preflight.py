@@ -63,11 +63,12 @@ def _refuse_unusable_agent(spec: RunSpec) -> None:
     if agent.name == "scripted" and spec.world != "built-in":
         raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
     if agent.name == "browser-use":
-        from bench_core.browser_use import chat_for  # noqa: PLC0415  # imports browser-use
+        from webarena_runner.agents.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
         if spec.model is None:
             raise InputError(
                 "the agent 'browser-use' needs a model: add --model provider:model, e.g. "
                 "--model openai:gpt-4.1-mini"
             )
-        chat_for(spec.model)
+        if "replay_calls" not in spec.config:
+            open_chat(spec.model, spec.config)

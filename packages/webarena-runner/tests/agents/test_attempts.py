@@ -14,6 +14,8 @@ from bench_core.browser_use.watch import Patience
 from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.jsonl import read_lines
 from bench_core.records import AgentTask, Limits, Step, Usage
+from bench_core.testing.model_server import Answer as Said
+from bench_core.testing.model_server import ModelServer as OfficialFormats
 from webarena_runner.agents import BrowserUseAgent
 from webarena_runner.agents.browser_use import AgentSettings
 from webarena_runner.tasks import load_tasks
@@ -45,9 +47,10 @@ DONE = {
 
 
 def _asking(server: ModelServer, context: TrialContext) -> tuple[BrowserUseAgent, TrialContext]:
-    """An agent of a model on the server, with vision off and little patience."""
+    """An agent of browser-use's own chat class, with vision off and little patience."""
     settings = AgentSettings(base_url=server.url, patience=IMPATIENT, use_vision=False)
-    return BrowserUseAgent(settings), context.model_copy(update={"model": "openai:local-1"})
+    changes = {"model": "openai:local-1", "config": {"chat": "browser-use"}}
+    return BrowserUseAgent(settings), context.model_copy(update=changes)
 
 
 async def test_every_step_is_written_down_with_its_screenshot(
@@ -175,6 +178,44 @@ async def test_the_model_sees_the_goal_and_nothing_of_what_is_expected(
     assert "Lumaflex" not in told
     assert "results_schema" not in told
     assert "AgentResponseEvaluator" not in told
+
+
+OUTPUT = json.dumps(
+    {
+        "evaluation_previous_goal": None, "memory": None, "next_goal": None, "thinking": None,
+        "current_plan_item": None, "plan_update": None, "action": [DONE],
+    }
+)  # fmt: skip
+
+
+async def test_proctors_adapters_report_the_model_and_can_be_replayed(
+    handle: BrowserHandle,
+    context: TrialContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-test")
+    recorded = _in_run(tmp_path / "first", context, {"record_calls": True})
+    replayed = _in_run(tmp_path / "second", context, {"replay_calls": str(tmp_path / "first")})
+    with OfficialFormats([Said(text=OUTPUT, model="local-1-dated")]) as server:
+        agent = BrowserUseAgent(AgentSettings(base_url=server.base_url("openai"), use_vision=False))
+        first = await agent.run(TASK, handle, recorded)
+        monkeypatch.delenv("OPENAI_API_KEY")
+        second = await agent.run(TASK, handle, replayed)
+
+    assert (first.answer, first.model_reported) == (DONE["done"]["data"], "local-1-dated")
+    assert first.usage == Usage(
+        requests=1, input_tokens=100, cached_input_tokens=40, output_tokens=20
+    )
+    assert (second.answer, second.cost_usd) == (first.answer, 0.0)
+    assert len(server.requests) == 1
+
+
+def _in_run(run: Path, context: TrialContext, config: dict[str, Any]) -> TrialContext:
+    folder = run / "trials" / "1" / TASK.task_id
+    folder.mkdir(parents=True)
+    changes = {"folder": folder, "model": "openai:local-1", "config": config}
+    return context.model_copy(update=changes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
+    from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
     from bench_core.browser_use.providers import chat_for, known_providers
     from bench_core.browser_use.releasing import release_session
     from bench_core.browser_use.scripted import ScriptedChat, ScriptError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bench_core.browser_use.watch import ModelWatch, Patience
 
 __all__ = [
+    "ModelChat",
     "ModelWatch",
     "Patience",
     "ScriptError",
@@ -26,7 +28,9 @@ __all__ = [
     "chat_for",
     "fan_out",
     "import_browser_use",
+    "is_known_model",
     "known_providers",
+    "model_chat",
     "prepare",
     "registry_fans_out",
     "release_session",
@@ -35,6 +39,7 @@ __all__ = [
 
 _HOMES = {
     "cdp_handlers": ("fan_out", "registry_fans_out"),
+    "chat": ("ModelChat", "is_known_model", "model_chat"),
     "providers": ("chat_for", "known_providers"),
     "releasing": ("release_session",),
     "scripted": ("ScriptError", "ScriptedChat"),

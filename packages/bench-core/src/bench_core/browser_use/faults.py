@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import ValidationError
 
 from bench_core.errors import BenchError
+from bench_core.models.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,8 @@ class CallFault(NamedTuple):
 def judge_failure(error: BaseException, model: str) -> CallFault:
     """Say whose fault a failed call of `model` is."""
     if isinstance(error, BenchError):
-        return CallFault("own", retry=False, message=str(error))
+        too_long = isinstance(error, ModelError) and _is_too_long(error)
+        return CallFault("answer" if too_long else "own", retry=False, message=str(error))
     if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
         return CallFault("server", retry=True, message=f"the model server of {model} hangs")
     if any(isinstance(each, ValidationError) for each in _causes(error)):
@@ -66,6 +68,11 @@ def judge_failure(error: BaseException, model: str) -> CallFault:
 def _is_bad_request(error: BaseException, status: int) -> bool:
     refused = status < HTTPStatus.INTERNAL_SERVER_ERROR
     return refused and _BAD_REQUEST.search(str(error)) is not None
+
+
+def _is_too_long(error: ModelError) -> bool:
+    refused = error.kind in {"too_large", "bad_request"}
+    return refused and (error.kind == "too_large" or _BAD_REQUEST.search(str(error)) is not None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

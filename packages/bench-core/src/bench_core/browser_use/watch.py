@@ -13,6 +13,9 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from bench_core.models.prices import Prices
+    from bench_core.models.records import Reply
+
 __all__ = ["ModelWatch", "Patience"]
 
 
@@ -39,24 +42,31 @@ class ModelWatch:
     stop the agent; unusable answers it lets pass, they are browser-use's to handle.
 
     Args:
-        on_call: Told the usage of each call; may raise, e.g. `BudgetExceededError`.
+        on_call: Told the usage and the cost (null when unknown) of each call; may raise, e.g.
+            `BudgetExceededError`. What came from a cassette costs nothing and is not told.
         on_fault: Called once, when the trial cannot go on.
         patience: How long the server is given.
+        prices: Knows what calls cost that do not say it themselves.
         sleep: Waits; a seam for tests.
     """
 
-    def __init__(
+    def __init__(  # keywords with defaults
         self,
         *,
-        on_call: Callable[[Usage], None] | None = None,
+        on_call: Callable[[Usage, float | None], None] | None = None,
         on_fault: Callable[[], None] | None = None,
         patience: Patience = _DEFAULT_PATIENCE,
+        prices: Prices | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.usage = Usage()
         self.answers = 0
         self.bad_answers: list[str] = []
         self.fault: BenchError | Exception | None = None
+        self.model_reported: str | None = None
+        self._chat: Any = None
+        self._prices = prices
+        self._costs: list[float | None] = []
         self._on_call = on_call
         self._on_fault = on_fault
         self._patience = patience
@@ -69,6 +79,12 @@ class ModelWatch:
         return 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
 
     @property
+    def cost_usd(self) -> float | None:
+        """What all calls cost; null when there was none or the price of one is unknown."""
+        known = [cost for cost in self._costs if cost is not None]
+        return sum(known) if known and len(known) == len(self._costs) else None
+
+    @property
     def never_answered(self) -> bool:
         """Whether a first call is under way and no call was ever answered."""
         return self._asked_at is not None and not self.answers and not self.bad_answers
@@ -79,6 +95,7 @@ class ModelWatch:
 
     def attach(self, chat: Any) -> None:
         """Watch `chat` from now on; browser-use's own token counter hooks in the same way."""
+        self._chat = chat
         ask = chat.ainvoke
         model = f"{chat.provider}:{chat.model}"
 
@@ -99,7 +116,7 @@ class ModelWatch:
                 self._take_note(error, failure)
                 raise
             self.answers += 1
-            self._count(completion)
+            self._count(_usage_of(completion), getattr(self._chat, "last_reply", None))
             return completion
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -114,21 +131,35 @@ class ModelWatch:
         self._asked_at = None
         if failure.whose == "answer":
             self.bad_answers.append(failure.message)
+            if (reply := getattr(self._chat, "last_reply", None)) is not None:
+                self._count(reply.usage, reply)  # an unusable answer is paid for, too
             return
         self._give_up(
             EnvironmentFaultError(failure.message) if failure.whose == "server" else error
         )
 
-    def _count(self, completion: Any) -> None:
-        usage = _usage_of(completion)
+    def _count(self, usage: Usage, reply: Reply | None) -> None:
         self.usage = self.usage + usage
-        if self._on_call is None:
+        if reply is not None:
+            self.model_reported = reply.model_reported or self.model_reported
+            self._chat.last_reply = None
+        cost = self._cost(usage, reply)
+        self._costs.append(cost)
+        if self._on_call is None or (reply is not None and reply.replayed):
             return
         try:
-            self._on_call(usage)
+            self._on_call(usage, cost)
         except BenchError as error:
             self._give_up(error)
             raise
+
+    def _cost(self, usage: Usage, reply: Reply | None) -> float | None:
+        if reply is not None:
+            return 0.0 if reply.replayed else reply.cost_usd
+        if self._prices is None:
+            return None
+        price = self._prices.price(self._chat.provider, self._chat.model, usage)
+        return None if price is None else price.usd
 
     def _give_up(self, fault: Exception) -> None:
         if self.fault is None:

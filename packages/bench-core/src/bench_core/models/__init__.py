@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         PublishedPrices,
         load_prices,
         price_row,
+        published_prices,
     )
     from bench_core.models.records import (
         ImagePart,
@@ -67,6 +68,7 @@ __all__ = [
     "parse_json",
     "portable_schema",
     "price_row",
+    "published_prices",
 ]
 
 _HOMES = {
@@ -76,7 +78,7 @@ _HOMES = {
     "errors": ("MissingKeyError", "ModelError"),
     "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
     "opening": ("open_model",),
-    "prices": ("PriceList", "PublishedPrices", "load_prices", "price_row"),
+    "prices": ("PriceList", "PublishedPrices", "load_prices", "price_row", "published_prices"),
     "records": (
         "ImagePart", "Message", "ModelRequest", "OpaquePart", "Reply", "TextPart", "Tool",
         "ToolCall", "ToolResult",

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from bench_core.browser_use import ModelWatch, fan_out, without_signal_handlers
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
+from bench_core.models import published_prices
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from webarena_runner.agents.declaration import INSTRUCTIONS, Declaration
 from webarena_runner.agents.session import attached_session, browser_answers
@@ -46,7 +47,11 @@ class Attempt:
         self._context = context
         self._chat = chat
         self._settings = settings
-        self._watch = ModelWatch(on_call=context.meter.spend, patience=settings.patience)
+        self._watch = ModelWatch(
+            on_call=context.meter.spend,
+            patience=getattr(chat, "patience", settings.patience),
+            prices=published_prices(),
+        )
         self._trajectory = Trajectory(context.folder, self._watch)
         self._deadline = time.monotonic() + self._time_limit_s
 
@@ -157,6 +162,8 @@ class Attempt:
             answer=answer,
             steps=self._trajectory.steps,
             usage=self._watch.usage,
+            cost_usd=self._watch.cost_usd,
+            model_reported=self._watch.model_reported,
             error=problem,
             details={"unusable_answers": len(self._watch.bad_answers)},
         )

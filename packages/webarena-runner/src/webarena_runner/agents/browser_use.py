@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use import chat_for, import_browser_use
+from bench_core.browser_use import chat_for, import_browser_use, is_known_model, model_chat
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
+from bench_core.models import Cassette
 from bench_core.protocols import BrowserHandle
 from webarena_runner.agents.attempt import Attempt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
     from bench_core.protocols import DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
-__all__ = ["AgentSettings", "BrowserUseAgent"]
+__all__ = ["CALLS_FILE", "AgentSettings", "BrowserUseAgent", "open_chat"]
+
+CALLS_FILE = "model_calls.jsonl"
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,11 @@ class BrowserUseAgent:
             raise InputError(f"the agent {self.name!r} needs a browser, not a {environment.kind}")
         import_browser_use()
         chat = self.chat(task, context)
-        return await Attempt(task, environment, context, chat, self.settings).run()
+        try:
+            return await Attempt(task, environment, context, chat, self.settings).run()
+        finally:
+            if hasattr(chat, "aclose"):
+                await chat.aclose()
 
     def chat(self, task: AgentTask, context: TrialContext) -> Any:
         """Return the chat model of one attempt."""
@@ -72,4 +84,46 @@ class BrowserUseAgent:
                 f"the agent {self.name!r} needs a model: pass one as provider:model, "
                 "e.g. 'openai:gpt-4.1-mini'"
             )
-        return chat_for(context.model, base_url=self.settings.base_url)
+        return open_chat(
+            context.model,
+            context.config,
+            base_url=self.settings.base_url,
+            seed=context.seed,
+            trial=context.trial,
+            cassette=_cassette(context),
+        )
+
+
+def open_chat(model: str, config: Mapping[str, JsonValue] | None = None, **options: Any) -> Any:
+    """Return the chat for `provider:model` that the run's configuration asks for.
+
+    Proctor's own adapters, unless the configuration's `chat` is `browser-use` or only browser-use
+    knows the provider.
+
+    Raises:
+        InputError: Nobody knows the provider, its key is not set, or calls are to be recorded that
+            browser-use's own classes make.
+    """
+    cassette = options.get("cassette")
+    if (config or {}).get("chat") != "browser-use" and is_known_model(model):
+        if cassette is not None and cassette.mode == "replay":
+            model = f"replay:{cassette.path}"
+        return model_chat(model, **options)
+    if cassette is not None:
+        raise InputError("calls are recorded and replayed with --chat proctor only")
+    return chat_for(model, base_url=options.get("base_url"))
+
+
+def _cassette(context: TrialContext) -> Cassette | None:
+    """Return where the trial's calls are kept, or where they come from.
+
+    Replayed calls are taken in their order: browser-use writes the date into its prompts, so no
+    call is ever asked twice in the same words.
+    """
+    replayed = context.config.get("replay_calls")
+    if replayed:
+        folder = Path(str(replayed)) / Path(*context.folder.parts[-3:])
+        return Cassette(folder / CALLS_FILE, "replay", "sequence")
+    if context.config.get("record_calls"):
+        return Cassette(context.folder / CALLS_FILE, "record", "sequence")
+    return None
