@@ -108,12 +108,14 @@ def minimums(session: nox.Session, name: str) -> None:
     tested = package(name)
     session.install("uv")
     pip = ["python", "-m", "uv", "pip", "install", "--python", str(session.virtualenv.location)]
+    extras = [f"--extra={each}" for each in own_extras(tested)]
     core = [] if name == CORE else [str(wheels.wheel(package(CORE), DIST))]
     pyproject = str(tested.folder / "pyproject.toml")
-    session.run(*pip, "--resolution", "lowest-direct", "--all-extras", "-r", pyproject, *core)
+    session.run(*pip, "--resolution", "lowest-direct", *extras, "-r", pyproject, *core)
     session.run(*pip, "--no-deps", str(wheels.wheel(tested, DIST)))
-    session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *group("test", tested.folder))
-    session.run("pytest", str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
+    needed = [*group("parallel"), *group("test", tested.folder)]
+    session.run(*pip, *core, str(wheels.wheel(tested, DIST)), *needed)
+    session.run("pytest", *PARALLEL, str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
 
 
 @nox.session(requires=["build"])
@@ -250,8 +252,12 @@ def with_core(tested: Package) -> list[Package]:
 
 def with_extras(each: Package) -> str:
     """Return the requirement of a package with all that its own code can import."""
-    extras = set(each.project.get("optional-dependencies", {})) - FOREIGN_EXTRAS
-    return f"{each.name}[{','.join(sorted(extras))}]"
+    return f"{each.name}[{','.join(own_extras(each))}]"
+
+
+def own_extras(each: Package) -> list[str]:
+    """Return the extras whose libraries the package's own code imports."""
+    return sorted(set(each.project.get("optional-dependencies", {})) - FOREIGN_EXTRAS)
 
 
 def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
