@@ -58,6 +58,8 @@ def runner_group(
 ) -> Callable[[Callable[..., Any]], BenchGroup]:
     """Make a function the group of a runner, with `--version`, `--debug` and `-h`.
 
+    `settings` go to click; a `cls` there must be a `BenchGroup`.
+
     Example:
         >>> @runner_group("waa-client", "0.1.0")
         ... def main() -> None:
@@ -69,7 +71,9 @@ def runner_group(
     def decorate(function: Callable[..., Any]) -> BenchGroup:
         command = click.version_option(version, prog_name=name)(_debug_option(function))
         context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        return click.group(name, cls=BenchGroup, context_settings=context, **settings)(command)
+        settings.setdefault("cls", BenchGroup)
+        group: BenchGroup = click.group(name, context_settings=context, **settings)(command)
+        return group
 
     return decorate
 

@@ -1,0 +1,46 @@
+"""The `waa-server-ext` command; each subcommand is a module beside this one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING
+
+from bench_core.cli import BenchGroup, runner_group
+from waa_server_ext.__about__ import __version__
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "serve": "serve",
+    "evaluate": "evaluate",
+    "rescore": "rescore",
+    "simulate": "simulate",
+    "assets": "assets",
+    "install": "install",
+    "uninstall": "install",
+    "doctor": "doctor",
+}
+"""Command to the module that holds it under the same name; such modules import click only."""
+
+
+class _LazyGroup(BenchGroup):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of what is there, in the order of use."""
+        return [name for name in _COMMANDS if self.get_command(ctx, name)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name."""
+        module = f"{__name__}.{_COMMANDS.get(cmd_name, '')}"
+        if cmd_name not in _COMMANDS or importlib.util.find_spec(module) is None:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(importlib.import_module(module), cmd_name)
+        return command
+
+
+@runner_group("waa-server-ext", __version__, cls=_LazyGroup)
+def main() -> None:
+    """Score Windows Agent Arena tasks over HTTP, exactly as the benchmark does."""
