@@ -50,11 +50,50 @@ def test_tasks_without_a_score_in_both_do_not_enter(told_run: Runs, build: Build
     assert differences(built)[0].shared_tasks == 4
 
 
-def test_equal_runs_have_a_difference_without_interval(told_run: Runs, build: Builds) -> None:
+def test_equal_runs_have_an_interval_of_honest_width(told_run: Runs, build: Builds) -> None:
     (found,) = differences(build(told_run(FIRST), told_run(FIRST, name="second")))
 
-    assert (found.value, found.low, found.p_value) == (0.0, None, None)
-    assert found.note is not None
+    assert (found.value, found.p_value) == (0.0, 1.0)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < -0.1 < 0.1 < found.high
+
+
+def test_single_trials_of_tasks_on_their_own_are_tested_by_mcnemar(
+    told_run: Runs, build: Builds
+) -> None:
+    ones = {f"t{n}": [float(n % 3 > 0)] for n in range(30)}
+    others = {f"t{n}": [float(n % 2)] for n in range(30)}
+
+    (found,) = differences(build(told_run(others), told_run(ones, name="second")))
+
+    assert "McNemar mid-p" in found.method
+    assert (found.better, found.worse, found.equal) == (10, 5, 15)
+    assert found.p_value == pytest.approx(0.2101, abs=1e-4)  # statsmodels, exact minus half a point
+
+
+def test_slices_are_compared_each_with_holm_over_all(run: Runs, build: Builds) -> None:
+    built = build(run("a", tasks=60, trials=2), run("b", tasks=60, trials=2, seed=3, agent="new"))
+    (found,) = differences(built)
+    rates = [each.summary.groups for each in built.report.runs]
+
+    for each in found.slices:
+        (old,), (new,) = ([s for s in r[each.group] if s.name == each.value] for r in rates)
+        assert each.shared_tasks <= min(old.success.tasks, new.success.tasks)
+        assert each.difference == pytest.approx((each.new or 0) - (each.baseline or 0))
+    assert {each.group for each in found.slices} == {"site", "type"}
+    tested = [each for each in found.slices if each.p_value is not None]
+    assert all((each.adjusted_p_value or 0) >= (each.p_value or 0) for each in tested)
+
+
+def test_tasks_that_changed_come_clearest_first(told_run: Runs, build: Builds) -> None:
+    before = {"same": [1, 1, 1], "slight": [1, 1, 0], "broken": [1, 1, 1]}
+    after = {"same": [1, 1, 1], "slight": [1, 1, 1], "broken": [0, 0, 0]}
+
+    (found,) = differences(build(told_run(before), told_run(after, name="second")))
+
+    assert [each.task_id for each in found.tasks] == ["broken", "slight"]
+    assert found.tasks[0].p_value == pytest.approx(0.1)
 
 
 def test_runs_without_a_shared_score_say_so(told_run: Runs, build: Builds) -> None:

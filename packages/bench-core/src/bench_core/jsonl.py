@@ -13,6 +13,8 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pydantic import ValidationError
+
 from bench_core.codec import decode, is_json
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import free_name, sync_folder, write_atomic
@@ -80,19 +82,31 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
         SchemaVersionError: A newer bench-core wrote one of them.
     """
     lines: Lines[R] = Lines(path)
+    read, keep = model.model_validate_json, lines.records.append
     with collector_paused():
         for number, start, line in _numbered(path):
             try:
-                lines.records.append(decode(model, line, written_by=written_by))
-            except RecordError as error:  # noqa: PERF203  # each line is judged for itself
-                if isinstance(error, SchemaVersionError):
-                    raise
-                if line.strip():
-                    end = start + len(line)
-                    lines.bad.append(BadLine(path, number, start, end, str(error)))
+                keep(read(line))
+            except ValidationError:  # noqa: PERF203  # each line is judged for itself
+                _keep_or_tell(lines, model, (number, start, line), written_by)
     if lines.bad:
         lines.bad[-1] = _perhaps_torn(lines.bad[-1])
     return lines
+
+
+def _keep_or_tell(
+    lines: Lines[R], model: type[R], numbered: tuple[int, int, bytes], written_by: str | None
+) -> None:
+    """Keep a line that an older bench-core wrote; tell why any other is no record."""
+    number, start, line = numbered
+    try:
+        lines.records.append(decode(model, line, written_by=written_by))
+    except SchemaVersionError:
+        raise
+    except RecordError as error:
+        if line.strip():
+            end = start + len(line)
+            lines.bad.append(BadLine(lines.path, number, start, end, str(error)))
 
 
 def set_aside_torn(path: Path, bad: Iterable[BadLine]) -> Path | None:

@@ -8,6 +8,7 @@ All are frozen, forbid unknown fields and survive a round trip through JSON. `sc
 from __future__ import annotations
 
 import enum
+import re
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -99,8 +100,13 @@ class Status(str, enum.Enum):
 _SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR})
 
 
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+
+
 def _relative_posix(path: str) -> str:
     """Refuse artifact paths that are absolute or climb out of the trial folder, on any system."""
+    if _PLAIN_PATH.fullmatch(path):  # nearly all are; parsing one takes ten times as long
+        return path
     parts = PurePosixPath(path)
     foreign = "\\" in path or "\0" in path or PureWindowsPath(path).drive
     if not path or parts.is_absolute() or ".." in parts.parts or foreign:

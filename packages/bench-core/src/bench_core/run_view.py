@@ -42,7 +42,7 @@ class RunView:
         path: The folder.
         info: `run.json`.
         tasks: The planned tasks.
-        results: The last result of each trial that has one, in the order of first results.
+        latest: The last result of each trial that has one, in the order of first results.
     """
 
     def __init__(
@@ -52,8 +52,14 @@ class RunView:
         self.path = path
         self.info = info
         self.tasks = tasks
-        self.results = {result.key: result for result in results.records}
+        last = {(result.task_id, result.trial): result for result in results.records}
+        self.latest = tuple(last.values())
         self._bad_results = results.bad
+
+    @cached_property
+    def results(self) -> dict[TrialKey, TrialResult]:
+        """The last result of each trial that has one, in the order of first results."""
+        return {result.key: result for result in self.latest}
 
     @cached_property
     def events(self) -> tuple[Event, ...]:

@@ -6,21 +6,21 @@ from collections import defaultdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from bench_core.statistics import describe, summarise
-from bench_core.statistics.costs import duration_s
+from bench_core.statistics import summarise
 from bench_report.__about__ import __version__
+from bench_report.baselines import side_of
 from bench_report.caveats import caveats
 from bench_report.comparable import check_comparable
 from bench_report.compare import compare
 from bench_report.methods import methods
-from bench_report.model import Effort, Report, RunReport, SliceEffort, TaskEntry, TrialRow
+from bench_report.model import Report, RunReport, SliceEffort
+from bench_report.rows import effort_of, task_entries, trial_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from bench_core.records import TrialResult
-    from bench_report.model import RunState
+    from bench_report.model import RunState, TrialRow
     from bench_report.sources import Source
 
 __all__ = ["report_of"]
@@ -48,7 +48,8 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
     Raises:
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
     """
-    found = check_comparable(runs, mix=mix)
+    sides = [side_of(each) for each in runs] if len(runs) > 1 else []
+    found = check_comparable(sides, mix=mix)
     described = tuple(_run_report(each, out=out, strict=count_errors_as_failures) for each in runs)
     report = Report(
         title=title or _title(runs),
@@ -58,8 +59,8 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
         mismatches=found,
         caveats=caveats(described, found),
         runs=described,
-        comparison=compare(runs, strict=count_errors_as_failures),
-        tasks=_task_entries(runs),
+        comparison=compare(sides, strict=count_errors_as_failures) if sides else None,
+        tasks=task_entries(runs),
     )
     return report.model_copy(update={"methods": methods(report)})
 
@@ -69,21 +70,9 @@ def _title(runs: Sequence[Source]) -> str:
     return f"{runs[0].info.agent} on {names}" if len(runs) == 1 else f"{len(runs)} runs on {names}"
 
 
-def _task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
-    """Return the tasks of all runs, each once, in the order of the first run that has it."""
-    found: dict[tuple[str, str], TaskEntry] = {}
-    for run in runs:
-        for task in run.tasks:
-            key = (task.benchmark, task.task_id)
-            if key not in found:
-                fields = task.model_dump(include=set(TaskEntry.model_fields))
-                found[key] = TaskEntry.model_validate(fields)
-    return tuple(found.values())
-
-
 def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
     base = run.seen_from(out)
-    rows = tuple(_trial_row(each, base, run.trial_folder(each)) for each in run.results)
+    rows = trial_rows(run, base)
     return RunReport(
         label=run.label,
         folder=base,
@@ -103,7 +92,8 @@ def _state(run: Source) -> RunState:
     last = run.info.sessions[-1] if run.info.sessions else None
     if last and last.outcome == "running":
         return "running"
-    return "interrupted" if run.view.remaining() else "finished"
+    done = sum(each.status.done and each.trial <= run.info.trials for each in run.results)
+    return "finished" if done >= len(run.tasks) * run.info.trials else "interrupted"
 
 
 def _slice_efforts(run: Source, rows: Iterable[TrialRow]) -> tuple[SliceEffort, ...]:
@@ -117,36 +107,6 @@ def _slice_efforts(run: Source, rows: Iterable[TrialRow]) -> tuple[SliceEffort, 
         for each in slices[row.task_id]:
             members[each].append(row)
     return tuple(
-        SliceEffort(group=group, value=value, effort=_effort(members[group, value]))
+        SliceEffort(group=group, value=value, effort=effort_of(members[group, value]))
         for group, value in sorted(members)
-    )
-
-
-def _effort(rows: Sequence[TrialRow]) -> Effort:
-    return Effort(
-        steps=describe(row.steps for row in rows),
-        tokens=describe(row.input_tokens + row.output_tokens or None for row in rows),
-        cost_usd=describe(row.cost_usd for row in rows),
-        time_s=describe(row.time_s for row in rows),
-    )
-
-
-def _trial_row(result: TrialResult, base: str, folder: str | None) -> TrialRow:
-    return TrialRow(
-        task_id=result.task_id,
-        trial=result.trial,
-        status=result.status,
-        score=result.score,
-        success=result.success,
-        failure_mode=result.failure_mode,
-        method=result.method,
-        confidence=result.confidence,
-        flags=result.flags,
-        steps=result.steps,
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cost_usd=result.cost_usd,
-        time_s=duration_s(result),
-        attempts=len(result.attempts),
-        folder=None if folder is None else f"{base}/{folder}",
     )

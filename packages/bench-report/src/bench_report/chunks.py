@@ -89,7 +89,7 @@ def collect_evidence(
     found = Evidence()
     held = 0
     for start, trials in _chunked(map(as_json, _all_evidence(runs, out, pictures))):
-        chunk = Chunk(len(found.starts), pack(f"[{','.join(trials)}]"))
+        chunk = Chunk(len(found.starts), pack(b"[%b]" % b",".join(trials)))
         found.starts.append(start)
         held += len(chunk.text)
         (found.inline if held <= limit else found.side_files).append(chunk)
@@ -108,10 +108,10 @@ def _all_evidence(
             yield evidence_of(result, folder, pictures.source)
 
 
-def _chunked(trials: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+def _chunked(trials: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
     """Yield groups of trials small enough to unpack at once, with the row each starts at."""
     start, size = 0, 0
-    held: list[str] = []
+    held: list[bytes] = []
     for row, text in enumerate(trials):
         held.append(text)
         size += len(text)

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from bench_core import exit_codes
 from bench_core.cli.groups import runner_group
 from bench_core.cli.options import json_option
 from bench_report.__about__ import __version__
-
-if TYPE_CHECKING:
-    from bench_report.model import Report
 
 __all__ = ["main"]
 
 _FORMATS = ("html", "md", "json")
 _SCREENSHOTS = ("auto", "embed", "link", "none")
+_PATH = click.Path(path_type=Path)
+_STRICT = click.option(
+    "--count-errors-as-failures",
+    "strict",
+    is_flag=True,
+    help="Let trials without a score enter all rates as failures.",
+)
+_MIX = click.option(
+    "--mix", is_flag=True, help="Allow runs that cannot be compared, and mark what comes out."
+)
+
+
+def _share(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """Turn a share or a difference of rates (`5pp`, `5%`, `0.05`) into a fraction."""
+    if value is None:
+        return None
+    text = value.strip().lower()
+    number = text.removesuffix("pp").removesuffix("%").strip()
+    try:
+        share = float(number) / (1 if number == text else 100)
+    except ValueError:
+        raise click.BadParameter(f"{value!r}: give a share as 5pp, 5% or 0.05") from None
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{value!r} does not lie between 0 and 100%")
+    return share
 
 
 def _parse_formats(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -52,14 +75,8 @@ def main() -> None:
     help="What to write.",
 )
 @click.option("--title", help="Title of the report.")
-@click.option(
-    "--count-errors-as-failures",
-    is_flag=True,
-    help="Let trials without a score enter all rates as failures.",
-)
-@click.option(
-    "--mix", is_flag=True, help="Allow runs that cannot be compared, and mark the report."
-)
+@_STRICT
+@_MIX
 @click.option(
     "--screenshots",
     type=click.Choice(_SCREENSHOTS),
@@ -73,14 +90,16 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 
     Several runs stand side by side, the first one is the baseline of the comparison.
     """
-    from bench_report.write import build_report  # noqa: PLC0415  # loads statistics and templates
+    from bench_report.told import told_report  # noqa: PLC0415  # loads statistics
+    from bench_report.write import build_report  # noqa: PLC0415  # as above
 
-    as_json = options.pop("as_json")
-    report, files = build_report(runs, out or runs[0] / "report", **options)
+    as_json, strict = options.pop("as_json"), options.pop("strict")
+    out = out or runs[0] / "report"
+    report, files = build_report(runs, out, count_errors_as_failures=strict, **options)
     if as_json:
         click.echo(json.dumps({"files": [str(file) for file in files], "title": report.title}))
         return
-    for line in _told(report):
+    for line in told_report(report):
         click.echo(line)
     for file in files:
         click.echo(f"  {file}")
@@ -95,11 +114,149 @@ def schema() -> None:
     click.echo(schema_text(Report), nl=False)
 
 
-def _told(report: Report) -> list[str]:
-    """Say each run's headline and every serious caveat in a line."""
-    from bench_core.terminal import plain_text  # noqa: PLC0415  # as above
-    from bench_report.numbers import rate_words  # noqa: PLC0415  # as above
+@main.command()
+@click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
+@click.option(
+    "--against",
+    type=_PATH,
+    metavar="BASELINE",
+    help="Run folder or baseline file to compare with.  [default: the first RUN]",
+)
+@_STRICT
+@_MIX
+@json_option
+def compare(
+    runs: tuple[Path, ...], against: Path | None, *, strict: bool, mix: bool, as_json: bool
+) -> None:
+    """Compare runs with a baseline, paired by task: overall, by slice, by task."""
+    from bench_report.baselines import read_sides  # noqa: PLC0415  # loads statistics
+    from bench_report.comparable import check_comparable  # noqa: PLC0415  # as above
+    from bench_report.compare import compare as compare_sides  # noqa: PLC0415  # as above
+    from bench_report.told import told_comparison  # noqa: PLC0415  # as above
 
-    lines = [f"{plain_text(run.label)}: {rate_words(run.summary.success)}" for run in report.runs]
-    serious = (each.text for each in report.caveats if each.severity == "critical")
-    return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]
+    sides = read_sides(runs if against is None else (against, *runs))
+    check_comparable(sides, mix=mix)
+    found = compare_sides(sides, strict=strict)
+    if found is None:
+        raise click.UsageError("one run is nothing to compare: add runs, or --against BASELINE")
+    click.echo(found.model_dump_json() if as_json else "\n".join(told_comparison(found)))
+
+
+@main.command()
+@click.argument("new", type=_PATH)
+@click.option(
+    "--against",
+    type=_PATH,
+    required=True,
+    metavar="BASELINE",
+    help="Run folder or baseline file to compare with.",
+)
+@click.option(
+    "--tolerance",
+    metavar="SHARE",
+    callback=_share,
+    default="5pp",
+    show_default=True,
+    help="Smallest drop of the success rate that matters.",
+)
+@click.option(
+    "--alpha",
+    metavar="SHARE",
+    callback=_share,
+    default="5%",
+    show_default=True,
+    help="Chance of calling an unchanged agent a regression, over all slices.",
+)
+@click.option(
+    "--slices", "groups", multiple=True, metavar="GROUP", help="Test each slice of this group, too."
+)
+@click.option(
+    "--fail-broken",
+    is_flag=True,
+    help="Exit with 1 also when a task solved in every trial before is solved in none now "
+    "(false alarms are then not bounded).",
+)
+@_STRICT
+@_MIX
+@json_option
+@click.pass_context
+def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> None:
+    """Decide whether a run is worse than a baseline.
+
+    Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
+    not enough evidence for either.
+    """
+    from bench_report.gating import gate as gate_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.told import told_gate  # noqa: PLC0415  # as above
+
+    as_json, fail_broken = options.pop("as_json"), options.pop("fail_broken")
+    strict = options.pop("strict")
+    found = gate_runs(new, against, count_errors_as_failures=strict, **options)
+    click.echo(found.model_dump_json() if as_json else "\n".join(told_gate(found)))
+    broken = fail_broken and found.broken
+    ctx.exit(exit_codes.FELL_SHORT if broken else found.exit_code)
+
+
+@main.command()
+@click.option(
+    "--tasks", type=click.IntRange(min=2), help="Tasks there are (templates, if made from some)."
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Trials per task; repeat it for several designs.  [default: 1, 3, 5, 10]",
+)
+@click.option(
+    "--difference",
+    metavar="SHARE",
+    callback=_share,
+    help="Difference that shall be found, e.g. 5pp.",
+)
+@click.option(
+    "--design",
+    type=click.Choice(("paired", "unpaired")),
+    default="paired",
+    show_default=True,
+    help="Whether both agents do the same tasks.",
+)
+@click.option(
+    "--rate", metavar="SHARE", callback=_share, help="Expected success rate.  [default: 42%]"
+)
+@click.option(
+    "--pilot",
+    type=_PATH,
+    metavar="RUN",
+    help="Take rate and variability from this run or baseline file.",
+)
+@click.option(
+    "--power",
+    metavar="SHARE",
+    callback=_share,
+    default="80%",
+    show_default=True,
+    help="Chance to find the difference.",
+)
+@click.option(
+    "--level",
+    metavar="SHARE",
+    callback=_share,
+    default="95%",
+    show_default=True,
+    help="Nominal confidence.",
+)
+@json_option
+def plan(*, as_json: bool, **options: Any) -> None:
+    """Say what difference a run can show, or what it takes to show one.
+
+    With --tasks: the smallest difference found. With --difference: the tasks needed. With both: how
+    likely it is to be found.
+    """
+    from bench_report.designs import designs  # noqa: PLC0415  # loads statistics
+    from bench_report.told import told_plans  # noqa: PLC0415  # as above
+
+    found = designs(**options)
+    if as_json:
+        click.echo(json.dumps([each.model_dump() for each in found]))
+        return
+    click.echo(told_plans(found))

@@ -10,9 +10,10 @@ from bench_report.model import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bench_report.baselines import Side
     from bench_report.sources import Source
 
-__all__ = ["IncomparableRunsError", "check_comparable", "mismatches"]
+__all__ = ["IncomparableRunsError", "check_comparable", "evaluators_of", "mismatches"]
 
 _SHOWN_HASH = 12
 
@@ -33,7 +34,7 @@ class IncomparableRunsError(InputError):
         )
 
 
-_ASPECTS: Mapping[str, Callable[[Source], str]] = {
+_ASPECTS: Mapping[str, Callable[[Side], str]] = {
     "benchmark": lambda run: run.info.benchmark,
     "benchmark version": lambda run: run.info.benchmark_version or "",
     "task set": lambda run: run.info.task_set_hash[:_SHOWN_HASH],
@@ -42,10 +43,10 @@ _ASPECTS: Mapping[str, Callable[[Source], str]] = {
 }
 
 
-def mismatches(runs: Sequence[Source]) -> tuple[Mismatch, ...]:
+def mismatches(runs: Sequence[Side]) -> tuple[Mismatch, ...]:
     """Return what the runs differ in; what a run does not state cannot differ."""
     aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
-    aspects |= _evaluator_aspects({run.label: _evaluators(run) for run in runs})
+    aspects |= _evaluator_aspects({run.label: run.evaluators for run in runs})
     return tuple(
         Mismatch(
             aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()}
@@ -55,14 +56,14 @@ def mismatches(runs: Sequence[Source]) -> tuple[Mismatch, ...]:
     )
 
 
-def _evaluators(run: Source) -> dict[str, str]:
+def evaluators_of(run: Source) -> dict[str, str]:
     """Return the versions of the evaluators that scored a run, by name."""
     methods = {r.method for r in run.results if r.score is not None and r.method}
     found: dict[str, set[str]] = {}
     for method in methods:
         name, _, version = method.rpartition(" ")
         found.setdefault(name or method, set()).add(version if name else "")
-    return {name: ", ".join(sorted(versions)) for name, versions in found.items()}
+    return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
 
 
 def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
@@ -81,7 +82,7 @@ def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dic
     return aspects
 
 
-def check_comparable(runs: Sequence[Source], *, mix: bool) -> tuple[Mismatch, ...]:
+def check_comparable(runs: Sequence[Side], *, mix: bool) -> tuple[Mismatch, ...]:
     """Return the mismatches of runs that are mixed on purpose.
 
     Raises:

@@ -1,97 +1,155 @@
-"""Runs side by side: paired differences on the tasks they share."""
+"""Runs side by side: paired differences on the tasks they share, as a whole, by slice and by task."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics import task_successes
-from bench_core.statistics.clustering import reduce_tasks, task_mean
-from bench_core.statistics.distributions import t_cdf
-from bench_core.statistics.proportions import t_or_normal_quantile
-from bench_report.model import Comparison, Difference
+from bench_core.statistics import compare as compare_scores
+from bench_core.statistics import compare_tasks, holm
+from bench_report.model import Comparison, Difference, SliceDifference, TaskChange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from bench_report.sources import Source
+    from bench_core.statistics import Comparison as Compared
+    from bench_report.baselines import Side
 
-__all__ = ["compare"]
+__all__ = ["compare", "difference"]
 
-LEVEL = 0.95
-_Rates = dict[str, float]
+_Outcomes = dict[str, list[float]]
+_Clusters = dict[str, str]
 
 
-def compare(runs: Sequence[Source], *, strict: bool = False) -> Comparison | None:
-    """Pair every later run with the first one; `None` for a single run."""
-    first, *others = runs
+def compare(sides: Sequence[Side], *, strict: bool = False) -> Comparison | None:
+    """Pair every later side with the first one; `None` for a single one."""
+    first, *others = sides
     if not others:
         return None
-    baseline, rates = first.label, _rates(first, strict=strict)
-    templates = {task.task_id: task.template for task in first.tasks if task.template}
-    found = [
-        _difference(run.label, baseline, _rates(run, strict=strict), rates, templates)
-        if run.info.benchmark == first.info.benchmark
-        else _unpaired(run.label, baseline)
-        for run in others
-    ]
-    return Comparison(baseline=baseline, differences=tuple(_holm(found)))
+    found = [difference(each, first, strict=strict) for each in others]
+    adjusted = _holm([each.p_value for each in found])
+    return Comparison(
+        baseline=first.label,
+        differences=tuple(
+            each.model_copy(update={"adjusted_p_value": p})
+            for each, p in zip(found, adjusted, strict=True)
+        ),
+    )
 
 
-def _rates(run: Source, *, strict: bool) -> _Rates:
-    outcomes = task_successes(run.results, errors_as_failures=strict)
-    return {key: sum(values) / len(values) for key, values in outcomes.items() if values}
-
-
-def _unpaired(run: str, baseline: str) -> Difference:
-    note = "runs of different benchmarks have no tasks in common"
-    return Difference(run=run, baseline=baseline, shared_tasks=0, note=note)
-
-
-def _difference(
-    run: str,
-    baseline: str,
-    rates: _Rates,
-    others: _Rates,
-    templates: Mapping[str, str],
-) -> Difference:
-    """Put a cluster-robust t interval on the mean paired difference."""
-    gains = {key: [rates[key] - others[key]] for key in rates if key in others}
-    empty = Difference(run=run, baseline=baseline, shared_tasks=len(gains))
+def difference(new: Side, baseline: Side, *, strict: bool = False) -> Difference:
+    """Return how `new` differs from `baseline` on the tasks both have scores for."""
+    empty = Difference(run=new.label, baseline=baseline.label, shared_tasks=0)
+    if new.info.benchmark != baseline.info.benchmark:
+        note = "runs of different benchmarks have no tasks in common"
+        return empty.model_copy(update={"note": note})
+    mine, theirs = new.successes(strict=strict), baseline.successes(strict=strict)
+    clusters = baseline.templates | new.templates
+    shared = [key for key in mine if mine[key] and theirs.get(key)]
     try:
-        mean = task_mean(reduce_tasks(gains, templates))
-    except NotEstimableError:
-        return empty.model_copy(update={"note": "the runs share no task with scores in both"})
-    value = {"value": mean.estimate}
-    if mean.clusters == 1:
-        note = "one shared cluster says nothing about how others differ"
-        return empty.model_copy(update=value | {"note": note})
-    error = mean.variance_over_new_tasks() ** 0.5
-    degrees = mean.clusters - 1
-    if error == 0:
-        note = "the difference is the same on every shared task, so there is no interval"
-        return empty.model_copy(update=value | {"note": note})
-    half = t_or_normal_quantile(LEVEL, degrees) * error
-    tail = t_cdf(-abs(mean.estimate / error), degrees)
+        found = compare_scores(mine, theirs, clusters=clusters)
+    except NotEstimableError as error:
+        return _without_interval(empty, mine, theirs, shared, str(error))
     return empty.model_copy(
-        update=value
+        update=_fields(found)
         | {
-            "low": max(mean.estimate - half, -1.0),
-            "high": min(mean.estimate + half, 1.0),
-            "level": LEVEL,
-            "p_value": min(2 * tail, 1.0),
-            "method": f"paired t over {mean.clusters} clusters",
+            "shared_tasks": len(shared),
+            "slices": tuple(_slices(new, mine, theirs, clusters)),
+            "tasks": tuple(_changes(mine, theirs)),
         }
     )
 
 
-def _holm(differences: Sequence[Difference]) -> list[Difference]:
-    """Adjust p-values for the number of runs compared (Holm 1979)."""
-    tested = sorted(
-        (each.p_value, place) for place, each in enumerate(differences) if each.p_value is not None
-    )
-    adjusted, floor = list(differences), 0.0
-    for rank, (p_value, place) in enumerate(tested):
-        floor = max(floor, min(p_value * (len(tested) - rank), 1.0))
-        adjusted[place] = adjusted[place].model_copy(update={"adjusted_p_value": floor})
-    return adjusted
+def _without_interval(
+    empty: Difference, mine: _Outcomes, theirs: _Outcomes, shared: Sequence[str], reason: str
+) -> Difference:
+    """Give the difference alone, with the reason why there is no more."""
+    gains = [_mean(mine[key]) - _mean(theirs[key]) for key in shared]
+    value = sum(gains) / len(gains) if gains else None
+    note = reason if gains else "the runs share no task with scores in both"
+    return empty.model_copy(update={"value": value, "shared_tasks": len(gains), "note": note})
+
+
+def _fields(found: Compared) -> dict[str, object]:
+    interval = found.difference
+    return {
+        "value": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "level": interval.level,
+        "p_value": found.p_value,
+        "method": _method(found),
+        "p_sign_flip": found.p_sign_flip,
+        "detectable": found.detectable,
+        "better": found.better,
+        "worse": found.worse,
+        "equal": found.equal,
+    }
+
+
+def _method(found: Compared) -> str:
+    """Name interval and test."""
+    if found.test == "paired t":
+        return f"paired t over {found.difference.clusters} clusters"
+    return f"{found.test}, {found.difference.method}"
+
+
+def _slices(
+    new: Side, mine: _Outcomes, theirs: _Outcomes, clusters: _Clusters
+) -> Iterable[SliceDifference]:
+    """Compare every value of every group, p-values adjusted by Holm over all of them."""
+    found = [
+        _slice(group, value, keys, (mine, theirs), clusters)
+        for (group, value), keys in new.slices.items()
+    ]
+    found = [each for each in found if each.shared_tasks]
+    adjusted = _holm([each.p_value for each in found])
+    for each, p_value in zip(found, adjusted, strict=True):
+        yield each.model_copy(update={"adjusted_p_value": p_value})
+
+
+def _slice(
+    group: str,
+    value: str,
+    keys: Collection[str],
+    outcomes: tuple[_Outcomes, _Outcomes],
+    clusters: _Clusters,
+) -> SliceDifference:
+    mine, theirs = ({key: each.get(key, []) for key in keys} for each in outcomes)
+    shared = [key for key in keys if mine[key] and theirs[key]]
+    part = SliceDifference(group=group, value=value, shared_tasks=len(shared))
+    if not shared:
+        return part
+    rates = {
+        "new": _mean([_mean(mine[key]) for key in shared]),
+        "baseline": _mean([_mean(theirs[key]) for key in shared]),
+    }
+    try:
+        found = compare_scores(mine, theirs, clusters=clusters)
+    except NotEstimableError as error:
+        return part.model_copy(update={**rates, "note": str(error)})
+    ends = {"low": found.difference.low, "high": found.difference.high, "p_value": found.p_value}
+    return part.model_copy(update=rates | ends)
+
+
+def _changes(mine: _Outcomes, theirs: _Outcomes) -> Iterable[TaskChange]:
+    """Yield the tasks whose rates differ, the largest changes first."""
+    rows = [each for each in compare_tasks(mine, theirs) if each.new != each.baseline]
+    for each in sorted(rows, key=lambda row: (row.q_value, -abs(row.new - row.baseline))):
+        yield TaskChange(
+            task_id=each.task,
+            new=each.new,
+            baseline=each.baseline,
+            p_value=each.p_value,
+            q_value=each.q_value,
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust the p-values there are."""
+    adjusted = iter(holm([each for each in p_values if each is not None]))
+    return [None if each is None else next(adjusted) for each in p_values]

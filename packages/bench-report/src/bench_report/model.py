@@ -6,10 +6,11 @@ is null and the reason stands beside it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from bench_core.records import Record, RunInfo, Status
 from bench_core.statistics import Distribution, Summary
@@ -23,7 +24,9 @@ __all__ = [
     "Report",
     "RunReport",
     "RunState",
+    "SliceDifference",
     "SliceEffort",
+    "TaskChange",
     "TaskEntry",
     "TrialRow",
 ]
@@ -51,8 +54,14 @@ class SliceEffort(Record):
     effort: Effort
 
 
-class TrialRow(Record):
-    """One trial, without its evidence; `folder` is where that is, relative to the report."""
+@dataclass(slots=True)
+class TrialRow:
+    """One trial, without its evidence; `folder` is where that is, relative to the report.
+
+    No `Record`, and not frozen: there may be a hundred thousand, and results were checked already.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     task_id: str
     trial: PositiveInt
@@ -117,6 +126,36 @@ class Mismatch(Record):
     values: dict[str, str]
 
 
+class SliceDifference(Record):
+    """The difference on the shared tasks of one slice; `note` says why it has no interval."""
+
+    group: str
+    value: str
+    shared_tasks: NonNegativeInt
+    new: _Fraction | None = None
+    baseline: _Fraction | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: _Fraction | None = None
+    adjusted_p_value: _Fraction | None = None
+    note: str | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """New minus baseline."""
+        return None if self.new is None or self.baseline is None else self.new - self.baseline
+
+
+class TaskChange(Record):
+    """A task with different rates; `q_value` is `p_value` (Fisher's exact test) after Benjamini-Hochberg."""
+
+    task_id: str
+    new: _Fraction
+    baseline: _Fraction
+    p_value: _Fraction
+    q_value: _Fraction
+
+
 class Difference(Record):
     """How much better `run` is than `baseline` on the tasks both have scores for.
 
@@ -124,8 +163,14 @@ class Difference(Record):
         value: Mean over shared tasks of the difference between their rates.
         low: Lower end of the interval, for new tasks of this kind.
         high: Upper end.
-        p_value: Of the hypothesis that there is no difference.
+        p_value: Of the hypothesis that there is no difference, by `method`.
         adjusted_p_value: The same by Holm's method over all runs of the report.
+        p_sign_flip: By the sign-flip permutation test, as a cross-check.
+        detectable: The smallest true difference found in four of five such comparisons.
+        better: Tasks on which `run` has the higher rate.
+        worse: Tasks on which it has the lower one.
+        slices: The same by slice, p-values adjusted over all slices.
+        tasks: Tasks whose rates differ, the clearest first.
         note: Why there is no value or no interval.
     """
 
@@ -139,6 +184,13 @@ class Difference(Record):
     p_value: _Fraction | None = None
     adjusted_p_value: _Fraction | None = None
     method: str = ""
+    p_sign_flip: _Fraction | None = None
+    detectable: float | None = None
+    better: NonNegativeInt = 0
+    worse: NonNegativeInt = 0
+    equal: NonNegativeInt = 0
+    slices: tuple[SliceDifference, ...] = ()
+    tasks: tuple[TaskChange, ...] = ()
     note: str | None = None
 
 

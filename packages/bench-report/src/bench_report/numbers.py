@@ -17,6 +17,7 @@ __all__ = [
     "percent",
     "plain",
     "points",
+    "points_interval",
     "rate_words",
     "short",
 ]
@@ -50,6 +51,11 @@ def level(value: float) -> str:
 def points(value: float | None) -> str:
     """Write a difference of two rates in percentage points, with its sign."""
     return NONE if value is None else f"{value * 100:+.1f} pp".replace("-", "\u2212")
+
+
+def points_interval(low: float | None, high: float | None) -> str:
+    """Write the ends of an interval of a difference, or a dash where there is none."""
+    return NONE if low is None else f"{points(low)} to {points(high)}"
 
 
 def interval(found: Interval | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
 
 from bench_report.text import clip, inline
 
@@ -19,17 +20,16 @@ __all__ = ["as_json", "embeddable", "pack", "table_of"]
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
 _WORD_LENGTH = 200
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def as_json(value: object) -> str:
-    """Return compact JSON, refusing what JSON has no word for."""
-    return _ENCODER.encode(value)
+def as_json(value: object) -> bytes:
+    """Return compact JSON; what JSON has no word for is null."""
+    return to_json(value, inf_nan_mode="null")
 
 
-def pack(document: str) -> str:
+def pack(document: bytes) -> str:
     """Return text compressed and in base64: small, and safe inside any element."""
-    data = gzip.compress(document.encode(), compresslevel=6, mtime=0)
+    data = gzip.compress(document, compresslevel=5, mtime=0)
     return base64.b64encode(data).decode("ascii")
 
 

@@ -47,11 +47,7 @@ class Source:
     def results(self) -> list[TrialResult]:
         """The results by the order of the tasks, then by trial."""
         place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
-        keyed = [
-            (place.get(result.task_id, -1), result.trial, number, result)
-            for number, result in enumerate(self.view.results.values())
-        ]
-        return [result for *_, result in sorted(keyed, key=lambda each: each[:3])]
+        return sorted(self.view.latest, key=lambda each: (place.get(each.task_id, -1), each.trial))
 
     def trial_folder(self, result: TrialResult) -> str | None:
         """Return where a trial left its artifacts, relative to the run; `None` if nowhere."""

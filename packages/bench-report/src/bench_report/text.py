@@ -26,6 +26,7 @@ _MARKDOWN_LINK = re.compile(r"(?i)(:)(?=//)|(www)(?=\.)|(@)(?=\w)")
 _FLAT = json.JSONEncoder(ensure_ascii=False)
 _FLAT_LENGTH = 60
 _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=1)
+_WORDS = {None: "null", True: "true", False: "false"}
 _C0_END = 0x20
 _DELETE = 0x7F
 
@@ -65,6 +66,8 @@ def shown_json(value: JsonValue, limit: int) -> str:
     """Return JSON for people: strings bare, small values on a line, at most about `limit` long."""
     if isinstance(value, str):
         return clip(value, limit)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
     flat = _FLAT.encode(value)
     return clip(flat if len(flat) <= _FLAT_LENGTH else _INDENTED.encode(value), limit)
 

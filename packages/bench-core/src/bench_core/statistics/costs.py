@@ -10,9 +10,7 @@ from bench_core.records import Usage
 from bench_core.statistics.summary_records import Distribution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bench_core.records import TrialResult
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["describe", "duration_s", "total_usage"]
 
@@ -41,20 +39,20 @@ def describe(values: Iterable[float | None]) -> Distribution:
     )
 
 
-def total_usage(results: Sequence[TrialResult]) -> Usage:
-    """Sum the usage of many results, field by field.
+def total_usage(spent: Iterable[Usage]) -> Usage:
+    """Sum the usage of many trials, field by field.
 
     >>> total_usage([]).total_tokens
     0
     """
-    # Adding pairwise would build and validate one record per result.
-    spent = [result.usage for result in results]
-    return Usage(**{field: sum(map(attrgetter(field), spent)) for field in Usage.model_fields})
+    # Adding pairwise would build and validate one record per trial.
+    fields = tuple(Usage.model_fields)
+    columns = zip(*map(attrgetter(*fields), spent), strict=True)
+    return Usage(**dict(zip(fields, map(sum, columns), strict=False)))
 
 
-def duration_s(result: TrialResult) -> float | None:
+def duration_s(timings: Mapping[str, float]) -> float | None:
     """Return a trial's seconds: `total` if recorded, else the sum of its phases, else null."""
-    timings = result.timings_s
     if not timings:
         return None
     total = timings.get("total")

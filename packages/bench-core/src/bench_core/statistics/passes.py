@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
@@ -87,12 +88,20 @@ def _mean_over_tasks(
     for key, outcomes in successes.items():
         if len(outcomes) < k:
             continue
-        value = estimator(sum(map(bool, outcomes)), len(outcomes), k)
+        value = _estimate(estimator, sum(map(bool, outcomes)), len(outcomes), k)
         # Trials beyond k sharpen a task's value at most as much as whole groups of k would.
         tasks.append(TaskMean(grouping.get(key, (key,)), value, max(1, len(outcomes) // k), None))
     if not tasks:
         raise NotEstimableError(f"no task has {k} scored trials, which k = {k} needs")
     return interval_of(task_mean(tasks), estimand="new_tasks", level=level)
+
+
+@lru_cache(maxsize=4096)
+def _estimate(
+    estimator: Callable[[int, int, int], float], successes: int, trials: int, k: int
+) -> float:
+    """Return an estimate: thousands of tasks share a few pairs of successes and trials."""
+    return estimator(successes, trials, k)
 
 
 def _require_k(successes: int, trials: int, k: int) -> None:

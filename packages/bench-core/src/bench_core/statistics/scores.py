@@ -34,10 +34,10 @@ def identity_of(
     >>> identity_of([])["world"]
     ()
     """
-    everything = list(results)
+    seen = set(map(attrgetter(*IDENTITY), results))
     found: dict[str, tuple[str, ...]] = {}
-    for field in IDENTITY:
-        values = set(map(attrgetter(field), everything))
+    for place, field in enumerate(IDENTITY):
+        values = {each[place] for each in seen}
         if values == {None}:
             values = set()
         found[field] = tuple(sorted(value or _UNSPECIFIED for value in values))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import SUCCESS_SCORE
@@ -24,9 +25,9 @@ from bench_core.statistics.slices import (
 from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from bench_core.records import Status, Task, TrialResult
+    from bench_core.records import Status, Task, TrialResult, Usage
     from bench_core.statistics.scores import Identity
     from bench_core.statistics.slices import Entry
 
@@ -73,6 +74,7 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     if count_errors_as_failures:
         entries = strict
     whole = slice_of("all", entries, level)
+    ended = _Columns.of(latest)
     return Summary(
         identity=identity,
         models_reported=tuple(sorted({each.model_reported for each in latest} - {None})),
@@ -87,17 +89,40 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         pass_rates=_pass_rates(entries, level),
         groups=group_slices(entries, level),
         templates=template_slices(entries, level),
-        statuses=count(result.status for result in latest),
-        exclusions=_exclusions(latest),
-        failure_modes=_failure_modes(latest),
-        methods=count(each.method for each in latest if each.method and each.score is not None),
-        flags=count(flag for result in latest for flag in result.flags),
-        usage=total_usage(latest),
-        tokens=describe(result.usage.total_tokens or None for result in latest),
-        cost_usd=describe(result.cost_usd for result in latest),
-        time_s=describe(duration_s(result) for result in latest),
-        steps=describe(result.steps for result in latest),
+        statuses=count(ended.status),
+        exclusions=_exclusions([each for each in latest if each.score is None]),
+        failure_modes=count(_failure_modes(ended)),
+        methods=count(
+            method
+            for method, score in zip(ended.method, ended.score, strict=True)
+            if method and score is not None
+        ),
+        flags=count(flag for flags in ended.flags for flag in flags),
+        usage=total_usage(ended.usage),
+        tokens=describe(usage.total_tokens or None for usage in ended.usage),
+        cost_usd=describe(ended.cost_usd),
+        time_s=describe(map(duration_s, ended.timings_s)),
+        steps=describe(ended.steps),
     )
+
+
+class _Columns(NamedTuple):
+    """What is counted of results, field by field: each result is looked at once."""
+
+    status: Sequence[Status] = ()
+    score: Sequence[float | None] = ()
+    success: Sequence[bool | None] = ()
+    failure_mode: Sequence[str | None] = ()
+    method: Sequence[str | None] = ()
+    flags: Sequence[Sequence[str]] = ()
+    usage: Sequence[Usage] = ()
+    cost_usd: Sequence[float | None] = ()
+    timings_s: Sequence[Mapping[str, float]] = ()
+    steps: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, results: Sequence[TrialResult]) -> _Columns:
+        return cls(*zip(*map(attrgetter(*cls._fields), results), strict=True))
 
 
 def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
@@ -117,11 +142,10 @@ def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
     return tuple(rates)
 
 
-def _exclusions(results: Sequence[TrialResult]) -> tuple[Exclusion, ...]:
+def _exclusions(results: Iterable[TrialResult]) -> tuple[Exclusion, ...]:
     reasons: defaultdict[tuple[Status, str | None], list[TrialResult]] = defaultdict(list)
     for result in results:
-        if result.score is None:
-            reasons[result.status, result.error.kind if result.error else None].append(result)
+        reasons[result.status, result.error.kind if result.error else None].append(result)
     found = [
         Exclusion(
             status=status,
@@ -135,7 +159,7 @@ def _exclusions(results: Sequence[TrialResult]) -> tuple[Exclusion, ...]:
     return tuple(sorted(found, key=lambda each: (-each.count, each.status.value, each.kind or "")))
 
 
-def _failure_modes(results: Sequence[TrialResult]) -> dict[str, int]:
-    return count(
-        result.failure_mode or _UNCLASSIFIED for result in results if result.success is False
-    )
+def _failure_modes(ended: _Columns) -> Iterator[str]:
+    for mode, success in zip(ended.failure_mode, ended.success, strict=True):
+        if success is False:
+            yield mode or _UNCLASSIFIED

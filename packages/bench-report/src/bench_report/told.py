@@ -1,0 +1,162 @@
+"""Records as a terminal shows them: aligned tables and sentences, every text made plain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.cli.tables import render_table
+from bench_core.terminal import plain_text
+from bench_report import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bench_core.statistics import GateResult
+    from bench_report.designs import PlannedDesign
+    from bench_report.model import Comparison, Difference, Report
+
+__all__ = ["told_comparison", "told_gate", "told_plans", "told_report"]
+
+_MOST_TASKS = 20
+_VERDICTS = {
+    "fine": "FINE",
+    "regression": "REGRESSION",
+    "not_enough_evidence": "NOT ENOUGH EVIDENCE",
+}
+
+
+def told_report(report: Report) -> list[str]:
+    """Say each run's headline and every serious caveat in a line."""
+    lines = [
+        f"{plain_text(run.label)}: {numbers.rate_words(run.summary.success)}" for run in report.runs
+    ]
+    serious = (each.text for each in report.caveats if each.severity == "critical")
+    return lines + [f"  ! {plain_text(text)}" for text in dict.fromkeys(serious)]
+
+
+def told_comparison(comparison: Comparison) -> Iterator[str]:
+    """Say how runs differ from the baseline: as a whole, by slice, by task."""
+    yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
+    yield ""
+    yield render_table(
+        ("run", "difference", "95% interval", "p", "detectable", "tasks", "better", "worse"),
+        [_difference_row(each) for each in comparison.differences],
+    )
+    for each in comparison.differences:
+        if each.note:
+            yield f"{plain_text(each.run)}: {plain_text(each.note)}"
+        if each.slices:
+            yield from ("", f"By slice, {plain_text(each.run)}", _slice_table(each))
+        if each.tasks:
+            yield from ("", f"Tasks with different rates, {plain_text(each.run)}")
+            yield _task_table(each)
+
+
+def _difference_row(each: Difference) -> tuple[object, ...]:
+    return (
+        each.run,
+        numbers.points(each.value),
+        numbers.points_interval(each.low, each.high),
+        numbers.p_value(each.adjusted_p_value),
+        numbers.points(each.detectable).lstrip("+"),
+        each.shared_tasks,
+        each.better,
+        each.worse,
+    )
+
+
+def _slice_table(found: Difference) -> str:
+    head = ("slice", "new", "baseline", "difference", "95% interval", "p (Holm)", "tasks")
+    return render_table(
+        head,
+        [
+            (
+                f"{each.group} {each.value}",
+                numbers.percent(each.new),
+                numbers.percent(each.baseline),
+                numbers.points(each.difference),
+                numbers.points_interval(each.low, each.high),
+                numbers.p_value(each.adjusted_p_value),
+                each.shared_tasks,
+            )
+            for each in found.slices
+        ],
+    )
+
+
+def _task_table(found: Difference) -> str:
+    table = render_table(
+        ("task", "new", "baseline", "p", "q"),
+        [
+            (
+                each.task_id,
+                numbers.percent(each.new),
+                numbers.percent(each.baseline),
+                numbers.p_value(each.p_value),
+                numbers.p_value(each.q_value),
+            )
+            for each in found.tasks[:_MOST_TASKS]
+        ],
+    )
+    more = len(found.tasks) - _MOST_TASKS
+    return f"{table}\n... and {more:,} more (--json has all)" if more > 0 else table
+
+
+def told_gate(result: GateResult) -> Iterator[str]:
+    """Say the verdict first, then what it stands on."""
+    yield f"{_VERDICTS[result.verdict]}: {plain_text(result.reason)}"
+    yield ""
+    yield render_table(
+        ("part", "tasks", "difference", "at worst", "p (one-sided, Holm)", "power"),
+        [
+            (
+                each.name,
+                each.tasks,
+                numbers.points(each.difference),
+                numbers.points(each.worst and max(each.worst, -1.0)),
+                numbers.p_value(each.p_adjusted),
+                numbers.percent(each.power) if each.reason is None else each.reason,
+            )
+            for each in result.checks
+        ],
+    )
+    yield ""
+    yield (
+        f"An unchanged agent is called a regression in at most {numbers.level(result.alpha)} of runs. "
+        f"Power: the chance to find a true drop of {numbers.points(result.tolerance).lstrip('+')}, "
+        "the tolerance."
+    )
+    if result.broken:
+        yield f"Solved in every trial before and in none now: {_some(result.broken)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(plain_text, names[:_MOST_TASKS]))
+    more = len(names) - _MOST_TASKS
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def told_plans(plans: Sequence[PlannedDesign]) -> str:
+    """Show designs side by side, and how to read them."""
+    asked = next((each.difference for each in plans if each.found is not None), None)
+    head = ["tasks", "trials", "trials in all", "detectable", "half width"]
+    rows = [
+        [
+            each.tasks,
+            each.trials,
+            each.runs,
+            numbers.points(each.detectable).lstrip("+"),
+            numbers.points(each.half_width).lstrip("+"),
+        ]
+        for each in plans
+    ]
+    if asked is not None:
+        head.append(f"finds {numbers.points(asked).lstrip('+')}")
+        rows = [[*row, numbers.percent(each.found)] for row, each in zip(rows, plans, strict=True)]
+    first = plans[0]
+    return (
+        f"{render_table(head, rows)}\n\n"
+        f"Two agents, {first.design}. Detectable: the smallest true difference found in "
+        f"{numbers.percent(first.power)} of comparisons at the {numbers.level(1 - first.level)} level. "
+        "Half width: of one agent's interval for new tasks."
+    )

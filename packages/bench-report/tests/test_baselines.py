@@ -1,0 +1,171 @@
+"""Baselines that are kept, and the commands that compare with them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from bench_core.errors import InputError
+from bench_report.baselines import Baseline, baseline_of, read_side, read_sides
+from bench_report.cli import main
+from bench_report.gating import gate
+from bench_report.sources import read_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Runs
+
+
+def invoke(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def kept(run: Runs, tmp_path: Path) -> Path:
+    """Keep the baseline of a run of 40 tasks and two trials."""
+    (source,) = read_runs([run("old", tasks=40, trials=2, seed=4)])
+    file = tmp_path / "baseline.json"
+    file.write_text(baseline_of(source).model_dump_json(), encoding="utf-8")
+    return file
+
+
+def test_a_baseline_file_stands_in_for_its_run(kept: Path, run: Runs) -> None:
+    new = run("new", tasks=40, trials=2, seed=5)
+    old = kept.parent / "runs" / "old"
+
+    from_file, from_folder = (gate(new, baseline, groups=["site"]) for baseline in (kept, old))
+
+    assert from_file.checks == from_folder.checks
+
+
+def test_a_baseline_survives_a_round_trip(kept: Path) -> None:
+    text = kept.read_text("utf-8")
+
+    assert Baseline.model_validate_json(text).model_dump_json() == text
+
+
+@pytest.mark.parametrize("content", ["{}", "not JSON", '{"kind": "baseline", "schema_version": 9}'])
+def test_a_file_that_is_no_baseline_is_refused_with_the_way_out(
+    content: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(content)
+
+    with pytest.raises(InputError, match="export baseline RUN"):
+        read_side(file)
+
+
+def test_sides_of_one_name_are_told_apart(run: Runs, kept: Path) -> None:
+    labels = [side.label for side in read_sides([kept, run("new", tasks=40)])]
+
+    assert len(set(labels)) == 2
+
+
+def test_a_gate_calls_a_clear_drop_a_regression(told_run: Runs) -> None:
+    good = told_run({f"t{n}": [1, 1] for n in range(60)}, "good")
+    bad = told_run({f"t{n}": [n % 2, 0] for n in range(60)}, "bad")
+
+    code, out, _ = invoke("gate", bad, "--against", good)
+
+    assert code == 1
+    assert out.startswith("REGRESSION: dropped beyond chance: all -75.0 points")
+
+
+def test_a_gate_is_fine_when_a_drop_is_ruled_out(told_run: Runs) -> None:
+    same = {f"t{n}": [n % 2, n % 2] for n in range(120)}
+
+    code, out, _ = invoke("gate", told_run(same, "a"), "--against", told_run(same, "b"))
+
+    assert (code, out.split(":")[0]) == (0, "FINE")
+
+
+def test_a_gate_without_evidence_ends_with_three_and_tells_its_power(run: Runs) -> None:
+    new, old = run("new", tasks=12, seed=1, trials=2), run("old", tasks=12, seed=2, trials=2)
+
+    code, out, _ = invoke("gate", new, "--against", old, "--slices", "site")
+
+    assert code == 3
+    assert "a true -5.0 points would be found in" in out
+
+
+def test_a_broken_task_fails_the_gate_where_asked_for(told_run: Runs) -> None:
+    before = {f"t{n}": [1, 1] for n in range(150)}
+    after = before | {"t7": [0, 0]}
+    folders = told_run(after, "new"), "--against", told_run(before, "old")
+
+    assert invoke("gate", *folders)[0] == 0
+    assert invoke("gate", *folders, "--fail-broken")[0] == 1
+
+
+def test_gate_and_compare_refuse_what_cannot_be_compared(run: Runs) -> None:
+    a, b = run("a", tasks=12), run("b", tasks=13)
+
+    for command in (["gate", a, "--against", b], ["compare", a, b]):
+        code, _, err = invoke(*command)
+        assert code == 2
+        assert "task set" in err
+        assert invoke(*command, "--mix")[0] in {0, 1, 3}
+
+
+def test_an_unknown_group_is_named_with_those_there_are(run: Runs) -> None:
+    code, _, err = invoke("gate", run("a"), "--against", run("b"), "--slices", "app")
+
+    assert code == 2
+    assert "there are site, type" in err
+
+
+def test_compare_tells_differences_slices_and_tasks(run: Runs, kept: Path) -> None:
+    new = run("new", tasks=40, trials=2, seed=9)
+
+    code, out, _ = invoke("compare", new, "--against", kept)
+    _, as_json, _ = invoke("compare", new, "--against", kept, "--json")
+
+    assert code == 0
+    assert "paired by task" in out
+    assert "site gitlab" in out
+    (found,) = json.loads(as_json)["differences"]
+    assert found["shared_tasks"] <= 40
+    assert f"{100 * found['value']:+.1f} pp".replace("-", "\N{MINUS SIGN}") in out
+
+
+def test_a_single_run_is_nothing_to_compare(run: Runs) -> None:
+    assert invoke("compare", run())[0] == 2
+
+
+def test_plan_tells_what_a_design_can_show() -> None:
+    code, out, _ = invoke("plan", "--tasks", 68, "--trials", 3)
+
+    assert code == 0
+    assert "11.2 pp" in out
+
+
+def test_plan_tells_what_a_difference_takes() -> None:
+    _, out, _ = invoke("plan", "--difference", "5pp", "--trials", 3, "--json")
+
+    (found,) = json.loads(out)
+    assert (found["tasks"], found["runs"]) == (334, 2004)
+
+
+def test_plan_tells_how_likely_a_difference_is_found(run: Runs) -> None:
+    _, out, _ = invoke("plan", "--tasks", 68, "--trials", 3, "--difference", "11.2pp", "--json")
+    (found,) = json.loads(out)
+    assert found["found"] == pytest.approx(0.8, abs=0.01)
+
+    pilot = run(tasks=40, trials=3)
+    _, out, _ = invoke("plan", "--tasks", 68, "--trials", 3, "--pilot", pilot, "--json")
+    assert json.loads(out)[0]["detectable"] != pytest.approx(0.112, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--tasks", "68", "--power", "20%"], ["--difference", "two"], ["--rate", "7"]]
+)
+def test_plan_refuses_what_makes_no_design(arguments: list[str]) -> None:
+    code, _, err = invoke("plan", *arguments)
+
+    assert code == 2
+    assert "Error" in err
