@@ -1,14 +1,126 @@
-"""The `multireal-harness` command, which says that the package is not built yet."""
+"""The `multireal-harness` command."""
 
 from __future__ import annotations
 
-from bench_core.unbuilt import unbuilt_command
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import json_option, list_tasks, runner_group, task_options
 from multireal_harness.__about__ import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bench_core.records import Task
 
 __all__ = ["main"]
 
-main = unbuilt_command(
-    "multireal-harness",
-    __version__,
-    "Multi-app web exams in a real browser: queries first, judge second.",
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+_COLUMNS = ("app", "difficulty")
+
+
+def _tasks_dir_option(command: _Command) -> _Command:
+    return click.option(
+        "--tasks-dir", metavar="DIR",
+        help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` our own.  "
+        "[default: $MULTIREAL_TASKS_DIR]",
+    )(command)  # fmt: skip
+
+
+def _query_options(command: _Command) -> _Command:
+    """Add the options that choose tasks by what REAL knows of them."""
+    for option in (
+        click.option("--difficulty", "difficulties", multiple=True, metavar="LEVEL",
+                     help="Only tasks of this difficulty."),
+        click.option("--max-apps", type=click.IntRange(min=1), help="Only tasks with at most so many apps."),
+        click.option("--min-apps", type=click.IntRange(min=1), help="Only tasks with at least so many apps."),
+        click.option("--app", "--websites", "apps", multiple=True, metavar="APP",
+                     help="Only tasks that use this app; repeat it for alternatives."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@runner_group("multireal-harness", __version__)
+def main() -> None:
+    """Run agents on multi-app web tasks: queries first, judge second."""
+
+
+@main.command()
+@_tasks_dir_option
+@task_options
+@_query_options
+@json_option
+def tasks(**options: Any) -> None:
+    """List the tasks; ids may go without their prefix."""
+    known = _known_tasks(options)
+    list_tasks(known, _with_ids(known, options), _COLUMNS)
+
+
+@main.command()
+@_tasks_dir_option
+@click.option(
+    "--schemas",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Learn the apps' shapes from this folder of end states, or read them from a file.",
 )
+@click.option("--no-schemas", is_flag=True, help="Look at the queries alone.")
+@click.option("--fix", is_flag=True, help="Show how each defective eval should read.")
+@click.option(
+    "--write",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the task set with all rewrites into this folder.",
+)
+@json_option
+def lint(**options: Any) -> None:
+    """Find queries that no correct run can satisfy; exit code 1 when there are any."""
+    from multireal_harness.lint import lint_tasks, write_fixed  # noqa: PLC0415  # heavy, as what follows
+    from multireal_harness.lint.rendering import lint_text  # noqa: PLC0415
+    from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
+
+    folder = resolve_tasks_dir(options["tasks_dir"])
+    report = lint_tasks(load_definitions(folder), _schemas(options))
+    written = write_fixed(folder, report, options["write"]) if options["write"] else None
+    if options["as_json"]:
+        click.echo(report.model_dump_json(indent=2))
+    else:
+        click.echo(lint_text(report, fixes=options["fix"]))
+        if written is not None:
+            click.echo(f"{len(written)} changed tasks written to {options['write']}")
+    if report.fatal_evals:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def _schemas(options: dict[str, Any]) -> Any:
+    from multireal_harness.lint import load_schemas, shipped_schemas  # noqa: PLC0415  # reads JSON
+
+    if options["no_schemas"]:
+        return None
+    return load_schemas(options["schemas"]) if options["schemas"] else shipped_schemas()
+
+
+def _known_tasks(options: dict[str, Any]) -> list[Task]:
+    from multireal_harness.tasks import load_tasks, resolve_tasks_dir  # noqa: PLC0415  # pydantic
+
+    return load_tasks(resolve_tasks_dir(options["tasks_dir"]))
+
+
+def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
+    """Turn REAL's own filters and ids without a prefix into the ids they select."""
+    from multireal_harness.tasks import TaskQuery, select_tasks  # noqa: PLC0415  # pydantic
+
+    query = TaskQuery(
+        apps=options["apps"],
+        min_apps=options["min_apps"],
+        max_apps=options["max_apps"],
+        difficulties=options["difficulties"],
+    )
+    if query == TaskQuery() and not options["ids"]:
+        return options
+    return {**options, "ids": select_tasks(known, query, options["ids"])}

@@ -1,0 +1,238 @@
+"""Follow a query through the shape of a state: what can it give, and where does it go wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jmespath.functions import Functions
+
+from multireal_harness.lint.findings import finding
+from multireal_harness.lint.shapes import ANY, KINDS, NOTHING, Shape, learn, merge
+from multireal_harness.lint.syntax import PROJECTIONS, Node, starts_with_index, unparse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from multireal_harness.lint.findings import Finding
+
+__all__ = ["infer"]
+
+_FUNCTIONS: dict[str, Any] = Functions.FUNCTION_TABLE
+_GIVES = {
+    **dict.fromkeys(("contains", "ends_with", "starts_with"), "boolean"),
+    **dict.fromkeys(("abs", "avg", "ceil", "floor", "length", "sum"), "number"),
+    **dict.fromkeys(("join", "to_string", "type"), "string"),
+    **dict.fromkeys(("keys", "map", "sort", "sort_by", "to_array", "values"), "array"),
+    "merge": "object",
+}
+_NULL = Shape(frozenset({"null"}))
+_BOOLEAN = Shape(frozenset({"boolean"}))
+_OBJECT = Shape(frozenset({"object"}))
+_ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
+
+
+def infer(tree: Node, root: Shape = ANY) -> tuple[Shape, list[Finding]]:
+    """Return what a query may give on a state of the shape `root`, and what goes wrong on the way."""
+    walk = _Walk(root)
+    return walk.result(tree), walk.findings
+
+
+class _Walk:
+    """One walk through a query; `findings` fill on the way."""
+
+    def __init__(self, root: Shape) -> None:
+        self.findings: list[Finding] = []
+        self._root = root
+
+    def result(self, tree: Node) -> Shape:
+        """Return what the query may give."""
+        return self._visit(tree, self._root)
+
+    def _visit(self, tree: Node, at: Shape) -> Shape:
+        return _VISITORS[tree["type"]](self, tree, at)
+
+    def _note(self, code: str, tree: Node, detail: str = "") -> None:
+        found = finding(code, detail, unparse(tree))
+        if found not in self.findings:
+            self.findings.append(found)
+
+    def on_field(self, tree: Node, at: Shape) -> Shape:
+        if tree["value"] == "null":  # a common way to write the literal: no state has such a field
+            return _NULL
+        below = at.name(tree["value"])
+        if below is None:
+            self._note("dead_field", tree, f"{tree['value']!r} is not one of {_inventory(at)}")
+            return _NULL
+        return ANY if below == NOTHING else below
+
+    def on_current(self, _: Node, at: Shape) -> Shape:
+        return at
+
+    def on_chain(self, tree: Node, at: Shape) -> Shape:
+        for child in tree["children"]:
+            at = self._visit(child, at)
+        return at
+
+    def on_index(self, tree: Node, at: Shape) -> Shape:
+        if not at.unknown and "array" not in at.kinds:
+            self._wrong_container(tree, at)
+            return _NULL
+        return at.item if at.item is not None and at.item != NOTHING else ANY
+
+    def on_slice(self, tree: Node, at: Shape) -> Shape:
+        self.on_index(tree, at)
+        return at
+
+    def on_projection(self, tree: Node, at: Shape) -> Shape:
+        left, right, *condition = tree["children"]
+        base = self._visit(left, at)
+        if tree["type"] != "value_projection" and not base.unknown and "array" not in base.kinds:
+            self._wrong_container(tree, base)
+            item = ANY
+        else:
+            item = base.item if base.item is not None and base.item != NOTHING else ANY
+        if condition and item.unknown and _reads_fields(condition[0]):
+            item = _OBJECT
+        for each in condition:
+            self._visit(each, item)
+        if condition and starts_with_index(right):
+            self._note("index_in_projection", tree)
+            item = ANY
+        return Shape(frozenset({"array"}), item=self._visit(right, item))
+
+    def _wrong_container(self, tree: Node, at: Shape) -> None:
+        if "object" in at.kinds:
+            self._note("list_op_on_dict", tree, "it has ids or positions for keys; use values()")
+        elif at.kinds != {"null"}:  # what led to null was reported where it happened
+            self._note("dead_field", tree, f"a {_kinds(at)} has no elements")
+
+    def on_flatten(self, tree: Node, at: Shape) -> Shape:
+        self._visit(tree["children"][0], at)
+        return Shape(frozenset({"array"}))
+
+    def on_comparator(self, tree: Node, at: Shape) -> Shape:
+        sides = [self._visit(child, at) for child in tree["children"]]
+        known = [each for each in sides if not each.unknown and each.kinds != {"null"}]
+        if tree["value"] in _ORDERINGS and any("number" not in each.kinds for each in known):
+            self._note("ordering_of_text", tree)
+        elif tree["value"] == "eq" and len(known) == len(sides) and not _overlap(*known):
+            self._note("never_equal", tree, f"{_kinds(known[0])} and {_kinds(known[1])}")
+        return _BOOLEAN
+
+    def on_and(self, tree: Node, at: Shape) -> Shape:
+        """The last operand decides: an earlier one only counts when it is falsy."""
+        return [self._visit(child, at) for child in tree["children"]][-1]
+
+    def on_or(self, tree: Node, at: Shape) -> Shape:
+        found = [self._visit(child, at) for child in tree["children"]]
+        return ANY if any(each.unknown for each in found) else merge(found[0], found[1])
+
+    def on_function(self, tree: Node, at: Shape) -> Shape:
+        name = tree["value"]
+        arguments = [self._visit(child, at) for child in tree["children"]]
+        if name not in _FUNCTIONS:
+            self._note("unknown_function", tree, f"there is no {name}()")
+            return ANY
+        self._check_arguments(tree, arguments)
+        if name == "values" and arguments:
+            item = arguments[0].item or _field_values(arguments[0])
+            return Shape(frozenset({"array"}), item=item)
+        return Shape(frozenset({_GIVES[name]})) if name in _GIVES else ANY
+
+    def _check_arguments(self, tree: Node, arguments: list[Shape]) -> None:
+        signature = _FUNCTIONS[tree["value"]]["signature"]
+        variadic = bool(signature) and signature[-1].get("variadic", False)
+        if len(arguments) < len(signature) or (len(arguments) > len(signature) and not variadic):
+            wanted = f"{len(signature)}{' or more' if variadic else ''}"
+            self._note("wrong_arguments", tree, f"{len(arguments)} given, {wanted} wanted")
+            return
+        for wanted_kinds, shape in zip(signature, arguments, strict=False):
+            self._check_kind(tree, wanted_kinds["types"], shape)
+
+    def _check_kind(self, tree: Node, wanted: list[str], shape: Shape) -> None:
+        kinds = {each.partition("-")[0] for each in wanted}
+        if not wanted or "expref" in kinds or shape.unknown or shape.kinds == {"null"}:
+            return
+        if not shape.kinds & kinds:
+            self._note(
+                "wrong_arguments", tree, f"{' or '.join(sorted(kinds))} wanted, not {_kinds(shape)}"
+            )
+
+    def on_literal(self, tree: Node, _: Shape) -> Shape:
+        return learn([tree["value"]])
+
+    def on_boolean(self, tree: Node, at: Shape) -> Shape:
+        self._chain_apart(tree, at)
+        return _BOOLEAN
+
+    def _chain_apart(self, tree: Node, at: Shape) -> None:
+        for child in tree["children"]:
+            self._visit(child, at)
+
+    def on_expref(self, tree: Node, at: Shape) -> Shape:
+        # its elements are not the surrounding value, so nothing can be said of its fields
+        del at
+        self._chain_apart(tree, ANY)
+        return ANY
+
+    def on_list(self, tree: Node, at: Shape) -> Shape:
+        self._chain_apart(tree, at)
+        return Shape(frozenset({"array"}))
+
+    def on_object(self, tree: Node, at: Shape) -> Shape:
+        fields = {pair["value"]: self._visit(pair["children"][0], at) for pair in tree["children"]}
+        return Shape(frozenset({"object"}), fields, closed=True)
+
+
+def _reads_fields(tree: Node) -> bool:
+    """Whether a condition asks its elements for fields, so that they must be objects."""
+    if tree["type"] in {"literal", "expref", "current"}:
+        return False
+    if tree["type"] in {"field", "subexpression"}:
+        return tree["type"] == "field" or _reads_fields(tree["children"][0])
+    return any(_reads_fields(each) for each in tree["children"] if isinstance(each, dict))
+
+
+def _overlap(one: Shape, other: Shape) -> bool:
+    return bool(one.kinds & other.kinds)
+
+
+def _field_values(shape: Shape) -> Shape:
+    item = NOTHING
+    for each in shape.fields.values():
+        item = merge(item, each)
+    return item if shape.closed and item != NOTHING else ANY
+
+
+def _kinds(shape: Shape) -> str:
+    return " or ".join(sorted(shape.kinds & KINDS)) or "value"
+
+
+def _inventory(shape: Shape) -> str:
+    names = sorted(shape.fields)
+    if not names:
+        return f"the fields of a {_kinds(shape)}"
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")  # noqa: PLR2004  # one line
+
+
+_VISITORS: dict[str, Callable[[_Walk, Node, Shape], Shape]] = {
+    "field": _Walk.on_field,
+    "current": _Walk.on_current,
+    "identity": _Walk.on_current,
+    "subexpression": _Walk.on_chain,
+    "index_expression": _Walk.on_chain,
+    "pipe": _Walk.on_chain,
+    "index": _Walk.on_index,
+    "slice": _Walk.on_slice,
+    **dict.fromkeys(PROJECTIONS, _Walk.on_projection),
+    "flatten": _Walk.on_flatten,
+    "comparator": _Walk.on_comparator,
+    "and_expression": _Walk.on_and,
+    "or_expression": _Walk.on_or,
+    "not_expression": _Walk.on_boolean,
+    "function_expression": _Walk.on_function,
+    "literal": _Walk.on_literal,
+    "expref": _Walk.on_expref,
+    "multi_select_list": _Walk.on_list,
+    "multi_select_dict": _Walk.on_object,
+}

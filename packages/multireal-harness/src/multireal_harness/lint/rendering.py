@@ -1,0 +1,45 @@
+"""What `lint` prints for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.cli import render_table
+from multireal_harness.lint.findings import CODES
+from multireal_harness.queries import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multireal_harness.lint.findings import EvalReport
+    from multireal_harness.lint.report import LintReport
+
+__all__ = ["lint_text"]
+
+
+def lint_text(report: LintReport, *, fixes: bool = False) -> str:
+    """Return what was found, task by task, then counts."""
+    lines = [line for each in report.reports if each.fatal for line in _eval_lines(each, fixes)]
+    lines += [f"{task}: nothing decides this task" for task in report.without_evals]
+    rows = [(CODES[code][0], code, count) for code, count in report.by_code.items()]
+    order = list(dict.fromkeys(severity for severity, _ in CODES.values()))
+    rows.sort(key=lambda row: order.index(row[0]))
+    summary = (
+        f"{report.fatal_evals} of {report.evals} evals in {report.fatal_tasks} of {report.tasks} "
+        f"tasks are fatally defective; {report.mended} of them have a rewrite"
+    )
+    return "\n".join(
+        [*lines, "", render_table(("severity", "finding", "evals"), rows), "", summary]
+    )
+
+
+def _eval_lines(report: EvalReport, fixes: bool) -> Iterator[str]:  # noqa: FBT001  # private
+    yield f"{report.task_id} eval {report.index}: {report.criterion}"
+    for each in report.findings:
+        if each.severity == "fatal":
+            where = f"  in  {shown(each.where)}" if each.where else ""
+            yield f"  {each.code}: {each.message}{where}"
+    if fixes and report.fix is not None:
+        weaker = "  (asks for less than the criterion)" if report.fix.weaker else ""
+        yield f"  before: {report.query}  ->  {report.expected_value!r}"
+        yield f"  after:  {report.fix.query}  ->  {report.fix.expected_value!r}{weaker}"

@@ -1,0 +1,133 @@
+"""Lint a whole task set, count what was found, and write the set as it should be."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from pydantic import NonNegativeInt
+
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_core.records import Record
+from multireal_harness.lint.findings import CODES, EvalReport
+from multireal_harness.lint.rules import lint_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from multireal_harness.definitions import Definition
+    from multireal_harness.lint.schemas import Schemas
+
+__all__ = ["FIX_MARK", "LintReport", "apply_fixes", "fixed_definition", "lint_tasks", "write_fixed"]
+
+FIX_MARK = "proctor_fix"
+"""The key under which a fixed eval keeps what it was before."""
+
+
+class LintReport(Record):
+    """What was found in a task set.
+
+    Attributes:
+        tasks: How many tasks were looked at.
+        evals: How many evals with a query they have.
+        fatal_evals: How many of these no correct run satisfies, or a wrong one does.
+        fatal_tasks: How many tasks have such an eval.
+        mended: How many fatal evals have a rewrite.
+        by_code: Evals per kind of finding, the most frequent first.
+        without_evals: Tasks that nothing decides.
+    """
+
+    tasks: NonNegativeInt
+    evals: NonNegativeInt
+    fatal_evals: NonNegativeInt
+    fatal_tasks: NonNegativeInt
+    mended: NonNegativeInt
+    by_code: dict[str, NonNegativeInt]
+    without_evals: tuple[str, ...] = ()
+    reports: tuple[EvalReport, ...] = ()
+
+
+def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None) -> LintReport:
+    """Look at every query of a task set; see `lint_task`."""
+    known = list(definitions)
+    reports = [report for each in known for report in lint_task(each, schemas)]
+    fatal = [each for each in reports if each.fatal]
+    counts = Counter(code for each in reports for code in {f.code for f in each.findings})
+    return LintReport(
+        tasks=len(known),
+        evals=len(reports),
+        fatal_evals=len(fatal),
+        fatal_tasks=len({each.task_id for each in fatal}),
+        mended=sum(each.fix is not None for each in fatal),
+        by_code={code: counts[code] for code in sorted(counts, key=lambda c: (-counts[c], c))},
+        without_evals=tuple(each.id for each in known if not each.evals),
+        reports=tuple(reports),
+    )
+
+
+def severity_of(code: str) -> str:
+    """Return how much a kind of finding matters."""
+    return CODES[code][0]
+
+
+def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> Definition:
+    """Return a task with every eval rewritten that has a rewrite; the others stay as they are."""
+    fixes = {each.index: each.fix for each in lint_task(definition, schemas) if each.fix}
+    evals = tuple(
+        one
+        if index not in fixes
+        else one.model_copy(
+            update={
+                "query": fixes[index].query,
+                "expected_value": fixes[index].expected_value,
+            }
+        )
+        for index, one in enumerate(definition.evals)
+    )
+    return definition.model_copy(update={"evals": evals})
+
+
+def apply_fixes(raw: dict[str, Any], reports: Sequence[EvalReport]) -> dict[str, Any]:
+    """Return a task's JSON with its rewritten evals, each marked with what it was."""
+    evals = [dict(each) for each in raw.get("evals", [])]
+    for report in reports:
+        if report.fix is not None:
+            before = {"query": report.query, "expected_value": report.expected_value}
+            evals[report.index] |= {
+                "query": report.fix.query,
+                "expected_value": report.fix.expected_value,
+                FIX_MARK: {
+                    **before,
+                    "changes": list(report.fix.changes),
+                    "weaker": report.fix.weaker,
+                },
+            }
+    return {**raw, "evals": evals}
+
+
+def write_fixed(source: Path, report: LintReport, out: Path) -> list[Path]:
+    """Write the task set of the folder `source` with its rewrites into the folder `out`.
+
+    Returns the files whose task was changed.
+
+    Raises:
+        InputError: `out` is the source: the original queries are the benchmark.
+    """
+    if out.resolve() == source.resolve():
+        raise InputError(f"{out} holds the original tasks: write the fixed ones elsewhere")
+    out.mkdir(parents=True, exist_ok=True)
+    by_task: dict[str, list[EvalReport]] = {}
+    for each in report.reports:
+        by_task.setdefault(each.task_id, []).append(each)
+    changed = []
+    for path in sorted(source.glob("*.json")):
+        raw = json.loads(path.read_bytes())
+        found = by_task.get(raw["id"], [])
+        text = json.dumps(apply_fixes(raw, found), indent=2, ensure_ascii=False)
+        write_atomic(out / path.name, f"{text}\n".encode())
+        if any(each.fix for each in found):
+            changed.append(out / path.name)
+    return changed

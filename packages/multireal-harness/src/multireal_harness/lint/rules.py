@@ -1,0 +1,196 @@
+"""The rules of `lint`: one eval in, what is wrong with it out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from multireal_harness.lint.findings import EvalReport, finding
+from multireal_harness.lint.fixes import fix_of
+from multireal_harness.lint.inference import infer
+from multireal_harness.lint.shapes import ANY
+from multireal_harness.lint.syntax import is_path, normalise, unparse, walk
+from multireal_harness.queries import evaluate_query, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multireal_harness.definitions import Definition, Eval
+    from multireal_harness.lint.findings import Finding
+    from multireal_harness.lint.schemas import Schemas
+    from multireal_harness.lint.shapes import Shape
+    from multireal_harness.lint.syntax import Node
+
+__all__ = ["lint_eval", "lint_task"]
+
+_NEGATIVE = re.compile(r"\b(no|not|never|without|none|didn't|wasn't)\b", re.IGNORECASE)
+_MANY = re.compile(
+    r"\b(?:that|least|exactly|verify)\s+(?:two|three|four|five|six|seven|eight|nine|ten|[2-9])\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(20\d\d)\b")
+_SEEDED = frozenset({"finalstate", "initialstate", "state"})
+"""What an untouched app already fills, with nobody knows what."""
+_SHORTEST = 4
+_LIST_USES = frozenset({"projection", "filter_projection"})
+_KINDS = {bool: "boolean", int: "number", float: "number", str: "string", dict: "object",
+          list: "array", type(None): "null"}  # fmt: skip
+
+
+def lint_task(definition: Definition, schemas: Schemas | None = None) -> list[EvalReport]:
+    """Return a report for each JMESPath eval of a task.
+
+    Args:
+        definition: The task.
+        schemas: What is known of the apps' states; without it only the query's own structure counts.
+    """
+    return [
+        lint_eval(definition, index, one, schemas)
+        for index, one in enumerate(definition.evals)
+        if one.kind == "jmespath"
+    ]
+
+
+def lint_eval(
+    definition: Definition, index: int, one: Eval, schemas: Schemas | None = None
+) -> EvalReport:
+    """Return what is wrong with one eval, and the eval as it should be."""
+    found: list[Finding] = []
+    fix = None
+    try:
+        parsed: Any = jmespath.compile(one.query).parsed
+    except JMESPathError as error:
+        found.append(finding("does_not_compile", str(error).splitlines()[0]))
+    else:
+        tree = normalise(parsed)
+        found += _findings(definition, one, tree, schemas)
+        fix = fix_of(one, tree, found, positive=_is_positive(one))
+    if one.is_todo:
+        found.append(finding("todo_expectation"))
+    return EvalReport(
+        task_id=definition.id,
+        index=index,
+        query=one.query,
+        expected_value=one.expected_value,
+        criterion=one.criterion,
+        findings=tuple(found),
+        fix=fix,
+    )
+
+
+def _findings(
+    definition: Definition, one: Eval, tree: Node, schemas: Schemas | None
+) -> Iterator[Finding]:
+    result, found = infer(tree, _root(definition, schemas))
+    yield from found
+    yield from _wrong_result(one, result)
+    yield from _foreign_apps(definition, tree)
+    yield from _contradictions(tree)
+    if one.expected_value is False and _is_positive(one):
+        yield finding("inverted_expected", one.description)
+    yield from _unordered(tree)
+    yield from _literals(definition, tree)
+    if schemas is not None:
+        yield from _on_untouched(definition, one, tree, schemas)
+
+
+def _root(definition: Definition, schemas: Schemas | None) -> Shape:
+    if schemas is None:
+        return ANY
+    whole = schemas.state(definition.apps)
+    return whole if definition.multi else whole.fields[definition.apps[0]]
+
+
+def _wrong_result(one: Eval, result: Shape) -> Iterator[Finding]:
+    wanted = _KINDS[type(one.expected_value)]
+    if one.is_todo or result.unknown or wanted in result.kinds:
+        return
+    if wanted == "boolean" and result.kinds == {"number"}:
+        yield finding("number_result")
+        if not _is_positive(one) or _MANY.search(one.description):
+            yield finding("wrong_number", one.description)
+    elif wanted == "boolean" and "array" in result.kinds:
+        yield finding("list_result")
+    elif result.kinds != {"null"}:  # what led to null has a finding of its own
+        yield finding("value_result", f"{' or '.join(sorted(result.kinds))}, not {wanted}")
+
+
+def _foreign_apps(definition: Definition, tree: Node) -> Iterator[Finding]:
+    if not definition.multi:
+        return
+    for name in _roots(tree):
+        if name not in definition.apps and name != "null":
+            yield finding("foreign_app", f"{name!r} is not one of {', '.join(definition.apps)}")
+
+
+def _contradictions(tree: Node) -> Iterator[Finding]:
+    """Find paths from the root that are indexed in one place and have fields in another."""
+    lists, objects = set(), set()
+    for each in walk(tree):
+        if each["type"] in _LIST_USES and is_path(each["children"][0]):
+            lists.add(unparse(each["children"][0]))
+        elif each["type"] == "subexpression":
+            steps = each["children"]
+            objects |= {
+                unparse({**each, "children": steps[:n]}) if n > 1 else unparse(steps[0])
+                for n in range(1, len(steps))
+                if steps[n]["type"] == "field"
+            }
+    for path in sorted(lists & objects):
+        yield finding("contradictory_use", where=path)
+
+
+def _roots(tree: Node) -> set[str]:
+    """Return the names the query takes from the whole state."""
+    if tree["type"] == "field":
+        return {tree["value"]}
+    if tree["type"] in {"expref", "literal"} or not tree["children"]:
+        return set()
+    first_only = {"subexpression", "index_expression", "pipe", "flatten", "projection",
+                  "filter_projection", "value_projection"}  # fmt: skip
+    children = tree["children"][:1] if tree["type"] in first_only else tree["children"]
+    return set().union(*(_roots(child) for child in children if isinstance(child, dict)))
+
+
+def _is_positive(one: Eval) -> bool:
+    return _NEGATIVE.search(one.description) is None
+
+
+def _unordered(tree: Node) -> Iterator[Finding]:
+    for each in walk(tree):
+        if each["type"] == "index_expression":
+            first, *rest = each["children"]
+            values = first["type"] == "function_expression" and first["value"] == "values"
+            if values and any(child["type"] == "index" for child in rest):
+                yield finding("first_of_unordered", where=unparse(each))
+                return
+
+
+def _literals(definition: Definition, tree: Node) -> Iterator[Finding]:
+    goal = definition.goal.casefold()
+    for each in walk(tree):
+        value = each.get("value")
+        if each["type"] != "literal" or not isinstance(value, str):
+            continue
+        year = _YEAR.search(value)
+        if year and year[1] not in goal:
+            yield finding("hard_coded_year", repr(value), unparse(each))
+        elif len(value) >= _SHORTEST and value.casefold() not in goal:
+            yield finding("literal_not_in_goal", repr(value), unparse(each))
+
+
+def _on_untouched(
+    definition: Definition, one: Eval, tree: Node, schemas: Schemas
+) -> Iterator[Finding]:
+    names = {each["value"] for each in walk(tree) if each["type"] == "field"}
+    if names & _SEEDED or not set(definition.apps) <= set(schemas.apps):
+        return
+    states: Any = schemas.untouched(definition.apps)
+    found = evaluate_query(one.query, states if definition.multi else states[definition.apps[0]])
+    if found.error is not None:
+        yield finding("raises_on_empty_state", found.error)
+    elif matches(found.value, one.expected_value):
+        yield finding("null_agent_passes")

@@ -1,0 +1,239 @@
+"""The registry: tasks of a directory, as Proctor's tasks, with filters."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records import Record, Task
+from multireal_harness.definitions import Definition, definition_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "BENCHMARK",
+    "TASKS_VARIABLE",
+    "TaskQuery",
+    "full_id",
+    "load_definitions",
+    "load_tasks",
+    "resolve_tasks_dir",
+    "select_tasks",
+    "task_of",
+    "task_set_hash",
+]
+
+BENCHMARK = "multireal"
+TASKS_VARIABLE = "MULTIREAL_TASKS_DIR"
+"""Where the tasks are when no option says so."""
+
+_PREFIXES = ("multi", "v1", "v2")
+
+
+class TaskQuery(Record):
+    """Which tasks to take; everything given must hold.
+
+    Attributes:
+        apps: Tasks that use one of these.
+        min_apps: Tasks that use at least so many.
+        max_apps: Tasks that use at most so many.
+        difficulties: Tasks of one of these.
+    """
+
+    apps: tuple[str, ...] = ()
+    min_apps: int | None = None
+    max_apps: int | None = None
+    difficulties: tuple[str, ...] = ()
+
+
+def load_tasks(directory: Path | str) -> list[Task]:
+    """Return the tasks of a directory in order of their ids.
+
+    Args:
+        directory: Holds `*.json`; or `v1` or `v2` for those that agisdk brings, or `built-in`.
+
+    Raises:
+        InputError: There is no such directory, no task in it, or a file that is no task.
+    """
+    folder = resolve_tasks_dir(directory)
+    definitions = load_definitions(folder)
+    return [task_of(each, folder) for each in definitions]
+
+
+def load_definitions(folder: Path) -> list[Definition]:
+    """Return the definitions in a folder in order of their ids.
+
+    Raises:
+        InputError: A file is no task, or two tasks have one id.
+    """
+    homes: dict[str, Path] = {}
+    definitions = []
+    for path in sorted(folder.glob("*.json")):
+        definition = _read(path)
+        if definition.id in homes:
+            raise InputError(
+                f"{homes[definition.id]} and {path} both define the task {definition.id!r}: "
+                "remove one of them"
+            )
+        homes[definition.id] = path
+        definitions.append(definition)
+    if not definitions:
+        raise InputError(f"{folder} holds no tasks (*.json)")
+    return sorted(definitions, key=lambda each: each.id)
+
+
+def resolve_tasks_dir(directory: Path | str | None) -> Path:
+    """Return the folder that an option, the variable or one of the known names means.
+
+    Raises:
+        InputError: Nothing says where the tasks are, or they are not there.
+    """
+    named = directory or os.environ.get(TASKS_VARIABLE)
+    if not named:
+        raise InputError(
+            f"where are the tasks? Pass --tasks-dir DIR, or set {TASKS_VARIABLE}; "
+            "`--tasks-dir built-in` has tasks on local apps"
+        )
+    if str(named) == "built-in":
+        return Path(__file__).parent / "world" / "tasks"
+    if str(named) in {"v1", "v2"} and not Path(named).is_dir():
+        return _agisdk_tasks(str(named))
+    folder = Path(named)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder of tasks")
+    return folder
+
+
+def task_of(definition: Definition, folder: Path | None = None) -> Task:
+    """Return a definition as a task; the sources of its scripts travel with it.
+
+    Raises:
+        InputError: A script is missing.
+    """
+    scripts = {one.script: _script(one.script, folder) for one in definition.evals if one.script}
+    raw = definition.model_dump(mode="json", by_alias=True, exclude={"sites"}, exclude_unset=True)
+    if "website" not in raw and "websites" not in raw:
+        raw["websites"] = [site.model_dump(mode="json") for site in definition.sites]
+    config: dict[str, Any] = {"definition": raw}
+    if scripts:
+        config["eval_scripts"] = scripts
+    return Task(
+        benchmark=BENCHMARK,
+        task_id=full_id(definition),
+        goal=definition.goal,
+        groups={
+            "app": definition.apps,
+            "apps": (str(len(definition.sites)),),
+            "difficulty": (definition.difficulty or "unknown",),
+            "set": (_prefix(definition),),
+        },
+        config=config,
+    )
+
+
+def full_id(definition: Definition) -> str:
+    """Return the id with the prefix of its task set, e.g. `multi.gomail-topwork-1`."""
+    return f"{_prefix(definition)}.{definition.id}"
+
+
+def select_tasks(
+    tasks: Sequence[Task], query: TaskQuery, ids: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the ids of the tasks that fit, `ids` with or without prefix first narrowed down.
+
+    Raises:
+        InputError: An app is none of the tasks', or nothing is left.
+    """
+    known = {task.task_id for task in tasks}
+    wanted = {_known_id(each, known) for each in ids}
+    _refuse_unknown_apps(tasks, query)
+    chosen = tuple(
+        task.task_id
+        for task in tasks
+        if (not wanted or task.task_id in wanted) and _fits(definition_of(task), query)
+    )
+    missing = sorted(wanted - known)
+    if not chosen and not missing:
+        raise InputError(f"none of the {len(tasks)} tasks fits the filter")
+    return (*chosen, *missing)  # unknown ids are refused later, with a proposal
+
+
+def task_set_hash(tasks: Iterable[Task]) -> str:
+    """Return the SHA-256 of the definitions: the same tasks, the same hash, wherever they lie."""
+    configs = [[task.task_id, task.config] for task in tasks]
+    text = json.dumps(configs, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read(path: Path) -> Definition:
+    try:
+        return Definition.model_validate(json.loads(path.read_bytes()))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{path} is no task: {place}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
+
+
+def _agisdk_tasks(version: str) -> Path:
+    """Return where an installed agisdk keeps its tasks; importing it would start a dozen libraries."""
+    found = importlib.util.find_spec("agisdk")
+    for home in (found.submodule_search_locations or ()) if found else ():
+        folder = Path(home) / "REAL" / "browsergym" / "webclones" / version / "tasks"
+        if folder.is_dir():
+            return folder
+    raise InputError(
+        f"the tasks of {version} come with agisdk, which is not installed: "
+        "`pip install --no-deps agisdk`, or name their folder"
+    )
+
+
+def _script(name: str, folder: Path | None) -> str:
+    if Path(name).name != name:
+        raise InputError(f"the script {name!r} must be a file name without a folder")
+    homes = [] if folder is None else [folder.parent / "eval_scripts", folder]
+    for home in homes:
+        if (home / name).is_file():
+            return (home / name).read_text(encoding="utf-8")
+    searched = " and ".join(map(str, homes)) or "no folder"
+    raise InputError(f"the eval script {name!r} is missing: it was looked for in {searched}")
+
+
+def _prefix(definition: Definition) -> str:
+    if definition.multi:
+        return "multi"
+    return definition.version if definition.version in _PREFIXES else "v1"
+
+
+def _known_id(name: str, known: set[str]) -> str:
+    if name in known:
+        return name
+    found = [f"{prefix}.{name}" for prefix in _PREFIXES if f"{prefix}.{name}" in known]
+    return found[0] if found else name
+
+
+def _fits(definition: Definition, query: TaskQuery) -> bool:
+    count = len(definition.sites)
+    return (
+        (not query.apps or bool(set(query.apps) & set(definition.apps)))
+        and (query.min_apps is None or count >= query.min_apps)
+        and (query.max_apps is None or count <= query.max_apps)
+        and (not query.difficulties or definition.difficulty in query.difficulties)
+    )
+
+
+def _refuse_unknown_apps(tasks: Sequence[Task], query: TaskQuery) -> None:
+    known = {app for task in tasks for app in task.groups["app"]}
+    unknown = sorted(set(query.apps) - known)
+    if unknown:
+        have = ", ".join(sorted(known))
+        raise InputError(f"no task uses {', '.join(map(repr, unknown))}: the apps are {have}")

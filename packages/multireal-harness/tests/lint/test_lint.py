@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import jmespath
+import pytest
+from jmespath.exceptions import JMESPathError
+
+from bench_core.errors import InputError
+from multireal_harness.definitions import Definition
+from multireal_harness.lint import (
+    Schemas,
+    learn_schemas,
+    lint_task,
+    lint_tasks,
+    shipped_schemas,
+    write_fixed,
+)
+from multireal_harness.lint.report import FIX_MARK
+from multireal_harness.states import load_states
+from multireal_harness.tasks import load_definitions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from multireal_harness.lint import EvalReport
+
+TASK = {
+    "id": "calendar-mail-1",
+    "goal": "Invite ann@example.com to 'Lunch'.",
+    "websites": [{"id": "calendar"}, {"id": "mail"}],
+}
+MAILS = {
+    "mail": {
+        "differences": {
+            "emails": {"added": [{"to": ["a@b.c"], "subject": "Hi", "sent": True, "size": 3}]}
+        }
+    },
+    "calendar": {
+        "differences": {"events": {"added": {"0": {"title": "Lunch", "start": "2024-07-18T12:00"}}}}
+    },
+}
+ADDED = "mail.differences.emails.added"
+EVENTS = "calendar.differences.events.added"
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    return learn_schemas([MAILS])
+
+
+def report(query: str, schemas: Schemas | None = None, **eval_: Any) -> EvalReport:
+    one = {"query": query, "expected_value": True, "description": "Verify it was done.", **eval_}
+    return lint_task(Definition.model_validate({**TASK, "evals": [one]}), schemas)[0]
+
+
+def codes(found: EvalReport, severity: str = "fatal") -> set[str]:
+    return {each.code for each in found.findings if each.severity == severity}
+
+
+CASES = [
+    ("a[?", "does_not_compile", None),
+    (f"all({ADDED}, &sent)", "unknown_function", None),
+    (f"contains({ADDED})", "wrong_arguments", None),
+    (f"contains({ADDED}[?sent][0].subject, 'Hi')", "index_in_projection",
+     f"contains({ADDED}[?sent] | [0].subject, 'Hi')"),
+    (f"{ADDED}[?sent]", "list_result", f"length({ADDED}[?sent]) >= `1`"),
+    (f"{ADDED}[?sent][0].subject", "list_result", f"({ADDED}[?sent] | [0].subject) != `null`"),
+    (f"{ADDED}[?subject == 'Hi'] | [0]", "value_result",
+     f"({ADDED}[?subject == 'Hi'] | [0]) != `null`"),
+    (f"{ADDED}[?time >= '21:00']", "ordering_of_text", None),
+    ("dining.bookings", "foreign_app", None),
+    (f"{ADDED}.x && {ADDED}[*].y", "contradictory_use", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "code", "fixed"), CASES, ids=lambda each: str(each)[:40])
+def test_structure_alone_tells(query: str, code: str, fixed: str | None) -> None:
+    found = report(query)
+    assert code in codes(found)
+    if fixed is not None:
+        assert found.fix is not None
+        assert found.fix.query == fixed
+        assert found.fix.expected_value is True
+
+
+SCHEMA_CASES = [
+    (f"{ADDED}[?recipient == 'a'] | length(@) >= `1`", "dead_field", None),
+    (f"{EVENTS}.values(@)[0].start.dateTime == 'x'", "dead_field", None),
+    (f"length({EVENTS}[?title == 'Lunch']) >= `1`", "list_op_on_dict",
+     f"length(values({EVENTS})[?title == 'Lunch']) >= `1`"),
+    (f"{EVENTS}[0].title == 'Lunch'", "list_op_on_dict", f"values({EVENTS})[0].title == 'Lunch'"),
+    (f"length({ADDED}[?subject == `3`]) >= `1`", "never_equal", None),
+    (f"length({ADDED}[?subject >= `3`]) >= `1`", "ordering_of_text", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "code", "fixed"), SCHEMA_CASES, ids=lambda each: str(each)[:40])
+def test_shapes_of_the_apps_tell_more(
+    query: str, code: str, fixed: str | None, schemas: Schemas
+) -> None:
+    assert code not in codes(report(query))
+    found = report(query, schemas)
+    assert code in codes(found)
+    if fixed is not None:
+        assert found.fix is not None
+        assert found.fix.query == fixed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"length({ADDED}[?sent && contains(to, 'a@b.c')]) >= `1`",
+        f"{ADDED}[0].sent",
+        f"({ADDED}[?sent] | [0].subject) == 'Hi'",
+        f"contains(values({EVENTS})[].title, 'Lunch')",
+        f"{EVENTS} != null && length({EVENTS}) >= `1`",
+        f"{ADDED}[?to[0] == 'a@b.c'].size | sum(@) > `1`",
+    ],
+)
+def test_sound_query_has_no_fatal_finding(query: str, schemas: Schemas) -> None:
+    assert codes(report(query, schemas)) == set()
+
+
+def test_false_is_only_expected_of_criteria_that_forbid() -> None:
+    query = f"length({ADDED}) >= `1`"
+    asked = report(query, expected_value=False, description="Verify a mail was sent.")
+    forbidden = report(query, expected_value=False, description="Verify that no mail was sent.")
+    assert codes(asked) == {"inverted_expected"}
+    assert asked.fix is not None
+    assert asked.fix.expected_value is True
+    assert codes(forbidden) == set()
+
+
+@pytest.mark.parametrize(
+    ("criterion", "code", "fixed"),
+    [
+        ("Verify a mail was sent.", set(), f"length({ADDED}) >= `1`"),
+        ("Verify that two mails were sent.", {"wrong_number"}, f"length({ADDED}) >= `1`"),
+        ("Verify that no mail was sent.", {"wrong_number"}, f"length({ADDED}) == `0`"),
+    ],
+)
+def test_number_passes_for_exactly_one_thing(criterion: str, code: set[str], fixed: str) -> None:
+    found = report(f"length({ADDED})", description=criterion)
+    assert codes(found) == code
+    assert "number_result" in codes(found, "warning")
+    assert found.fix is not None
+    assert found.fix.query == fixed
+
+
+def test_query_that_an_untouched_state_satisfies_is_told(schemas: Schemas) -> None:
+    assert "null_agent_passes" in codes(report(f"length({ADDED}) == `0`", schemas), "warning")
+    assert "raises_on_empty_state" in codes(
+        report(f"contains({ADDED}[0].subject, 'x')", schemas), "warning"
+    )
+
+
+def test_text_the_goal_does_not_hold_is_told() -> None:
+    found = report(f"length({ADDED}[?subject == 'Dinner' || date == '2031-01-01']) >= `1`")
+    assert codes(found, "info") == {"literal_not_in_goal"}
+    assert codes(found, "warning") == {"hard_coded_year"}
+
+
+def test_published_tasks_have_the_known_number_of_defects(shared_tasks: Path) -> None:
+    definitions = load_definitions(shared_tasks)
+    alone = lint_tasks(definitions)
+    with_shapes = lint_tasks(definitions, shipped_schemas())
+    assert alone.fatal_evals >= 90
+    assert with_shapes.fatal_evals >= 110
+    assert {e.index for e in alone.reports if e.fatal} <= {
+        e.index for e in with_shapes.reports if e.fatal
+    }
+    for each in [*alone.reports, *with_shapes.reports]:
+        if each.fix is not None:
+            jmespath.compile(each.fix.query)
+
+
+def test_perfect_mail_satisfies_queries_only_after_they_are_fixed(shared_tasks: Path) -> None:
+    before = after = 0
+    for definition in load_definitions(shared_tasks):
+        state = {"gomail": perfect_mailbox(definition.goal)}
+        for each in lint_task(definition, shipped_schemas()):
+            marred = any(f.code == "index_in_projection" for f in each.findings)
+            if marred and "gomail" in each.query:
+                before += result(each.query, state) is True
+                after += each.fix is not None and result(each.fix.query, state) is True
+    assert before == 0
+    assert after >= 50
+
+
+def test_fixed_tasks_say_what_they_were(shared_tasks: Path, tmp_path: Path) -> None:
+    definitions = load_definitions(shared_tasks)
+    found = lint_tasks(definitions, shipped_schemas())
+    changed = write_fixed(shared_tasks, found, tmp_path / "fixed")
+    assert len(load_definitions(tmp_path / "fixed")) == 63
+    evals = [one for path in changed for one in json.loads(path.read_text())["evals"]]
+    fixed = [one for one in evals if FIX_MARK in one]
+    assert len(fixed) == sum(each.fix is not None for each in found.reports)
+    assert all(one[FIX_MARK]["query"] and one[FIX_MARK]["changes"] for one in fixed)
+
+
+def test_original_tasks_are_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(TASK))
+    found = lint_tasks(load_definitions(tmp_path))
+    with pytest.raises(InputError, match="original"):
+        write_fixed(tmp_path, found, tmp_path)
+
+
+def test_learned_shapes_survive_their_file_notation(shared_states: Path) -> None:
+    learned = learn_schemas(each.apps for each in load_states(shared_states))
+    assert {"gocalendar", "opendining", "staynb", "topwork"} <= set(learned.apps)
+    assert "gomail" not in learned.apps  # the recorded one is a copy of another app's
+    shipped = shipped_schemas().to_json()
+    assert learned.to_json()["gocalendar"] == shipped["gocalendar"]
+
+
+def perfect_mailbox(goal: str) -> dict[str, Any]:
+    """Return a mailbox with a mail to everybody the goal names, in its words and as headings."""
+    words = re.findall(r"[\w'.@-]+", goal)
+    phrases = [
+        " ".join(words[start : start + size])
+        for size, start in itertools.product((1, 2, 3), range(len(words)))
+    ]
+    said = " ".join([goal, *(f"{each}: {each.title()}: {each.capitalize()}:" for each in phrases)])
+    people = list(dict.fromkeys(re.findall(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", goal)))
+    mail = {
+        "to": people,
+        "cc": people,
+        "subject": said,
+        "content": f"{said} https://example.com/",
+        "sent": True,
+        "draft": True,
+    }
+    return {"differences": {"emails": {"added": [mail], "deleted": [], "updated": []}}}
+
+
+def result(query: str, state: Any) -> Any:
+    try:
+        return jmespath.search(query, state)
+    except JMESPathError:
+        return None
