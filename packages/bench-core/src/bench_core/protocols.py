@@ -129,12 +129,16 @@ class BrowserHandle(Record):
 
 
 class DesktopHandle(Record):
-    """A desktop behind an HTTP API: where to observe and where to act."""
+    """A desktop behind an HTTP API: where to observe and where to act.
+
+    `timeout_s` is how long one observation or action may take.
+    """
 
     kind: Literal["desktop"] = "desktop"
     url: str
     screen: tuple[PositiveInt, PositiveInt] | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
 
 
 EnvironmentHandle = Annotated[BrowserHandle | DesktopHandle, Field(discriminator="kind")]

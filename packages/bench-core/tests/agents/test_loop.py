@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.agents import (
+    Action,
+    ActionResult,
     Click,
     Decision,
     Done,
@@ -23,7 +25,9 @@ from bench_core.agents import (
     Wait,
     replay_agent,
     scripted_agent,
+    serve_environment,
 )
+from bench_core.agents.prompts import observation_parts
 from bench_core.errors import (
     AgentError,
     BudgetExceededError,
@@ -31,6 +35,7 @@ from bench_core.errors import (
     InputError,
     RecordError,
 )
+from bench_core.models import ImagePart
 from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, Usage
 
@@ -175,6 +180,30 @@ async def test_a_desktop_that_is_gone_is_an_environment_fault(
     nobody = DesktopHandle(url="http://127.0.0.1:9")
     with pytest.raises(EnvironmentFaultError, match="does not answer"):
         await scripted_agent(STEPS).run(task, nobody, context)
+
+
+async def test_what_a_desktop_says_of_its_fault_reaches_the_agents_side(
+    task: AgentTask, context: TrialContext
+) -> None:
+    class Broken:
+        async def observe(self) -> Observation:
+            raise EnvironmentFaultError("the picture is torn")
+
+        async def act(self, action: Action) -> ActionResult:
+            return ActionResult()
+
+    async with serve_environment(Broken()) as handle:
+        with pytest.raises(EnvironmentFaultError, match="the picture is torn"):
+            await scripted_agent(STEPS).run(task, handle, context)
+
+
+async def test_a_model_is_shown_the_marked_picture_and_the_plain_one_is_kept(
+    task: AgentTask,
+) -> None:
+    plain, marked = ImagePart(data="cGxhaW4="), ImagePart(data="bWFya2Vk")
+    observation = Observation(screenshot=plain, marked=marked)
+    assert observation_parts(observation)[1] == marked
+    assert observation_parts(observation.model_copy(update={"marked": None}))[1] == plain
 
 
 async def test_costs_add_up_and_one_unknown_price_makes_the_sum_unknown(

@@ -1,7 +1,38 @@
-"""Run and score agents on Windows Agent Arena from anywhere."""
+"""Run and score agents on Windows Agent Arena from anywhere.
+
+Names load lazily.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from waa_client.__about__ import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
+    from waa_client.vm import SyncVmClient, VmClient, VmOptions
+
+__all__ = [
+    "SyncVmClient",
+    "TaskQuery",
+    "VmClient",
+    "VmOptions",
+    "__version__",
+    "load_tasks",
+    "resolve_task_id",
+    "select_tasks",
+]
+
+_HOMES = {
+    "tasks": ("TaskQuery", "load_tasks", "resolve_task_id", "select_tasks"),
+    "vm": ("SyncVmClient", "VmClient", "VmOptions"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@ from bench_core.agents.records import (
     Move,
     Observation,
     PressKeys,
+    RunCode,
     Scroll,
     SwitchTab,
     TypeText,
@@ -162,6 +163,8 @@ class BrowserEnvironment:
             await page.go_back(timeout=_TIMEOUT_MS)
         elif isinstance(action, SwitchTab):
             await self._switch(action.index)
+        elif isinstance(action, RunCode):
+            raise _NoSuchTargetError("a browser runs no code of agents: use the other actions")
 
     async def _type(self, page: Any, action: TypeText) -> None:
         if action.target is not None:

@@ -33,6 +33,7 @@ class Conversation:
     Args:
         images: How many of the latest screenshots are kept; each costs about a thousand tokens on
             every later call.
+        system: The system prompt, instead of the one all agents share.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all named
@@ -43,6 +44,7 @@ class Conversation:
         tools: tuple[Tool, ...],
         native_tools: tuple[dict[str, JsonValue], ...] = (),
         headers: dict[str, str] | None = None,
+        system: str | None = None,
         images: int = 3,
         max_output_tokens: int = 4096,
     ) -> None:  # fmt: skip
@@ -51,6 +53,7 @@ class Conversation:
         self._tools = tools
         self._native_tools = native_tools
         self._headers = headers or {}
+        self._system = system or system_prompt()
         self._images = images
         self._max_output_tokens = max_output_tokens
         self._turns: list[Message] = []
@@ -69,7 +72,7 @@ class Conversation:
         reply = await self._model.complete(
             ModelRequest(
                 messages=_thinned(self._turns, self._images),
-                system=system_prompt(),
+                system=self._system,
                 tools=self._tools,
                 native_tools=self._native_tools,
                 headers=self._headers,

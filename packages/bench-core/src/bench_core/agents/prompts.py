@@ -40,9 +40,10 @@ def task_text(task: AgentTask) -> str:
 
 
 def observation_parts(observation: Observation) -> tuple[Part, ...]:
-    """Return an observation as text and, where there is one, the screenshot."""
+    """Return an observation as text and, where there is one, the screenshot, marked if it can be."""
     text = TextPart(text="\n".join(_lines(observation)) or "(nothing to see)")
-    return (text,) if observation.screenshot is None else (text, observation.screenshot)
+    picture = observation.marked or observation.screenshot
+    return (text,) if picture is None else (text, picture)
 
 
 def _lines(observation: Observation) -> list[str]:

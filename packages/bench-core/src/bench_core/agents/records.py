@@ -25,6 +25,7 @@ __all__ = [
     "Observation",
     "Point",
     "PressKeys",
+    "RunCode",
     "Scroll",
     "SwitchTab",
     "Target",
@@ -51,9 +52,11 @@ class Observation(Record):
         tabs: Titles or URLs of open tabs or windows, `active_tab` an index into them.
         text: An accessibility tree or page text, where the environment gives one.
         results: What became of the previous actions, in order.
+        marked: The screenshot with the ids of `elements` drawn where they are, for models that see.
     """
 
     screenshot: ImagePart | None = None
+    marked: ImagePart | None = None
     size: tuple[PositiveInt, PositiveInt] | None = None
     url: str | None = None
     title: str | None = None
@@ -179,6 +182,17 @@ class SwitchTab(Record):
     index: Annotated[int, Field(ge=0)]
 
 
+class RunCode(Record):
+    """Run code in the environment's own language, for agents that write code instead of acting.
+
+    `language` is one the environment knows, its usual one when empty.
+    """
+
+    kind: Literal["code"] = "code"
+    code: str = Field(min_length=1)
+    language: str = ""
+
+
 class Done(Record):
     """The task is done; `answer` is what the benchmark asked for."""
 
@@ -204,6 +218,7 @@ Action = Annotated[
     | Goto
     | Back
     | SwitchTab
+    | RunCode
     | Done
     | Fail,
     Field(discriminator="kind"),

@@ -58,6 +58,8 @@ class RemoteEnvironment:
         url = self.url + path
         try:
             return await asyncio.to_thread(post_json, url, body, self._headers, self._timeout_s)
+        except urllib.error.HTTPError as error:
+            raise EnvironmentFaultError(f"{url}: {_told(error)}") from error
         except (OSError, ValueError) as error:
             raise EnvironmentFaultError(f"{url} does not answer: {error}") from error
 
@@ -77,6 +79,14 @@ def post_json(url: str, body: Any, headers: dict[str, str], timeout_s: float) ->
         return json.loads(answer.read())
 
 
+def _told(error: urllib.error.HTTPError) -> str:
+    """Return what the environment says is wrong, or the bare status."""
+    try:
+        return str(json.loads(error.read())["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return str(error)
+
+
 def _http(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is not an HTTP URL")
@@ -86,7 +96,8 @@ def _http(url: str) -> str:
 @asynccontextmanager
 async def connect_remote(handle: DesktopHandle) -> AsyncIterator[RemoteEnvironment]:
     """Connect to the environment behind a desktop's handle."""
-    yield RemoteEnvironment(handle.url, headers=dict(handle.headers))
+    headers, timeout_s = dict(handle.headers), handle.timeout_s
+    yield RemoteEnvironment(handle.url, headers=headers, timeout_s=timeout_s)
 
 
 @asynccontextmanager

@@ -34,6 +34,12 @@ class CallingStepper:
 
     A call that makes no sense is told to the model; after three useless replies in a row the agent
     has failed.
+
+    Args:
+        conversation: With the model.
+        task: What to do.
+        read: Turns a tool call into actions.
+        show: Turns an observation into what the model is shown.
     """
 
     def __init__(
@@ -41,14 +47,16 @@ class CallingStepper:
         conversation: Conversation,
         task: AgentTask,
         read: Callable[[ToolCall], tuple[Action, ...]],
+        show: Callable[[Observation], tuple[Part, ...]] = observation_parts,
     ) -> None:
         self._conversation = conversation
         self._intro: tuple[Part, ...] = (TextPart(text=task_text(task)),)
         self._read = read
+        self._show = show
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `StepAgent`."""
-        parts = (*self._intro, *observation_parts(observation))
+        parts = (*self._intro, *self._show(observation))
         self._intro = ()
         errors: dict[str, str] = {}
         spent = Decision()

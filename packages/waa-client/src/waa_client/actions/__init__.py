@@ -1,0 +1,20 @@
+"""Actions of agents, in the code WAA's server runs: there and back."""
+
+from __future__ import annotations
+
+from waa_client.actions.code import Block, Screen, UntranslatableError, translate
+from waa_client.actions.keys import UnknownKeyError, key_name
+from waa_client.actions.replies import ReplyError, actions_of_reply, parse_block, parse_reply
+
+__all__ = [
+    "Block",
+    "ReplyError",
+    "Screen",
+    "UnknownKeyError",
+    "UntranslatableError",
+    "actions_of_reply",
+    "key_name",
+    "parse_block",
+    "parse_reply",
+    "translate",
+]

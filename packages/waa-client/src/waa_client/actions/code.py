@@ -1,0 +1,316 @@
+"""From an action to the code WAA's server runs.
+
+The API is `computer.py` of the VM's server: `computer.mouse.move_id`, `.move_abs`, `.single_click`,
+`computer.keyboard.write` and so on. There is no `computer.click`, `computer.type` or `computer.key`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.agents.records import (
+    Click,
+    Done,
+    Drag,
+    ElementRef,
+    Fail,
+    Move,
+    PressKeys,
+    RunCode,
+    Scroll,
+    SwitchTab,
+    TypeText,
+    Wait,
+)
+from bench_core.records import Record
+from waa_client.actions.keys import UnknownKeyError, key_names
+from waa_client.actions.text import typing_of
+
+if TYPE_CHECKING:
+    from bench_core.agents.records import Action, Target
+
+__all__ = ["SPECIAL", "Block", "Screen", "UntranslatableError", "translate"]
+
+SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
+"""Actions that are words: recorded like others, and never sent to the VM."""
+
+Language = Literal["code_block", "pyautogui"]
+
+_NOTCH = 100
+"""Pixels that agents mean by one notch of the wheel."""
+_WHEEL_UNITS = 120
+"""What Windows calls one notch; PyAutoGUI passes its argument on as these units."""
+_COMPUTER_SCROLL = 400
+_DOUBLE, _TRIPLE = 2, 3
+_HOTKEY_JOINT = "+"
+
+
+class UntranslatableError(ValueError):
+    """An action that WAA cannot do; the message is for the agent."""
+
+
+class Screen(Record):
+    """What actions are aimed at.
+
+    Attributes:
+        size: Width and height of the screen in pixels, as the VM says.
+        view: Width and height of the picture the agent saw; pixels of actions are pixels of it.
+        rects: Left, top, right, bottom of each element in pixels of the picture, by id.
+        titles: Titles of the open windows, for switching to one.
+    """
+
+    size: tuple[int, int]
+    view: tuple[int, int] | None = None
+    rects: dict[str, tuple[int, int, int, int]] = {}  # noqa: RUF012  # pydantic copies it
+    titles: tuple[str, ...] = ()
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """The size of the picture."""
+        return self.view or self.size
+
+
+class Block(Record):
+    """One action as WAA records it in its history.
+
+    Attributes:
+        code: A code block, or one of `SPECIAL`.
+        language: `code_block` runs in the server, where `computer` is known; `pyautogui` runs in a
+            new process, as WindowsAgentArena-V2 does.
+        notes: Where it differs from what was asked, e.g. a corner that was moved inwards.
+    """
+
+    code: str
+    language: Language = "code_block"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def special(self) -> bool:
+        """Whether it is a word and no code."""
+        return self.code in SPECIAL
+
+
+def translate(action: Action, screen: Screen) -> Block:
+    """Return the code that does `action` on `screen`.
+
+    Every pixel is hit exactly: `move_abs` takes fractions and cuts off, so pixel x of W is sent as
+    (x + 0.5) / W. The four corners, where PyAutoGUI's fail-safe stops everything that follows, are
+    moved inwards by one pixel, and a note says so.
+
+    Raises:
+        UntranslatableError: WAA cannot do it, or it makes no sense on this screen.
+
+    >>> from bench_core.agents import Click, Point
+    >>> print(translate(Click(target=Point(x=10, y=20)), Screen(size=(1280, 720))).code)
+    computer.mouse.move_abs(x=0.008203125, y=0.0284722222)
+    computer.mouse.single_click()
+    """
+    writer = _Writer(screen)
+    try:
+        writer.write(action)
+    except UnknownKeyError as error:
+        raise UntranslatableError(str(error)) from error
+    return writer.block()
+
+
+class _Writer:
+    """Collects the lines of one code block."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._lines: list[str] = []
+        self._imports: dict[str, None] = {}
+        self._notes: list[str] = []
+        self._language: Language = "code_block"
+
+    def block(self) -> Block:
+        lines = [*(f"import {name}" for name in self._imports), *self._lines]
+        return Block(code="\n".join(lines), language=self._language, notes=tuple(self._notes))
+
+    def write(self, action: Action) -> None:  # noqa: C901  # one branch per action
+        if isinstance(action, Click):
+            self._click(action)
+        elif isinstance(action, Move):
+            self._move(action.target)
+        elif isinstance(action, Drag):
+            self._drag(action)
+        elif isinstance(action, Scroll):
+            self._scroll(action)
+        elif isinstance(action, TypeText):
+            self._type(action)
+        elif isinstance(action, PressKeys):
+            self._press(action.keys)
+        elif isinstance(action, RunCode):
+            self._run(action)
+        elif isinstance(action, SwitchTab):
+            self._switch(action.index)
+        elif isinstance(action, Wait):
+            self._lines.append("WAIT")
+        elif isinstance(action, Done):
+            self._lines.append("DONE")
+        elif isinstance(action, Fail):
+            self._lines.append("FAIL")
+        else:
+            raise UntranslatableError(
+                f"a desktop has no {action.kind!r}: use its windows, keys and pointer"
+            )
+
+    def _click(self, action: Click) -> None:
+        self._move(action.target)
+        if not action.modifiers:
+            self._lines.append(self._click_call(action))
+            return
+        held = [name for each in action.modifiers for name in key_names((each,))]
+        self._imports["pyautogui"] = None
+        self._lines += [f"pyautogui.keyDown({name!r})" for name in held]
+        self._lines += ["try:", f"    {self._click_call(action)}", "finally:"]
+        self._lines += [f"    pyautogui.keyUp({name!r})" for name in reversed(held)]
+
+    def _click_call(self, action: Click) -> str:
+        known = {("left", 1): "single_click", ("left", _DOUBLE): "double_click",
+                 ("right", 1): "right_click"}  # fmt: skip
+        name = known.get((action.button, action.count))
+        if name:
+            return f"computer.mouse.{name}()"
+        self._imports["pyautogui"] = None
+        return f"pyautogui.click(clicks={action.count}, button={action.button!r})"
+
+    def _move(self, target: Target) -> None:
+        if isinstance(target, ElementRef):
+            self._lines.append(f"computer.mouse.move_id(id={self._element(target)})")
+            return
+        x, y = self._pixel(target)
+        width, height = self._screen.size
+        # ten digits are exact for screens up to a million pixels wide
+        fractions = (round((x + 0.5) / width, 10), round((y + 0.5) / height, 10))
+        self._lines.append(f"computer.mouse.move_abs(x={fractions[0]!r}, y={fractions[1]!r})")
+
+    def _element(self, target: ElementRef) -> int:
+        rect = self._screen.rects.get(target.element)
+        if rect is None:
+            raise UntranslatableError(f"there is no element {target.element!r} on the screen")
+        # a list of rects takes whole numbers, and -1 would silently be the last
+        return list(self._screen.rects).index(target.element)
+
+    def _pixel(self, target: Target) -> tuple[int, int]:
+        """Return the pixel of the screen that is meant, fail-safe corners moved inwards."""
+        if isinstance(target, ElementRef):
+            left, top, right, bottom = self._screen.rects[target.element]
+            seen = ((left + right) // 2, (top + bottom) // 2)
+        else:
+            seen = self._seen_pixel(*target.pixels(self._screen.seen), relative=target.unit)
+        pixel = tuple(
+            at * size // view
+            for at, size, view in zip(seen, self._screen.size, self._screen.seen, strict=True)
+        )
+        return self._inside(pixel[0], pixel[1])
+
+    def _seen_pixel(self, x: float, y: float, *, relative: str) -> tuple[int, int]:
+        width, height = self._screen.seen
+        if relative == "relative" and x <= width and y <= height:
+            x, y = min(x, width - 1), min(y, height - 1)
+        if not (math.isfinite(x) and math.isfinite(y) and 0 <= x < width and 0 <= y < height):
+            raise UntranslatableError(
+                f"({x:g}, {y:g}) is not on the screen, which is {width} x {height} pixels"
+            )
+        return math.floor(x), math.floor(y)
+
+    def _inside(self, x: int, y: int) -> tuple[int, int]:
+        width, height = self._screen.size
+        if x in {0, width - 1} and y in {0, height - 1}:
+            moved = (1 if x == 0 else width - 2, 1 if y == 0 else height - 2)
+            self._notes.append(f"moved from the fail-safe corner {x, y} to {moved}")
+            return moved
+        return x, y
+
+    def _drag(self, action: Drag) -> None:
+        end = action.end
+        if isinstance(end, ElementRef):
+            self._element(end)
+        self._move(action.start)
+        x, y = self._pixel(end)
+        self._lines.append(f"computer.mouse.drag(screen_x={x}, screen_y={y})")
+
+    def _scroll(self, action: Scroll) -> None:
+        if not (action.dx or action.dy):
+            raise UntranslatableError("scroll by how much? give dx or dy, in pixels")
+        if action.target is not None:
+            self._move(action.target)
+        # up is positive for the wheel, down for agents
+        vertical, horizontal = _wheel(-action.dy), _wheel(action.dx)
+        if vertical in {_COMPUTER_SCROLL, -_COMPUTER_SCROLL} and not horizontal:
+            direction = "up" if vertical > 0 else "down"
+            self._lines.append(f"computer.mouse.scroll(dir={direction!r})")
+            return
+        self._imports["pyautogui"] = None
+        if vertical:
+            self._lines.append(f"pyautogui.scroll({vertical})")
+        if horizontal:
+            self._lines.append(f"pyautogui.hscroll({horizontal})")
+
+    def _type(self, action: TypeText) -> None:
+        if action.target is not None:
+            self._move(action.target)
+            self._lines.append("computer.mouse.single_click()")
+        if action.clear:
+            self._lines += [
+                "computer.keyboard.press('ctrl+a')",
+                "computer.keyboard.press('delete')",
+            ]
+        typing = typing_of(action.text)
+        if typing.dropped:
+            self._notes.append(f"left out {typing.dropped} control characters")
+        for text, pasted in typing.parts:
+            self._paste(text) if pasted else self._write(text)
+        if action.enter:
+            self._lines.append("computer.keyboard.press('enter')")
+        if not self._lines:
+            raise UntranslatableError("there is nothing to type")
+
+    def _write(self, text: str) -> None:
+        # repr, not JSON: quotes, backslashes and line breaks come out as they went in
+        self._lines.append(f"computer.keyboard.write({text!r})")
+
+    def _paste(self, text: str) -> None:
+        # not clipboard.copy_text: it prints, and a printed "error" fails the block
+        self._imports["pyperclip"] = None
+        self._lines += [f"pyperclip.copy({text!a})", "computer.clipboard.paste()"]
+
+    def _press(self, keys: tuple[str, ...]) -> None:
+        if len(keys) == 1 and len(keys[0]) == 1 and not keys[0].isascii():
+            self._paste(keys[0])
+            return
+        names = key_names(keys)
+        if len(names) == 1:
+            self._lines.append(f"computer.keyboard.press({names[0]!r})")
+        elif _HOTKEY_JOINT in names:
+            # "ctrl++" would be taken apart into ctrl alone
+            self._imports["pyautogui"] = None
+            self._lines.append(f"pyautogui.hotkey({', '.join(map(repr, names))})")
+        else:
+            self._lines.append(f"computer.keyboard.press({_HOTKEY_JOINT.join(names)!r})")
+
+    def _run(self, action: RunCode) -> None:
+        languages: dict[str, Language] = {
+            "": "code_block", "code_block": "code_block", "python": "code_block",
+            "pyautogui": "pyautogui",
+        }  # fmt: skip
+        if action.language not in languages:
+            raise UntranslatableError(f"WAA runs code_block or pyautogui, not {action.language!r}")
+        self._language = languages[action.language]
+        self._lines.append(action.code)
+
+    def _switch(self, index: int) -> None:
+        if index >= len(self._screen.titles):
+            raise UntranslatableError(
+                f"there are {len(self._screen.titles)} windows, not {index + 1}"
+            )
+        title = ascii(self._screen.titles[index])
+        self._lines.append(f"computer.window_manager.switch_to_application({title})")
+
+
+def _wheel(pixels: float) -> int:
+    """Return wheel units for pixels: a notch of 120 units for every 100, at least one unit."""
+    units = round(pixels * _WHEEL_UNITS / _NOTCH)
+    return units or int(math.copysign(1, pixels)) if pixels else 0

@@ -1,0 +1,186 @@
+"""From what an agent replied to actions: vanilla's code blocks, and our own vocabulary.
+
+Vanilla takes the first ```python block of a reply as one action, and a ```decision block that holds
+DONE, FAIL or WAIT, looked for in that order, instead of it. A reply without either is an error here;
+vanilla sends the comment `# plan not found`, which does nothing and counts as success.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.agents.records import (
+    Action,
+    Click,
+    Done,
+    ElementRef,
+    Fail,
+    Move,
+    Point,
+    PressKeys,
+    RunCode,
+    TypeText,
+    Wait,
+)
+from waa_client.actions.code import SPECIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ReplyError", "actions_of_reply", "parse_block", "parse_reply"]
+
+_ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
+_MOST_CHARACTERS = 200_000
+_PYTHON = re.compile(r"```(?:python|py)[ \t]*\r?\n(.*?)```", re.DOTALL)
+_DECISION = re.compile(r"```decision[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_MEMORY = re.compile(r"```memory[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_JSON = re.compile(r"```json[ \t]*\r?\n(.*?)```", re.DOTALL)
+_WORDS: dict[str, Callable[[], Action]] = {"DONE": Done, "FAIL": Fail, "WAIT": Wait}
+
+
+class ReplyError(ValueError):
+    """A reply that holds no action; the message is for the agent."""
+
+
+def parse_reply(text: str) -> tuple[str, ...]:
+    r"""Return the actions vanilla takes from a reply: code blocks, or one of DONE, FAIL and WAIT.
+
+    Raises:
+        ReplyError: There is neither a code block nor a decision.
+
+    >>> parse_reply("```python\ncomputer.mouse.single_click()\n```")
+    ('computer.mouse.single_click()\n',)
+    """
+    text = text[:_MOST_CHARACTERS]
+    decision = _DECISION.search(text)
+    if decision:
+        for word in _WORDS:
+            if word in decision[1]:
+                return (word,)
+    code = _PYTHON.search(text)
+    if code:
+        return (textwrap.dedent(code[1]),)
+    if text.strip() in SPECIAL:
+        return (text.strip(),)
+    raise ReplyError("the reply has no ```python block and no decision DONE, FAIL or WAIT")
+
+
+def actions_of_reply(text: str) -> tuple[Action, ...]:
+    """Return the actions of a reply: a JSON list or object of actions, or what vanilla takes.
+
+    Raises:
+        ReplyError: There is no action in it, or one makes no sense.
+    """
+    text = text[:_MOST_CHARACTERS]
+    found = _JSON.search(text)
+    given = (found[1] if found else text).strip()
+    if given.startswith(("[", "{")):
+        return _from_json(given)
+    return tuple(
+        _WORDS[each]() if each in _WORDS else RunCode(code=each) for each in parse_reply(text)
+    )
+
+
+def memory_of_reply(text: str) -> str | None:
+    """Return the ```memory block of a reply, which vanilla's agent keeps for its next step."""
+    found = _MEMORY.search(text[:_MOST_CHARACTERS])
+    return found[1].strip() if found else None
+
+
+def parse_block(code: str) -> tuple[Action, ...]:
+    r"""Return the actions a code block stands for, the inverse of `translate` where there is one.
+
+    What is more than calls of `computer` with plain arguments comes back as one `RunCode`.
+
+    >>> [each.kind for each in parse_block("computer.mouse.move_id(id=4)\ncomputer.mouse.double_click()")]
+    ['click']
+    """
+    if code.strip() in _WORDS:
+        return (_WORDS[code.strip()](),)
+    try:
+        calls = [_call(each) for each in ast.parse(code).body]
+        return tuple(_fused(calls))
+    except (_TooMuchError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return (RunCode(code=code),)
+
+
+class _TooMuchError(Exception):
+    """The block is more than the vocabulary can say."""
+
+
+def _from_json(text: str) -> tuple[Action, ...]:
+    try:
+        given = TypeAdapter(Any).validate_json(text)
+        return _ACTIONS.validate_python(tuple(given) if isinstance(given, list) else (given,))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "reply"
+        raise ReplyError(f"{where}: {first['msg']}") from error
+
+
+def _call(node: ast.stmt) -> tuple[str, dict[str, Any]]:
+    """Return name and arguments of a statement that is one call of `computer`."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        raise _TooMuchError
+    call = node.value
+    name = ast.unparse(call.func)
+    names = _PARAMETERS.get(name)
+    if names is None or len(call.args) > len(names):
+        raise _TooMuchError
+    given = {n: ast.literal_eval(a) for n, a in zip(names, call.args, strict=False)}
+    given |= {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    if set(given) - set(names):
+        raise _TooMuchError
+    return name, given
+
+
+_PARAMETERS = {
+    "computer.mouse.move_id": ("id",),
+    "computer.mouse.move_abs": ("x", "y"),
+    "computer.mouse.single_click": (),
+    "computer.mouse.double_click": (),
+    "computer.mouse.right_click": (),
+    "computer.keyboard.write": ("text",),
+    "computer.keyboard.press": ("key",),
+}
+_CLICKS: dict[str, dict[str, Any]] = {
+    "computer.mouse.single_click": {},
+    "computer.mouse.double_click": {"count": 2},
+    "computer.mouse.right_click": {"button": "right"},
+}
+
+
+def _fused(calls: list[tuple[str, dict[str, Any]]]) -> list[Action]:
+    """Join a move and the click after it; a click alone has no target to say."""
+    actions: list[Action] = []
+    for name, given in calls:
+        last = actions[-1] if actions else None
+        if name in _CLICKS:
+            if not isinstance(last, Move):
+                raise _TooMuchError
+            actions[-1] = Click(target=last.target, **_CLICKS[name])
+        else:
+            actions.append(_single(name, given))
+    return actions
+
+
+def _single(name: str, given: dict[str, Any]) -> Action:
+    if name == "computer.mouse.move_id":
+        return Move(target=ElementRef(element=str(int(given["id"]))))
+    if name == "computer.mouse.move_abs":
+        return Move(target=Point(x=given["x"], y=given["y"], unit="relative"))
+    if name == "computer.keyboard.write":
+        return TypeText(text=str(given["text"]))
+    return PressKeys(keys=_split(str(given["key"])))
+
+
+def _split(key: str) -> tuple[str, ...]:
+    """Take a combination apart as WAA's keyboard does."""
+    if len(key) > 1 and ("+" in key or "-" in key):
+        return tuple(part.strip() for part in key.split("+" if "+" in key else "-"))
+    return (key,)

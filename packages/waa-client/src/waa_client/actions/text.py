@@ -1,0 +1,58 @@
+"""Typing: which parts of a text a keyboard can write, and which go through the clipboard.
+
+`computer.keyboard.write` drops every character that is not ASCII without a word, presses Enter for a
+line break and Tab for a tab. So lines of plain ASCII are written, other lines are pasted, and line
+breaks and tabs stay key presses, as in a dialog they are meant to be.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from bench_core.records import Record
+
+__all__ = ["Typing", "typing_of"]
+
+_KEYS = re.compile(r"([\n\t]+)")
+_LINE_BREAKS = re.compile(r"\r\n|\r|\u2028|\u2029|\x85|\x0b|\x0c")
+
+
+class Typing(Record):
+    """How a text is typed.
+
+    Attributes:
+        parts: Pieces in order, each with whether it is pasted.
+        dropped: Control characters that no keyboard has, which are left out.
+    """
+
+    parts: tuple[tuple[str, bool], ...] = ()
+    dropped: int = 0
+
+    @property
+    def arrives(self) -> str:
+        """The text as it reaches the VM."""
+        return "".join(text for text, _ in self.parts)
+
+
+def typing_of(text: str) -> Typing:
+    r"""Return how `text` is typed.
+
+    >>> typing_of("plain\nGrüße\t1").parts
+    (('plain\n', False), ('Grüße', True), ('\t1', False))
+    """
+    text = _LINE_BREAKS.sub("\n", _joined(text))
+    clean = "".join(each for each in text if each in "\n\t" or unicodedata.category(each) != "Cc")
+    parts: list[tuple[str, bool]] = []
+    for piece in filter(None, _KEYS.split(clean)):
+        pasted = not piece.isascii()
+        if parts and not pasted and not parts[-1][1]:
+            parts[-1] = (parts[-1][0] + piece, False)
+        else:
+            parts.append((piece, pasted))
+    return Typing(parts=tuple(parts), dropped=len(text) - len(clean))
+
+
+def _joined(text: str) -> str:
+    """Join the halves of characters that JSON keeps apart; a lone half becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

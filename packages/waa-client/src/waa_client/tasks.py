@@ -1,0 +1,287 @@
+"""The task files of Windows Agent Arena, keyed by domain and file name.
+
+A file's own `id` is no key: six differ from the file name and two pairs share one. Domains hold
+underscores, so `domain_stem` is resolved against what is there instead of being split.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.errors import InputError, RecordError, UnknownTaskError
+from bench_core.records import Record, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+__all__ = [
+    "BENCHMARK",
+    "TASKS_VARIABLE",
+    "TaskQuery",
+    "Variant",
+    "find_examples",
+    "is_infeasible",
+    "load_tasks",
+    "read_index",
+    "resolve_task_id",
+    "select_tasks",
+]
+
+BENCHMARK = "waa"
+TASKS_VARIABLE = "WAA_TASKS"
+"""Names the folder of the task files where no option does."""
+
+Variant = Literal["normal", "hard"]
+"""`hard` starts without the windows that the normal task opens (upstream's `examples_noctxt`)."""
+
+_FOLDERS: dict[Variant, str] = {"normal": "examples", "hard": "examples_noctxt"}
+_INSIDE_CHECKOUT = "src/win-arena-container/client/evaluation_examples_windows"
+_REQUIRED = ("id", "instruction", "evaluator")
+_NEAR = 3
+_SHORTEST_PREFIX = 6
+_SUFFIX = re.compile(r"(-\d+)?-wos(-\d+)?$", re.IGNORECASE)
+_URL = re.compile(r"https?://(?!localhost|127\.)", re.IGNORECASE)
+_ABROAD = re.compile(r"https?://|www\.", re.IGNORECASE)
+_BROWSERS = frozenset({"chrome", "msedge"})
+
+
+class TaskQuery(Record):
+    """Which tasks to take; everything given must hold.
+
+    Attributes:
+        infeasible: Only tasks that cannot be done, or only those that can.
+        network: Only tasks that reach out of the VM and its harness, or only those that do not.
+        apps: Tasks that need one of these applications.
+    """
+
+    ids: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    infeasible: bool | None = None
+    network: bool | None = None
+    apps: tuple[str, ...] = ()
+
+
+def find_examples(folder: Path | str | None = None) -> Path:
+    """Return the folder that holds `examples/`: `folder`, inside a checkout, or `$WAA_TASKS`.
+
+    Raises:
+        InputError: No folder is given, or it holds no task files.
+    """
+    given = folder or os.environ.get(TASKS_VARIABLE)
+    if not given:
+        raise InputError(
+            f"where are the task files? Clone WindowsAgentArena and pass --tasks CHECKOUT, or set "
+            f"{TASKS_VARIABLE}"
+        )
+    root = Path(given)
+    for place in (root, root / _INSIDE_CHECKOUT, root / "evaluation_examples_windows", root.parent):
+        if (place / "examples").is_dir():
+            return place
+    raise InputError(
+        f"{root} holds no task files: it should be a WindowsAgentArena checkout, or have a folder "
+        f"`examples` of <domain>/<id>.json"
+    )
+
+
+def load_tasks(
+    folder: Path | str | None = None, *, index: str | None = None, variant: Variant = "normal"
+) -> tuple[Task, ...]:
+    """Return the tasks in a stable order.
+
+    Args:
+        folder: A checkout of WindowsAgentArena, or a folder with `examples/`; else `$WAA_TASKS`.
+        index: Only the tasks listed in this file (`test_all.json`, `test_custom.json`, or a path);
+            by default all files.
+        variant: The normal tasks, or upstream's hard ones.
+
+    Raises:
+        InputError: There are no task files, or the index names one that is missing.
+        RecordError: A file is no task.
+    """
+    root = find_examples(folder)
+    examples = root / _FOLDERS[variant]
+    if not examples.is_dir():
+        raise InputError(f"{root} has no {variant} tasks: there is no folder {examples.name}")
+    keys = _files(examples) if index is None else read_index(_index_file(root, index))
+    return tuple(_task(examples, domain, stem, variant) for domain, stem in keys)
+
+
+def read_index(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the (domain, file stem) pairs of an index file, in its order.
+
+    Raises:
+        RecordError: It is not an object of lists of names.
+    """
+    data = _read(path)
+    if not isinstance(data, dict) or not all(
+        isinstance(stems, list) and all(isinstance(each, str) for each in stems)
+        for stems in data.values()
+    ):
+        raise RecordError(f'{path} is no index: it should be like {{"chrome": ["030eeff7-..."]}}')
+    return tuple((domain, stem) for domain, stems in data.items() for stem in stems)
+
+
+def resolve_task_id(text: str, tasks: Sequence[Task]) -> str:
+    """Return the id of the one task that `text` names.
+
+    Accepted are `domain/stem`, `domain_stem`, the stem, with or without `.json` and `-WOS`, the
+    file's own id, and a beginning of the stem that is unique; case does not matter.
+
+    Raises:
+        UnknownTaskError: No task is named so.
+        InputError: Several are.
+    """
+    wanted = _plain(text)
+    for named in _SPELLINGS:
+        found = [task.task_id for task in tasks if named(task, wanted)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InputError(f"{text!r} names {len(found)} tasks: {', '.join(found[:4])}")
+    spelled = {name: task.task_id for task in tasks for name in _names(task)}
+    near = difflib.get_close_matches(wanted, spelled, n=_NEAR)
+    raise UnknownTaskError(BENCHMARK, text, dict.fromkeys(spelled[each] for each in near))
+
+
+def select_tasks(tasks: Sequence[Task], query: TaskQuery) -> tuple[Task, ...]:
+    """Return the tasks `query` takes, in their order.
+
+    Raises:
+        UnknownTaskError: An id is none of the tasks'.
+        InputError: A domain or application is none of the tasks'.
+    """
+    ids = {resolve_task_id(each, tasks) for each in query.ids}
+    _refuse_unknown("domain", query.domains, {d for t in tasks for d in t.groups["domain"]})
+    _refuse_unknown("application", query.apps, {a for t in tasks for a in t.groups["app"]})
+    return tuple(task for task in tasks if _takes(query, ids, task))
+
+
+def is_infeasible(task: Task) -> bool:
+    """Whether the task cannot be done and only `FAIL` as the last action scores."""
+    return "infeasible" in task.tags
+
+
+def _files(examples: Path) -> list[tuple[str, str]]:
+    found = [(path.parent.name, path.stem) for path in examples.glob("*/*.json")]
+    if not found:
+        raise InputError(f"{examples} holds no <domain>/<id>.json")
+    return sorted(found)
+
+
+def _index_file(root: Path, index: str) -> Path:
+    for path in (Path(index), root / index, root / f"{index}.json"):
+        if path.is_file():
+            return path
+    raise InputError(f"there is no index {index!r} in {root}: try test_all.json")
+
+
+def _task(examples: Path, domain: str, stem: str, variant: Variant) -> Task:
+    path = examples / domain / f"{stem}.json"
+    config = _read(path)
+    if not isinstance(config, dict) or any(name not in config for name in _REQUIRED):
+        raise RecordError(f"{path} is no task: it needs {', '.join(_REQUIRED)}")
+    apps = tuple(map(str, config.get("related_apps") or ()))
+    return Task(
+        benchmark=BENCHMARK,
+        task_id=f"{domain}/{stem}",
+        goal=str(config["instruction"]),
+        groups={"domain": (domain,), "app": apps},
+        tags=tuple(_tags(domain, config, variant)),
+        config=config,
+    )
+
+
+def _tags(domain: str, config: dict[str, Any], variant: Variant) -> Iterator[str]:
+    evaluator = config["evaluator"] if isinstance(config["evaluator"], dict) else {}
+    steps = [each for each in config.get("config") or () if isinstance(each, dict)]
+    kinds = {str(each.get("type")) for each in steps}
+    getters = set(_types([evaluator.get("result"), evaluator.get("expected")]))
+    yield "infeasible" if evaluator.get("func") == "infeasible" else "feasible"
+    if "download" in kinds:
+        yield "setup-download"
+    if getters & {"cloud_file", "pdf_from_url"}:
+        yield "gold-download"
+    if {"chrome_open_tabs", "chrome_close_tabs", "edge_open_tabs"} & kinds:
+        yield "browser-setup"
+    if _reaches_out(domain, config, evaluator, kinds, getters):
+        yield "network"
+    if variant == "hard":
+        yield "hard"
+
+
+def _reaches_out(
+    domain: str,
+    config: dict[str, Any],
+    evaluator: dict[str, Any],
+    kinds: set[str],
+    getters: set[str],
+) -> bool:
+    """Whether set-up, task or evaluation need a host that is neither the VM nor the harness."""
+    if "download" in kinds or getters & {"cloud_file", "pdf_from_url"}:
+        return True
+    if domain in _BROWSERS and _ABROAD.search(json.dumps([config["instruction"], evaluator])):
+        return True
+    return bool(_URL.search(json.dumps(config.get("config") or [])))
+
+
+def _types(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield str(value.get("type"))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _types(each)
+
+
+def _read(path: Path) -> Any:
+    try:
+        # 44 of the files hold em dashes and the like
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing") from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path} is not readable JSON: {error}") from error
+
+
+def _names(task: Task) -> set[str]:
+    """Return how the task's file may be named: with and without its domain."""
+    domain, _, stem = task.task_id.casefold().partition("/")
+    return {stem, f"{domain}/{stem}", f"{domain}_{stem}"}
+
+
+_SPELLINGS: tuple[Callable[[Task, str], bool], ...] = (
+    lambda task, text: text in _names(task),
+    lambda task, text: text in {_SUFFIX.sub("", name) for name in _names(task)},
+    lambda task, text: text == str(task.config["id"]).casefold(),
+    lambda task, text: (
+        len(text) >= _SHORTEST_PREFIX and any(name.startswith(text) for name in _names(task))
+    ),
+)
+"""From exact to vague: the first by which any task is named decides."""
+
+
+def _plain(text: str) -> str:
+    path = text.strip().replace("\\", "/").casefold().removesuffix(".json")
+    return "/".join(path.split("/")[-2:])
+
+
+def _refuse_unknown(what: str, asked: Iterable[str], known: set[str]) -> None:
+    for each in asked:
+        if each not in known:
+            raise InputError(
+                f"no task has the {what} {each!r}: there are {', '.join(sorted(known))}"
+            )
+
+
+def _takes(query: TaskQuery, ids: set[str], task: Task) -> bool:
+    return (
+        (not ids or task.task_id in ids)
+        and (not query.domains or bool(set(query.domains) & set(task.groups["domain"])))
+        and (not query.apps or bool(set(query.apps) & set(task.groups["app"])))
+        and query.infeasible in {None, is_infeasible(task)}
+        and query.network in {None, "network" in task.tags}
+    )

@@ -1,0 +1,129 @@
+"""What calls of the VM's API give back, as records."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "ActionOutcome",
+    "CommandOutcome",
+    "DirectoryEntry",
+    "Picture",
+    "SetupOutcome",
+    "WindowView",
+    "png_size",
+]
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_LENGTH, _HEAD, _TAIL = 4, 8, 4
+_HEADER_BYTES = 13
+
+
+class Picture(Record):
+    """A PNG that is complete, and its width and height in pixels."""
+
+    data: bytes
+    size: tuple[int, int]
+
+
+class CommandOutcome(Record):
+    """What a command printed and how it ended.
+
+    Attributes:
+        started: False where it was not found, took longer than the server's 120 s, or printed what
+            the server cannot decode; the server tells in `error`.
+        returncode: Null when it was not started.
+    """
+
+    started: bool = True
+    output: str = ""
+    error: str = ""
+    returncode: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran and ended with 0."""
+        return self.returncode == 0
+
+
+class ActionOutcome(Record):
+    """Whether a code block ran to its end; `error` is the exception's text or what it printed."""
+
+    ok: bool = True
+    error: str | None = None
+
+
+class SetupOutcome(Record):
+    """Whether a set-up route did what it was asked, and what it said."""
+
+    ok: bool
+    status: int
+    message: str = ""
+
+
+class WindowView(Record):
+    """The foreground window and what else is open.
+
+    Attributes:
+        rect: Left, top, right, bottom in screen pixels; for the bare desktop the server gives
+            left, top, width, height, which is the same while the main monitor starts at 0, 0.
+        windows: Titles of all windows.
+        clipboard: What code blocks copied, as the server remembers it.
+        image: The window as PNG.
+    """
+
+    title: str
+    rect: tuple[int, int, int, int]
+    windows: tuple[str, ...] = ()
+    clipboard: str | None = None
+    human_input: str | None = None
+    image: bytes = b""
+
+
+class DirectoryEntry(Record):
+    """A file or folder; `error` says why a folder could not be read."""
+
+    name: str = ""
+    folder: bool = False
+    children: tuple[DirectoryEntry, ...] = ()
+    error: str | None = None
+
+
+def png_size(data: bytes) -> tuple[int, int]:
+    """Return width and height of a PNG whose every chunk is whole.
+
+    Raises:
+        ValueError: It is no PNG, or it is torn or damaged.
+    """
+    if not data.startswith(_SIGNATURE):
+        raise ValueError(f"no PNG: it starts with {data[:8]!r}")
+    size = (0, 0)
+    for kind, body in _chunks(data):
+        if kind == b"IHDR" and len(body) == _HEADER_BYTES:
+            size = (int.from_bytes(body[:4], "big"), int.from_bytes(body[4:8], "big"))
+        if kind == b"IEND":
+            if not all(size):
+                raise ValueError("a PNG without a size")
+            return size
+    raise ValueError(f"a PNG that ends after {len(data)} bytes, before its end mark")
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield type and body of each chunk, its checksum checked."""
+    at = len(_SIGNATURE)
+    while at + _HEAD + _TAIL <= len(data):
+        length = int.from_bytes(data[at : at + _LENGTH], "big")
+        end = at + _HEAD + length
+        if end + _TAIL > len(data):
+            return
+        body = data[at + _HEAD : end]
+        if zlib.crc32(data[at + _LENGTH : end]) != int.from_bytes(data[end : end + _TAIL], "big"):
+            raise ValueError(f"a PNG with a damaged chunk at byte {at}")
+        yield data[at + _LENGTH : at + _HEAD], body
+        at = end + _TAIL

@@ -1,0 +1,380 @@
+"""Every route of WAA's server as a call, with its quirks behind honest results.
+
+Source: `vm/setup/server/main.py` of microsoft/WindowsAgentArena @ 6d39ed8 and of
+WindowsAgentArena-V2 @ 2927fe5, which are the same. Example::
+
+    with SyncVmClient("20.20.20.21") as vm:
+        picture = vm.send(calls.screenshot())
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any, Literal
+
+from waa_client.vm import readers
+from waa_client.vm.wire import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from waa_client.vm.answers import (
+        ActionOutcome,
+        CommandOutcome,
+        DirectoryEntry,
+        Picture,
+        SetupOutcome,
+        WindowView,
+    )
+
+__all__ = [
+    "accessibility",
+    "activate_window",
+    "are_all_images_tagged",
+    "are_files_sorted_by_modified_time",
+    "change_wallpaper",
+    "check_if_timer_started",
+    "check_if_world_clock_exists",
+    "clear_task_files",
+    "close_all",
+    "close_window",
+    "create_file",
+    "create_folder",
+    "cursor_position",
+    "desktop_path",
+    "documents_path",
+    "download_file",
+    "end_recording",
+    "execute",
+    "execute_windows",
+    "file",
+    "file_exists",
+    "folder_exists",
+    "is_details_view",
+    "is_directory_read_only_for_user",
+    "launch",
+    "library_folders",
+    "list_directory",
+    "obs_winagent",
+    "open_file",
+    "platform",
+    "probe",
+    "recycle",
+    "revert_to_snapshot",
+    "save_state",
+    "screen_size",
+    "screenshot",
+    "setup_execute",
+    "shutdown",
+    "start_recording",
+    "terminal",
+    "update_computer",
+    "upload",
+    "wallpaper",
+    "window_size",
+]
+
+# The server itself gives a command 120 s, the file routes touch the disk, UIA trees take minutes.
+_COMMAND_S = 135.0
+_CODE_S = 90.0
+_FILE_S = 120.0
+_TREE_S = 300.0
+_QUICK_S = 10.0
+
+Backend = Literal["win32", "uia"]
+
+
+def probe() -> Call[str]:
+    """Ask whether the server is up; gives its message."""
+    return Call("GET", "/probe", readers.message, repeatable=True, timeout_s=_QUICK_S)
+
+
+def platform() -> Call[str]:
+    """Ask for the operating system: `Windows`."""
+    return Call("GET", "/platform", readers.text, repeatable=True, timeout_s=_QUICK_S)
+
+
+def screenshot() -> Call[Picture]:
+    """Take a picture of the whole screen with the pointer; raw PNG on the wire."""
+    return Call("GET", "/screenshot", readers.picture, repeatable=True)
+
+
+def screen_size() -> Call[tuple[int, int]]:
+    """Ask for width and height of the screen in pixels."""
+    return Call("POST", "/screen_size", readers.size, repeatable=True, timeout_s=_QUICK_S)
+
+
+def obs_winagent() -> Call[WindowView]:
+    """Look at the foreground window; fails while Windows shows its secure desktop."""
+    return Call("GET", "/obs_winagent", readers.window_view, repeatable=True)
+
+
+def accessibility(backend: Backend = "win32") -> Call[str]:
+    """Read the accessibility tree as XML; `uia` sees more and takes up to minutes."""
+    params = {"backend": backend}
+    return Call(
+        "GET", "/accessibility", readers.tree, params=params, repeatable=True, timeout_s=_TREE_S
+    )
+
+
+def update_computer(  # noqa: PLR0913  # the payload, field by field
+    rects: Sequence[Sequence[int]],
+    window_rect: Sequence[int],
+    png: bytes,
+    *,
+    scale: tuple[float, float] = (1.0, 1.0),
+    clipboard_content: str | None = None,
+    swap_ctrl_alt: bool = False,
+) -> Call[None]:
+    """Tell code blocks where elements are, as WAA's own agent does before it acts.
+
+    Args:
+        rects: Left, top, right, bottom of each element, in pixels of the picture; the index is its id.
+        window_rect: Left, top, right, bottom of what `move_abs` takes fractions of.
+        png: The picture; the server refuses an empty one.
+        scale: Factors from the picture's pixels to the screen's, applied to rects only.
+        clipboard_content: What code blocks copied, as it was last seen.
+        swap_ctrl_alt: Whether copy and paste use alt instead of ctrl.
+    """
+    body = {
+        "rects": [list(rect) for rect in rects],
+        "window_rect": list(window_rect),
+        "screenshot": base64.b64encode(png).decode("ascii"),
+        # without it every later move to an element raises
+        "scale": list(scale),
+        "clipboard_content": clipboard_content,
+        "swap_ctrl_alt": swap_ctrl_alt,
+    }
+    return Call("POST", "/update_computer", readers.nothing, json=body, repeatable=True)
+
+
+def execute_windows(code: str, *, timeout_s: float = _CODE_S) -> Call[ActionOutcome]:
+    """Run a code block in the server, where `computer` is known; its output never comes back.
+
+    The server calls it failed when it raises, and also when it prints "error".
+    """
+    return Call(
+        "POST", "/execute_windows", readers.action, json={"command": code}, timeout_s=timeout_s
+    )
+
+
+def execute(
+    command: Sequence[str] | str, *, shell: bool = False, timeout_s: float = _COMMAND_S
+) -> Call[CommandOutcome]:
+    """Run a command in a new process, for at most 120 s.
+
+    A string without `shell` is split as on POSIX, which eats backslashes: give a list.
+    """
+    return _execute("/execute", command, shell=shell, timeout_s=timeout_s)
+
+
+def setup_execute(
+    command: Sequence[str] | str, *, shell: bool | str = False
+) -> Call[CommandOutcome]:
+    """Do what `execute` does, under the name set-up steps use."""
+    return _execute("/setup/execute", command, shell=shell, timeout_s=_COMMAND_S)
+
+
+def desktop_path() -> Call[str | None]:
+    """Ask where the user's desktop folder is; null where the server does not know."""
+    return Call("POST", "/desktop_path", readers.field_or_null("desktop_path"), repeatable=True)
+
+
+def documents_path() -> Call[str | None]:
+    """Ask where the user's documents are; null where the server does not know."""
+    return Call("POST", "/documents_path", readers.field_or_null("documents_path"), repeatable=True)
+
+
+def list_directory(path: str) -> Call[DirectoryEntry | None]:
+    """List a folder and all below it; null when it is no folder."""
+    return Call(
+        "POST", "/list_directory", readers.directory, json={"path": path}, repeatable=True,
+        timeout_s=_FILE_S,
+    )  # fmt: skip
+
+
+def file(path: str) -> Call[bytes | None]:
+    """Fetch a file; null when there is none. Variables like %APPDATA% and `~` are expanded.
+
+    A locked file or a folder is a 500, hence an error.
+    """
+    form = {"file_path": path}
+    return Call("POST", "/file", readers.file, form=form, repeatable=True, timeout_s=_FILE_S)
+
+
+def file_exists(folder: str, name: str) -> Call[bool]:
+    """Ask whether a file is in a folder."""
+    return _question("/file_exists", path=folder, file_name=name)
+
+
+def folder_exists(folder: str, name: str) -> Call[bool]:
+    """Ask whether a folder is in a folder."""
+    return _question("/folder_exists", path=folder, folder_name=name)
+
+
+def is_details_view(path: str) -> Call[bool]:
+    """Ask whether File Explorer shows a folder in details view."""
+    return _question("/is_details_view", path=path)
+
+
+def are_files_sorted_by_modified_time(folder: str) -> Call[bool]:
+    """Ask whether File Explorer shows a folder's files sorted by time."""
+    return _question("/are_files_sorted_by_modified_time", directory=folder)
+
+
+def is_directory_read_only_for_user(folder: str, user: str) -> Call[bool]:
+    """Ask whether a user may only read a folder."""
+    return _question("/is_directory_read_only_for_user", directory=folder, user=user)
+
+
+def are_all_images_tagged(folder: str, tag: str) -> Call[bool]:
+    """Ask whether all JPEG and TIFF files of a folder have a tag."""
+    return _question("/are_all_images_tagged", directory=folder, tag=tag)
+
+
+def check_if_timer_started(hours: str, minutes: str, seconds: str) -> Call[bool]:
+    """Ask whether the Clock has a timer of this length."""
+    return _question("/check_if_timer_started", hours=hours, minutes=minutes, seconds=seconds)
+
+
+def check_if_world_clock_exists(city: str, country: str) -> Call[bool]:
+    """Ask whether the Clock shows this city."""
+    return _question("/check_if_world_clock_exists", city=city, country=country)
+
+
+def library_folders(name: str) -> Call[tuple[str, ...] | None]:
+    """List the folders of a Windows library; null when there is no such library."""
+    body = {"library_name": name}
+    return Call("POST", "/library_folders", readers.library, json=body, repeatable=True)
+
+
+def wallpaper() -> Call[bytes]:
+    """Fetch the wallpaper's file; where there is none the server fails."""
+    return Call("POST", "/wallpaper", readers.content, repeatable=True, timeout_s=_FILE_S)
+
+
+def launch(command: Sequence[str] | str, *, shell: bool | str = False) -> Call[SetupOutcome]:
+    """Start a program in a shell; succeeds even where there is no such program."""
+    return _setup("/setup/launch", command=_listed(command), shell=shell)
+
+
+def open_file(path: str) -> Call[SetupOutcome]:
+    """Open a file with its program; takes five seconds."""
+    return _setup("/setup/open_file", path=path)
+
+
+def activate_window(
+    name: str, *, strict: bool = False, by_class: bool = False
+) -> Call[SetupOutcome]:
+    """Bring the first window to the front whose title holds `name`; not strict, it does nothing."""
+    return _setup("/setup/activate_window", window_name=name, strict=strict, by_class=by_class)
+
+
+def close_window(name: str, *, strict: bool = False, by_class: bool = False) -> Call[SetupOutcome]:
+    """Close the first window whose title holds `name`; strict, it never finds one."""
+    return _setup("/setup/close_window", window_name=name, strict=strict, by_class=by_class)
+
+
+def close_all() -> Call[SetupOutcome]:
+    """Close all windows; the server often fails half-way, which WAA ignores."""
+    return _setup("/setup/close_all")
+
+
+def clear_task_files() -> Call[SetupOutcome]:
+    """Delete the files, not the folders, in the user's downloads."""
+    return _setup("/setup/clear_task_files")
+
+
+def upload(path: str, data: bytes) -> Call[SetupOutcome]:
+    """Write a file; its folder must exist."""
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    return Call(
+        "POST", "/setup/upload", readers.setup_outcome, form={"file_path": path}, file=(name, data),
+        timeout_s=_FILE_S,
+    )  # fmt: skip
+
+
+def download_file(url: str, path: str) -> Call[SetupOutcome]:
+    """Let the VM fetch a URL into a file; three tries."""
+    return _setup("/setup/download_file", url=url, path=path)
+
+
+def create_folder(path: str) -> Call[SetupOutcome]:
+    """Make a folder; one that exists is fine."""
+    return _setup("/setup/create_folder", path=path)
+
+
+def create_file(path: str, content: str = "") -> Call[SetupOutcome]:
+    """Write a text file."""
+    return _setup("/setup/create_file", path=path, content=content)
+
+
+def recycle(path: str) -> Call[SetupOutcome]:
+    """Move a file to the recycle bin."""
+    return _setup("/setup/recycle", path=path)
+
+
+def change_wallpaper(path: str) -> Call[SetupOutcome]:
+    """Show a picture as wallpaper."""
+    return _setup("/setup/change_wallpaper", path=path)
+
+
+def start_recording() -> Call[SetupOutcome]:
+    """Start recording the screen to a file on the VM."""
+    return _setup("/start_recording")
+
+
+def end_recording() -> Call[SetupOutcome]:
+    """Stop recording; the message names the file, the film does not come along."""
+    return _setup("/end_recording")
+
+
+def revert_to_snapshot() -> Call[bool]:
+    """Ask for a reset; WAA's server has none and answers 501, which gives false."""
+    return Call("POST", "/revert_to_snapshot", readers.reverted)
+
+
+def save_state(name: str) -> Call[SetupOutcome]:
+    """Ask for a snapshot; WAA's server has a bug there and always fails."""
+    form = {"snapshot_name": name}
+    return Call("POST", "/save_state", readers.setup_outcome, form=form, timeout_s=_COMMAND_S)
+
+
+def shutdown() -> Call[str]:
+    """Turn the VM off, two seconds from now."""
+    return Call("POST", "/shutdown", readers.message)
+
+
+def terminal() -> Call[str]:
+    """Read the terminal's text; on Windows the server always fails."""
+    return Call("GET", "/terminal", readers.field("output"), repeatable=True)
+
+
+def cursor_position() -> Call[tuple[int, int]]:
+    """Ask where the pointer is; WAA's server has a bug there and always fails."""
+    return Call("GET", "/cursor_position", readers.pair, repeatable=True)
+
+
+def window_size(app_class_name: str) -> Call[tuple[int, int]]:
+    """Ask for a window's size by its X11 class; on Windows the server always fails."""
+    form = {"app_class_name": app_class_name}
+    return Call("POST", "/window_size", readers.size, form=form, repeatable=True)
+
+
+def _execute(
+    path: str, command: Sequence[str] | str, *, shell: bool | str, timeout_s: float
+) -> Call[CommandOutcome]:
+    body = {"command": _listed(command), "shell": shell}
+    return Call("POST", path, readers.command, json=body, timeout_s=timeout_s)
+
+
+def _question(route: str, /, **body: str) -> Call[bool]:
+    return Call("POST", route, readers.yes_or_no, json=body, repeatable=True, timeout_s=_FILE_S)
+
+
+def _setup(route: str, /, **body: Any) -> Call[SetupOutcome]:
+    return Call("POST", route, readers.setup_outcome, json=body, timeout_s=_COMMAND_S)
+
+
+def _listed(command: Sequence[str] | str) -> str | list[str]:
+    return command if isinstance(command, str) else list(command)

@@ -1,0 +1,243 @@
+"""Two clients of the VM's API, synchronous and asynchronous, over the same calls.
+
+Proxies of the environment are ignored: a VM is never behind them. A call is repeated only where
+that cannot do anything twice: when the connection was never made, or when the call only looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+
+from bench_core.errors import InputError
+from waa_client.errors import VmAnswerError, VmUnreachableError
+from waa_client.vm.wire import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
+
+    from waa_client.vm.wire import Call
+
+__all__ = ["VM_PORT", "SyncVmClient", "VmClient", "VmOptions", "vm_url"]
+
+T = TypeVar("T")
+
+VM_PORT = 5000
+"""Where WAA's server listens unless told otherwise."""
+
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_MEBI = 1024**2
+
+
+@dataclass(frozen=True)
+class VmOptions:
+    """How a VM is called.
+
+    Attributes:
+        connect_s: How long making a connection may take.
+        tries: How often a call is made in all when it may be repeated.
+        wait_s: Pause before the first repetition; doubles.
+        slack: Factor on the time every call may take, for slow machines.
+        most_bytes: Larger answers are refused.
+        headers: Sent with every call, e.g. for a gateway that wants a token.
+        trust_env: Use the proxies of the environment.
+    """
+
+    connect_s: float = 5.0
+    tries: int = 3
+    wait_s: float = 0.25
+    slack: float = 1.0
+    most_bytes: int = 256 * _MEBI
+    headers: Mapping[str, str] = field(default_factory=dict)
+    trust_env: bool = False
+
+
+def vm_url(text: str) -> str:
+    """Return the base URL for a host, `host:port` or URL.
+
+    Raises:
+        InputError: It is none of these.
+
+    >>> vm_url("20.20.20.21"), vm_url("vm:5001"), vm_url("https://gateway/vm3/")
+    ('http://20.20.20.21:5000', 'http://vm:5001', 'https://gateway/vm3')
+    """
+    given = text.strip()
+    bare = "://" not in given
+    try:
+        url = urlsplit(f"http://{given}" if bare else given)
+        host, port = url.netloc.rpartition("@")[2], url.port
+    except ValueError as error:
+        raise InputError(f"{text!r} is no address of a VM: {error}") from error
+    if url.scheme not in {"http", "https"} or not host:
+        raise InputError(f"{text!r} is no address of a VM: write host, host:port or http://...")
+    place = f"{host}:{VM_PORT}" if bare and port is None else host
+    return f"{url.scheme}://{place}{url.path.rstrip('/')}"
+
+
+class VmClient:
+    """Calls one VM without blocking the event loop; use it as `async with`.
+
+    Args:
+        url: Host, `host:port` or URL of the VM.
+        options: Timeouts, tries and the rest.
+        transport: Instead of real sockets.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        options: VmOptions | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = vm_url(url)
+        self.options = options or VmOptions()
+        self._http = httpx.AsyncClient(transport=transport, **_settings(self.options))
+
+    async def send(self, call: Call[T]) -> T:
+        """Make a call and return what it gives.
+
+        Raises:
+            VmUnreachableError: No answer came.
+            VmAnswerError: The answer cannot be used.
+            RouteMissingError: The VM's server has no such route.
+        """
+        for number in range(1, self.options.tries + 1):
+            try:
+                return call.result(await self._ask(call))
+            except httpx.HTTPError as error:
+                if not _may_repeat(call, error, number, self.options):
+                    raise _unreachable(self.url, call, error) from error
+            await asyncio.sleep(self.options.wait_s * 2 ** (number - 1))
+        raise AssertionError("the last try returns or raises")
+
+    async def _ask(self, call: Call[Any]) -> Answer:
+        request = _request(self._http, self.url, call, self.options)
+        began = time.monotonic()
+        answer = await self._http.send(request, stream=True)
+        try:
+            body = bytearray()
+            async for chunk in answer.aiter_bytes():
+                body += chunk
+                _refuse_flood(self.url, call, body, self.options)
+                _refuse_trickle(request, call, began, self.options)
+        finally:
+            await answer.aclose()
+        return _answer(answer, bytes(body))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class SyncVmClient:
+    """Calls one VM and waits; use it as `with`. See `VmClient`."""
+
+    def __init__(
+        self,
+        url: str,
+        options: VmOptions | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url = vm_url(url)
+        self.options = options or VmOptions()
+        self._http = httpx.Client(transport=transport, **_settings(self.options))
+
+    def send(self, call: Call[T]) -> T:
+        """Make a call and return what it gives; see `VmClient.send`."""
+        for number in range(1, self.options.tries + 1):
+            try:
+                return call.result(self._ask(call))
+            except httpx.HTTPError as error:
+                if not _may_repeat(call, error, number, self.options):
+                    raise _unreachable(self.url, call, error) from error
+            time.sleep(self.options.wait_s * 2 ** (number - 1))
+        raise AssertionError("the last try returns or raises")
+
+    def _ask(self, call: Call[Any]) -> Answer:
+        request = _request(self._http, self.url, call, self.options)
+        began = time.monotonic()
+        answer = self._http.send(request, stream=True)
+        try:
+            body = bytearray()
+            for chunk in answer.iter_bytes():
+                body += chunk
+                _refuse_flood(self.url, call, body, self.options)
+                _refuse_trickle(request, call, began, self.options)
+        finally:
+            answer.close()
+        return _answer(answer, bytes(body))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _settings(options: VmOptions) -> dict[str, Any]:
+    return {"trust_env": options.trust_env, "headers": dict(options.headers)}
+
+
+def _request(
+    http: httpx.Client | httpx.AsyncClient, base: str, call: Call[Any], options: VmOptions
+) -> httpx.Request:
+    given: dict[str, Any] = {"params": dict(call.params) or None}
+    if call.json is not None:
+        given["json"] = call.json
+    if call.form is not None:
+        given["data"] = dict(call.form)
+    if call.file is not None:
+        given["files"] = {"file_data": call.file}
+    timeout = httpx.Timeout(call.timeout_s * options.slack, connect=options.connect_s)
+    return http.build_request(call.method, base + call.path, timeout=timeout, **given)
+
+
+def _answer(answer: httpx.Response, body: bytes) -> Answer:
+    kind = answer.headers.get("content-type", "")
+    return Answer(str(answer.url), answer.status_code, body, kind)
+
+
+def _may_repeat(call: Call[Any], error: Exception, number: int, options: VmOptions) -> bool:
+    safe = call.repeatable or isinstance(error, _NEVER_SENT)
+    return safe and number < options.tries
+
+
+def _unreachable(url: str, call: Call[Any], error: Exception) -> VmUnreachableError:
+    said = str(error) or type(error).__name__
+    return VmUnreachableError(url, f"{call.method} {call.path} got no answer: {said}")
+
+
+def _refuse_flood(url: str, call: Call[Any], body: bytearray, options: VmOptions) -> None:
+    """Refuse an answer without end."""
+    if len(body) > options.most_bytes:
+        raise VmAnswerError(
+            url, f"{call.method} {call.path} answers more than {options.most_bytes} bytes"
+        )
+
+
+def _refuse_trickle(
+    request: httpx.Request, call: Call[Any], began: float, options: VmOptions
+) -> None:
+    """End an answer that comes byte by byte: httpx's own limit is for each piece of it."""
+    limit = call.timeout_s * options.slack
+    if time.monotonic() - began > limit:
+        raise httpx.ReadTimeout(f"the answer took longer than {limit:g} s", request=request)

@@ -1,0 +1,211 @@
+"""How the answers of WAA's server are read: one function per shape, one place per quirk."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from waa_client.errors import VmAnswerError
+from waa_client.vm.answers import (
+    ActionOutcome,
+    CommandOutcome,
+    DirectoryEntry,
+    Picture,
+    SetupOutcome,
+    WindowView,
+    png_size,
+)
+from waa_client.vm.wire import Answer, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "action",
+    "command",
+    "content",
+    "directory",
+    "field",
+    "field_or_null",
+    "file",
+    "library",
+    "message",
+    "nothing",
+    "pair",
+    "picture",
+    "reverted",
+    "setup_outcome",
+    "size",
+    "text",
+    "tree",
+    "window_view",
+    "yes_or_no",
+]
+
+_BAD_REQUEST = 400
+_NOT_FOUND = 404
+_FAILED = 500
+_SNAPSHOTS_MISSING = 501
+
+
+def text(answer: Answer) -> str:
+    """Read text."""
+    return answer.demand().text
+
+
+def content(answer: Answer) -> bytes:
+    """Read raw bytes."""
+    return answer.demand().content
+
+
+def nothing(answer: Answer) -> None:
+    """Demand success and read nothing."""
+    answer.demand()
+
+
+def message(answer: Answer) -> str:
+    """Read the `message` of a JSON object."""
+    return str(answer.demand().object().get("message", ""))
+
+
+def field(name: str) -> Callable[[Answer], str]:
+    """Return what reads the text `name` of a JSON object."""
+
+    def read(answer: Answer) -> str:
+        value = answer.demand().object().get(name)
+        if not isinstance(value, str):
+            raise VmAnswerError(answer.url, f"no {name} in {answer.shown()}")
+        return value
+
+    return read
+
+
+def field_or_null(name: str) -> Callable[[Answer], str | None]:
+    """Return what reads the text `name`; 400 and 404 say there is none."""
+
+    def read(answer: Answer) -> str | None:
+        return None if answer.status in {_BAD_REQUEST, _NOT_FOUND} else field(name)(answer)
+
+    return read
+
+
+def picture(answer: Answer) -> Picture:
+    """Read a raw PNG and check that all of it came."""
+    data = answer.demand().content
+    try:
+        return Picture(data=data, size=png_size(data))
+    except ValueError as error:
+        raise VmAnswerError(answer.url, str(error)) from error
+
+
+def size(answer: Answer) -> tuple[int, int]:
+    """Read width and height."""
+    body = answer.demand().object()
+    width, height = body.get("width"), body.get("height")
+    if not (isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0):
+        raise VmAnswerError(answer.url, f"no width and height in {answer.shown()}")
+    return width, height
+
+
+def pair(answer: Answer) -> tuple[int, int]:
+    """Read two numbers."""
+    value = answer.demand().json()
+    if not (isinstance(value, list) and [type(each) for each in value] == [int, int]):
+        raise VmAnswerError(answer.url, f"no two numbers: {answer.shown()}")
+    return value[0], value[1]
+
+
+def window_view(answer: Answer) -> WindowView:
+    """Read what is known of the foreground window."""
+    body = answer.demand().object()
+    try:
+        left, top, right, bottom = (int(each) for each in body["rect"])
+        return WindowView(
+            title=str(body["window_title"]),
+            rect=(left, top, right, bottom),
+            windows=tuple(filter(None, str(body.get("window_names_str") or "").split("\n"))),
+            clipboard=body.get("computer_clipboard"),
+            human_input=body.get("human_input"),
+            image=base64.b64decode(body.get("image") or "", validate=True),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise VmAnswerError(answer.url, f"no view of a window: {answer.shown()}") from error
+
+
+def tree(answer: Answer) -> str:
+    """Read the XML out of its JSON."""
+    return field("AT")(answer)
+
+
+def action(answer: Answer) -> ActionOutcome:
+    """A 500 here is the code's failure, not the VM's, when the server says so in its own form."""
+    if answer.status == _FAILED and answer.object().get("status") == "error":
+        return ActionOutcome(ok=False, error=refusal(answer))
+    answer.demand()
+    return ActionOutcome()
+
+
+def command(answer: Answer) -> CommandOutcome:
+    """A command that fails is a 200 with its return code; a 500 means it never ran to an end."""
+    if answer.status == _FAILED and answer.object().get("status") == "error":
+        return CommandOutcome(started=False, error=refusal(answer))
+    body = answer.demand().object()
+    code = body.get("returncode")
+    if not isinstance(code, int):
+        raise VmAnswerError(answer.url, f"no returncode in {answer.shown()}")
+    output, error = str(body.get("output") or ""), str(body.get("error") or "")
+    return CommandOutcome(output=output, error=error, returncode=code)
+
+
+def yes_or_no(answer: Answer) -> bool:
+    """The server says no with 400; so it does when a field is missing, which this never leaves out."""
+    if answer.status == _BAD_REQUEST and answer.object().get("status") == "error":
+        return False
+    answer.demand()
+    return True
+
+
+def library(answer: Answer) -> tuple[str, ...] | None:
+    """Read the folders of a library; 400 says there is none."""
+    if answer.status == _BAD_REQUEST:
+        return None
+    folders = answer.demand().object().get("output")
+    if not isinstance(folders, list):
+        raise VmAnswerError(answer.url, f"no folders in {answer.shown()}")
+    return tuple(map(str, folders))
+
+
+def file(answer: Answer) -> bytes | None:
+    """Read a file; 404 says there is none."""
+    return None if answer.status == _NOT_FOUND else answer.demand().content
+
+
+def directory(answer: Answer) -> DirectoryEntry | None:
+    """Read a folder with all below it; 400 says it is none."""
+    if answer.status == _BAD_REQUEST:
+        return None
+    return _entry(answer, answer.demand().object().get("directory_tree"))
+
+
+def _entry(answer: Answer, node: Any) -> DirectoryEntry:
+    if not isinstance(node, dict):
+        raise VmAnswerError(answer.url, f"no folder tree: {answer.shown()}")
+    if "error" in node:
+        return DirectoryEntry(folder=True, error=str(node["error"]))
+    children = tuple(_entry(answer, each) for each in node.get("children") or ())
+    folder = node.get("type") == "directory"
+    return DirectoryEntry(name=str(node.get("name", "")), folder=folder, children=children)
+
+
+def setup_outcome(answer: Answer) -> SetupOutcome:
+    """Read whether a set-up route did it; whatever it answers is a fact, never an error."""
+    said = answer.text.strip() if answer.ok else refusal(answer)
+    return SetupOutcome(ok=answer.ok, status=answer.status, message=said)
+
+
+def reverted(answer: Answer) -> bool:
+    """Read whether there are snapshots."""
+    if answer.status == _SNAPSHOTS_MISSING:
+        return False
+    answer.demand()
+    return True

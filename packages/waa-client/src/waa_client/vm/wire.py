@@ -1,0 +1,132 @@
+"""A call of the VM's API as a value: what to send, and how to read what comes back.
+
+Calls know nothing of sockets, so the synchronous and the asynchronous client share them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from waa_client.errors import RouteMissingError, VmAnswerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Answer", "Call", "refusal"]
+
+T = TypeVar("T")
+
+_OK = 200
+_FAILED = 500
+_NOT_FOUND = 404
+_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: status, type and body, and where it was asked."""
+
+    url: str
+    status: int
+    content: bytes = b""
+    content_type: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the server says it did what was asked."""
+        return self.status == _OK
+
+    @property
+    def text(self) -> str:
+        """The body as text, whatever it is."""
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """Return the body as JSON.
+
+        Raises:
+            VmAnswerError: It is none.
+        """
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError) as error:
+            raise VmAnswerError(self.url, f"not JSON: {self.shown()} ({error})") from error
+
+    def object(self) -> dict[str, Any]:
+        """Return the body as a JSON object.
+
+        Raises:
+            VmAnswerError: It is none.
+        """
+        value = self.json()
+        if not isinstance(value, dict):
+            raise VmAnswerError(self.url, f"not a JSON object: {self.shown()}")
+        return value
+
+    def shown(self) -> str:
+        """Return the beginning of the body for a message."""
+        return repr(self.text[:_SHOWN])
+
+    def demand(self) -> Answer:
+        """Return itself when the server did what was asked.
+
+        Raises:
+            VmAnswerError: It did not.
+        """
+        if not self.ok:
+            raise VmAnswerError(self.url, f"HTTP {self.status}: {refusal(self)}")
+        return self
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One call: `read` turns the answer into what the caller wants to know.
+
+    Attributes:
+        repeatable: Whether asking again, after it is unknown if the first arrived, does no harm.
+        timeout_s: How long the server may take.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Answer], T]
+    json: Any = None
+    form: Mapping[str, str] | None = None
+    file: tuple[str, bytes] | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = False
+    timeout_s: float = 30.0
+
+    def result(self, answer: Answer) -> T:
+        """Read an answer.
+
+        Raises:
+            RouteMissingError: The server has no such route.
+            VmAnswerError: The answer cannot be used.
+        """
+        if _route_is_missing(answer):
+            raise RouteMissingError(answer.url, f"has no {self.method} {self.path}")
+        return self.read(answer)
+
+
+def refusal(answer: Answer) -> str:
+    """Return why the server did not do it, in its own words, which it puts in several places."""
+    try:
+        body = json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return answer.text.strip()[:_SHOWN] or f"HTTP {answer.status}"
+    if isinstance(body, dict):
+        said = body.get("message") or body.get("error") or answer.text
+        return str(said)[:_SHOWN]
+    return answer.text[:_SHOWN]
+
+
+def _route_is_missing(answer: Answer) -> bool:
+    """WAA answers an unknown route with 500 and "404 Not Found: The requested URL ..." inside."""
+    if answer.status == _FAILED:
+        # a method that is not allowed means another server, too
+        return refusal(answer).startswith(("404 Not Found", "405 Method Not Allowed"))
+    html = answer.content_type.startswith("text/html")
+    return answer.status == _NOT_FOUND and html and "<title>404 Not Found</title>" in answer.text

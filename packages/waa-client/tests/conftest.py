@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_vm import FakeVm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def vm() -> Iterator[FakeVm]:
+    with FakeVm() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Real task files that nobody here wrote; never part of the repository."""
+    folder = Path(os.environ.get("PROCTOR_DATA", "../shared/data")) / "waa"
+    if not (folder / "examples").is_dir():
+        pytest.skip(f"{folder} has no WAA tasks: set PROCTOR_DATA")
+    return folder
