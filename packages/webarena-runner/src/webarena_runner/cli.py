@@ -134,6 +134,40 @@ def rescore(run_folder: Path, name: str | None, as_json: bool) -> None:  # noqa:
 
 
 @main.command()
+@task_options
+@_query_options
+@click.option("--derive", is_flag=True, help="Ask the installed evaluator anew instead of the shipped notes.")  # fmt: skip
+@json_option
+def scorability(**options: Any) -> None:
+    """Show which tasks cannot score 1.0, or score it for nothing, and why."""
+    from webarena_runner.oracle.scorability import derive_notes, installed_notes  # noqa: PLC0415  # pydantic
+    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+
+    known = load_tasks()
+    chosen = _chosen({**options, "world": "real"}, known)
+    found = derive_notes(chosen) if options["derive"] else installed_notes()
+    wanted = {task.task_id for task in chosen}
+    notes = tuple(note for note in found.notes if note.task_id in wanted)
+    if options["as_json"]:
+        click.echo(found.model_copy(update={"notes": notes}).model_dump_json(indent=2))
+        return
+    rows = [(note.kind, note.task_id, note.reason) for note in sorted(notes, key=_by_kind)]
+    click.echo(render_table(("note", "task", "reason"), rows))
+    click.echo(f"\n{len({n.task_id for n in notes})} of {len(chosen)} tasks have a note")
+
+
+def _by_kind(note: Any) -> tuple[str, int]:
+    return note.kind, int(note.task_id)
+
+
+def _chosen(options: dict[str, Any], known: Sequence[Task]) -> Sequence[Task]:
+    from bench_core.cli.commands import task_filter  # noqa: PLC0415  # pydantic
+    from bench_core.planning import select_tasks  # noqa: PLC0415  # same
+
+    return select_tasks(known, task_filter(_with_ids(known, options)), 0)
+
+
+@main.command()
 @_environment_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
 @json_option

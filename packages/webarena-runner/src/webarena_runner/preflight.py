@@ -10,6 +10,7 @@ from bench_core.errors import InputError
 from bench_core.planning import select_tasks
 from webarena_runner.agents.loading import load_agent
 from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.oracle.scorability import installed_notes
 from webarena_runner.sites import check_sites
 from webarena_runner.tasks import load_tasks, task_sites
 
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
     from bench_core.planning import RunSpec
     from bench_core.records import Task
     from webarena_runner.config import EnvironmentConfig
+    from webarena_runner.oracle.scorability import Kind
 
 __all__ = ["preflight"]
+
+_MEANINGS: dict[Kind, str] = {
+    "never": "cannot score 1.0 with any traffic",
+    "no-browser": "cannot score 1.0 with an ordinary browser",
+    "contact-probe": "cannot score 1.0 unless the shop reports unsent contact forms",
+    "free": "score 1.0 for doing nothing",
+}
 
 
 def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0) -> list[str]:
@@ -39,10 +48,21 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
     _refuse_unusable_agent(spec)
     find_chromium()
     faults = asyncio.run(check_sites(config, sites, timeout_s))
-    return [
+    down = [
         f"the site {site!r} is down, its trials will end without a score: {fault}"
         for site, fault in faults.items()
         if fault is not None
+    ]
+    return [*down, *_notes(tasks)]
+
+
+def _notes(tasks: Sequence[Task]) -> list[str]:
+    """Tell what the planned tasks' scores cannot say; nothing is left out of the run for it."""
+    found = installed_notes().count(task.task_id for task in tasks)
+    return [
+        f"{len(found[kind])} of {len(tasks)} tasks {meaning} (`webarena-runner scorability`)"
+        for kind, meaning in _MEANINGS.items()
+        if kind in found
     ]
 
 

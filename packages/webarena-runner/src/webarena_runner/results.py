@@ -8,6 +8,7 @@ from bench_core.jsonl import read_lines
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
 from webarena_runner.agents.trajectory import TRAJECTORY_FILE
 from webarena_runner.failures import classify_failure
+from webarena_runner.oracle.scorability import installed_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,8 @@ def trial_result(
         **more,
     }
     if evaluation is not None:
-        base.update(_scored(outcome.status, outcome.flags, outcome.error, evaluation))
+        flags = (*outcome.flags, *_task_flags(task.task_id))
+        base.update(_scored(outcome.status, flags, outcome.error, evaluation))
         base["details"] |= _official(evaluation)
     return TrialResult.model_validate(base)
 
@@ -65,7 +67,8 @@ def rescored(result: TrialResult, evaluation: Evaluation) -> TrialResult:
     status = Status(details.get(_AGENT_STATUS, result.status.value))
     error = result.error if result.error and result.error.phase == "agent" else None
     fields = result.model_dump(exclude={"success", "failure_mode", "error"})
-    fields |= _scored(status, tuple(details.get(_AGENT_FLAGS, ())), error, evaluation)
+    flags = (*details.get(_AGENT_FLAGS, ()), *_task_flags(result.task_id))
+    fields |= _scored(status, flags, error, evaluation)
     fields["details"] = {**details, **_official(evaluation)}
     return TrialResult.model_validate(fields)
 
@@ -93,6 +96,11 @@ def _scored(
         "failure_mode": failure and failure[0],
         "error": reason or error,
     }
+
+
+def _task_flags(task_id: str) -> tuple[str, ...]:
+    """Name what has to be known of the task's score beside the score itself."""
+    return tuple(f"task-{note.kind}" for note in installed_notes().of(task_id))
 
 
 def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status, ErrorInfo | None]:

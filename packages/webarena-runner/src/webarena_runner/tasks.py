@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "TASK_TYPES",
     "TaskQuery",
+    "dataset_path",
     "load_tasks",
     "parse_ids",
     "select_tasks",
@@ -74,13 +75,22 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
         InputError: webarena-verified is not installed or the file is not its dataset.
     """
     package = official_folder()
-    rows = _read_json(dataset or package / _DATASET)
+    rows = _read_json(dataset or dataset_path())
     hard = frozenset(_read_json(package / _HARD)["task_ids"])
     try:
         tasks = [_task(row, hard=row["task_id"] in hard) for row in rows]
     except (KeyError, TypeError, StopIteration) as error:
         raise InputError(f"{dataset} is not a webarena-verified dataset: {error!r}") from error
     return sorted(tasks, key=lambda task: int(task.task_id))
+
+
+def dataset_path() -> Path:
+    """Return the file of the installed data set.
+
+    Raises:
+        InputError: webarena-verified is not installed.
+    """
+    return official_folder() / _DATASET
 
 
 def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMARK) -> list[Task]:

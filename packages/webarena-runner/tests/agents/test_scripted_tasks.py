@@ -1,28 +1,102 @@
-"""Real task ids in a real Chromium, scored by the real evaluator."""
+"""Real task ids in a real Chromium, scored by the real evaluator.
+
+A choice of the built-in world's tasks; with WEBARENA_TASKS=all in the environment, all of them.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.browser_use.scripted import answer, click, fill
+from bench_core.planning import RunSpec, TaskFilter
+from bench_core.run_folder import read_run
+from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.scheduling.machine_locks import NoLocks
 from webarena_runner.agents import DoNothingAgent
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.evaluation import evaluate
+from webarena_runner.oracle import write_trial
+from webarena_runner.oracle.variants import wrong_variants
+from webarena_runner.tasks import load_tasks
+from webarena_runner.world import demo_task_ids, scripted_task_ids
+from webarena_runner.worlds import built_in_world, environment_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Trials
 
-pytestmark = pytest.mark.browser
+    from bench_core.records import TrialResult
+    from webarena_runner.config import EnvironmentConfig
 
-RIGHT = [0, 44, 45, 101, 132, 156, 157, 260, 274, 399, 404, 418, 491, 512, 595, 689, 790, 805, 807]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+EVERY = os.environ.get("WEBARENA_TASKS") == "all"
+IDS = [str(each) for each in (scripted_task_ids() if EVERY else demo_task_ids())]
+TASKS = {task.task_id: task for task in load_tasks()}
 
 
-@pytest.mark.parametrize("task_id", RIGHT)
-async def test_a_task_done_right_scores_one(trials: Trials, task_id: int) -> None:
-    result = await trials.run(task_id)
+class Campaign:
+    """A finished run: its results and trial folders by task, and where its sites were."""
+
+    def __init__(self, folder: Path, config: EnvironmentConfig) -> None:
+        self.config = config
+        self._run = read_run(folder)
+        self._keys = {key.task_id: key for key in self._run.results}
+
+    def result(self, task_id: str) -> TrialResult:
+        return self._run.results[self._keys[task_id]]
+
+    def folder(self, task_id: str) -> Path:
+        return self._run.trial_folder(self._keys[task_id])
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    out = tmp_path_factory.mktemp("campaign") / "run"
+    spec = RunSpec(tasks=TaskFilter(ids=tuple(IDS)), agent="scripted", workers=2, world="built-in")
+    with built_in_world() as world:
+        environment = environment_of(world)
+        surroundings = Surroundings(locks=NoLocks())
+        run_benchmark_sync(WebArenaBenchmark(environment), spec, out, surroundings=surroundings)
+    return Campaign(out, environment.config)
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_a_task_done_right_scores_one(campaign: Campaign, task_id: str) -> None:
+    result = campaign.result(task_id)
 
     assert (result.status.value, result.score, result.error) == ("completed", 1.0, None)
     assert result.world == "built-in"
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_what_was_recorded_altered_scores_zero(
+    campaign: Campaign, task_id: str, tmp_path: Path
+) -> None:
+    task, folder = TASKS[task_id], campaign.folder(task_id)
+    right = json.loads((folder / "agent_response.json").read_text())
+    traffic = json.loads((folder / "network.har").read_text())["log"]["entries"]
+    scores = {
+        variant.name: evaluate(
+            task,
+            write_trial(
+                tmp_path / variant.name,
+                task,
+                campaign.config,
+                answer=variant.answer,
+                entries=variant.entries,
+            ),
+        ).score
+        for variant in wrong_variants(task, right, traffic)
+    }
+
+    assert len(scores) >= 3
+    assert scores == dict.fromkeys(scores, 0.0)
 
 
 NAVIGATED = answer({"task_type": "NAVIGATE", "status": "SUCCESS"})
@@ -35,11 +109,8 @@ def _found(value: Any) -> Any:
 
 
 WRONG = {
-    "another category": (260, [click("Headphones", tag="a"), NAVIGATED]),
     "one page too many": (260, [CATEGORY, click("Contact Us"), NAVIGATED]),
-    "the wrong type": (260, [CATEGORY, MUTATED]),
     "the wrong number": (132, [_found(2)]),
-    "prose around the answer": (0, [_found("The best seller is Quest Lumaflex™ Band")]),
     "a form left unsent": (399, [click("MarvelsGrantMan136"), click("Edit biography"), MUTATED]),
     "a form that was to stay unsent": (
         689,
@@ -50,7 +121,6 @@ WRONG = {
             MUTATED,
         ],
     ),
-    "only a claim": (404, [MUTATED]),
 }
 
 

@@ -23,12 +23,28 @@ class Element:
 
 @dataclass(frozen=True)
 class Page:
-    """The page as it is when the agent is asked what to do next."""
+    """The page as it is when the agent is asked what to do next.
+
+    Attributes:
+        tabs: The URL of each open tab by the id that browser-use's `switch` takes.
+    """
 
     url: str = ""
     title: str = ""
     text: str = ""
     elements: tuple[Element, ...] = ()
+    tabs: Mapping[str, str] = field(default_factory=dict)
+
+    def tab(self, part: str) -> str:
+        """Return the id of the first tab whose URL contains `part`.
+
+        Raises:
+            LookupError: There is none.
+        """
+        for ident, url in self.tabs.items():
+            if part in url:
+                return ident
+        raise LookupError(f"no tab is on {part!r}: {', '.join(self.tabs.values())}")
 
 
 @dataclass(frozen=True)

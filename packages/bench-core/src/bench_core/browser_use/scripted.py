@@ -200,6 +200,7 @@ class ScriptedChat:
             title=await self._session.get_current_page_title(),
             text=await _text_of(self._session),
             elements=elements,
+            tabs={each.target_id[-4:]: each.url for each in await self._session.get_tabs()},
         )
 
 

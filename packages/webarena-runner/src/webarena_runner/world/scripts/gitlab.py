@@ -9,6 +9,7 @@ from webarena_runner.world.scripts.steps import (
     mutated,
     navigated,
     not_allowed,
+    refused,
     retrieved,
     until,
     walk,
@@ -50,6 +51,14 @@ def _link_homepage(url: str) -> ScriptMaker:
     )
 
 
+def _star(*projects: str) -> ScriptMaker:
+    """Give each project a star, starting anew from the front page."""
+    turns = [turn for path in projects for turn in (click(path), click("Star"), _HOME)]
+    return walk(*turns, mutated())
+
+
+_HOME = click("Code Host")
+
 SCRIPTS: dict[int, ScriptMaker] = {
     44: walk(click("To-Do List"), navigated()),
     45: walk(click("Issues"), navigated()),
@@ -63,6 +72,17 @@ SCRIPTS: dict[int, ScriptMaker] = {
     420: _say("Playing Badminton."),
     448: _link_homepage("https://egg.tart.com"),
     449: _link_homepage("https://helloworld.xyz"),
+    523: _star(
+        "umano/AndroidSlidingUpPanel",
+        "facebook/create-react-app",
+        "kkroening/ffmpeg-python",
+        "mk-j/PHP_XLSXWriter",
+        "koush/AndroidAsync",
+    ),
+    783: walk(
+        click("kkroening/ffmpeg-python"),
+        refused("PERMISSION_DENIED_ERROR", "RETRIEVE", "only root manages the members"),
+    ),
     805: walk(
         click("Branches"),
         not_allowed("MUTATE", "no branch implements template strings"),

@@ -17,7 +17,11 @@ __all__ = [
     "mutated",
     "navigated",
     "not_allowed",
+    "not_found",
+    "refused",
     "retrieved",
+    "start",
+    "switch",
     "until",
     "walk",
 ]
@@ -46,8 +50,27 @@ def retrieved(*found: Any) -> Action:
 
 def not_allowed(task_type: str, why: str) -> Action:
     """Say that the site does not allow it."""
-    status = "ACTION_NOT_ALLOWED_ERROR"
+    return refused("ACTION_NOT_ALLOWED_ERROR", task_type, why)
+
+
+def not_found(why: str) -> Action:
+    """Say that what was asked for is not there."""
+    return refused("NOT_FOUND_ERROR", "RETRIEVE", why)
+
+
+def refused(status: str, task_type: str, why: str) -> Action:
+    """End without success."""
     return answer({"task_type": task_type, "status": status, "error_details": why})
+
+
+def start() -> Action:
+    """Do nothing, to see the page before the first real turn."""
+    return act("wait", seconds=1)
+
+
+def switch(page: Page, part: str) -> Action:
+    """Go to the tab whose URL contains `part`."""
+    return act("switch", tab_id=page.tab(part))
 
 
 def walk(*turns: Turn) -> ScriptMaker:

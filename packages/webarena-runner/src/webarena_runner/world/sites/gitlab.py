@@ -37,6 +37,17 @@ status?.addEventListener('submit', async (event) => {
   });
   if (answer.ok) document.getElementById('status-saved').textContent = 'Status saved.';
 });
+// A star is sent as a blob, so that what was recorded of it had to be fetched by the recorder.
+document.addEventListener('click', async (event) => {
+  const star = event.target.closest('button[data-star]');
+  if (!star) return;
+  const headers = {'X-CSRF-Token': star.dataset.token};
+  const body = new Blob(['{}'], {type: 'application/json'});
+  const answer = await fetch(star.dataset.star, {method: 'POST', headers, body});
+  const state = await answer.json();
+  star.textContent = state.starred ? 'Unstar' : 'Star';
+  document.getElementById('stars').textContent = `${state.star_count} stars`;
+});
 """
 
 
@@ -135,7 +146,18 @@ class GitLab(Site):
             return not_found()
         branches = tag("ul", *(tag("li", each) for each in project.branches))
         members = tag("p", f"Members: {', '.join(project.members)}")
-        return self._page(visit, project.path, _project_menu(project), members, branches)
+        star = _star_button(visit, project)
+        return self._page(visit, project.path, _project_menu(project), star, members, branches)
+
+    @routes.post("/{group}/{name}/toggle_star.json")
+    def toggle_star(self, visit: Visit, group: str, name: str) -> Response:
+        """Give a project a star or take it back."""
+        project = self.projects.get(f"{group}/{name}")
+        if project is None or visit.user is None:
+            return json_response({"message": "404 Not found"}, HTTPStatus.NOT_FOUND)
+        project.starred = not project.starred
+        project.stars += 1 if project.starred else -1
+        return json_response({"star_count": project.stars, "starred": project.starred})
 
     @routes.get("/{group}/{name}/-/issues")
     def issue_list(self, visit: Visit, group: str, name: str) -> Response:
@@ -228,6 +250,15 @@ def _header(visit: Visit) -> Markup:
 def _project_card(project: Project) -> Markup:
     stars = tag("span", f"{project.stars} stars", class_="muted")
     return tag("div", link(project.path, f"/{project.path}"), " ", stars, class_="card")
+
+
+def _star_button(visit: Visit, project: Project) -> Markup:
+    button = tag(
+        "button", "Unstar" if project.starred else "Star", type="button",
+        data_star=f"/{project.path}/toggle_star.json", data_token=visit.session.token,
+    )  # fmt: skip
+    count = tag("span", f"{project.stars} stars", id="stars", class_="muted")
+    return tag("p", button, " ", count)
 
 
 def _project_menu(project: Project) -> Markup:

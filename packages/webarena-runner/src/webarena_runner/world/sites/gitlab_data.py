@@ -32,6 +32,7 @@ class Project:
     ident: int
     path: str
     stars: int = 0
+    starred: bool = False
     commits: list[Commit] = field(default_factory=list)
     issues: list[Issue] = field(default_factory=list)
     branches: tuple[str, ...] = ("main",)
@@ -42,6 +43,15 @@ class Project:
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rpartition("/")[2]
+
+
+_MOST_STARRED = {
+    "umano/AndroidSlidingUpPanel": 55,
+    "facebook/create-react-app": 52,
+    "kkroening/ffmpeg-python": 51,
+    "mk-j/PHP_XLSXWriter": 47,
+    "koush/AndroidAsync": 46,
+}
 
 
 def projects() -> dict[str, Project]:
@@ -67,4 +77,8 @@ def projects() -> dict[str, Project]:
         members=("byteblaze", "primer"),
     )  # fmt: skip
     own = Project(193, "byteblaze/dotfiles", stars=1, members=("byteblaze",))
-    return {each.path: each for each in (accessible, design, own)}
+    starred = [
+        Project(200 + number, path, stars=stars, members=("root",))
+        for number, (path, stars) in enumerate(_MOST_STARRED.items())
+    ]
+    return {each.path: each for each in (accessible, design, own, *starred)}

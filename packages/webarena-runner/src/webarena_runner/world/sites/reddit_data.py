@@ -55,4 +55,7 @@ def forums() -> dict[str, Forum]:
                        score=120, hot=12),
             Submission(20001, "A kettle with a clock", "a-kettle-with-a-clock", score=3, hot=14),
         ]),
+        "gaming": Forum(10048, "gaming", "Gaming", [
+            Submission(30110, "What are you playing this week?", "what-are-you-playing", hot=3),
+        ]),
     }  # fmt: skip

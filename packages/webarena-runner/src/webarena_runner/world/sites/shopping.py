@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from webarena_runner.world.markup import Markup, document, field, hidden, link, listing, tag
-from webarena_runner.world.messages import Response, html, not_found, redirect
+from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
 from webarena_runner.world.routing import Router
 from webarena_runner.world.site import Credentials, Site
 from webarena_runner.world.sites.shopping_data import CATEGORIES, Product, catalogue, orders
@@ -38,6 +39,17 @@ form.addEventListener('input', () => {
 """
 
 
+# The cart is filled without leaving the page, as Magento does it.
+_ADD_TO_CART = """
+const buy = document.getElementById('product_addtocart_form');
+buy.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const answer = await fetch(buy.action, {method: 'POST', body: new FormData(buy)});
+  document.getElementById('cart-message').textContent = answer.ok ? ' Added to your cart.' : '';
+});
+"""
+
+
 class Shopping(Site):
     """Catalogue, search, wish list, newsletter, orders and the contact form."""
 
@@ -55,6 +67,7 @@ class Shopping(Site):
         self.products = catalogue()
         self.orders = orders()
         self.wishes: list[Product] = []
+        self.cart: list[tuple[Product, int]] = []
         self.subscribers: set[str] = set()
 
     @routes.get("/")
@@ -151,6 +164,26 @@ class Shopping(Site):
         answer = redirect("/wishlist/index/index/wishlist_id/1/")
         return answer.with_cookie("mage-messages", notice, http_only=False)
 
+    @routes.post("/checkout/cart/add/uenc/{back}/product/{ident}")
+    def add_to_cart(self, visit: Visit, back: str, ident: str) -> Response:
+        """Put a product into the cart."""
+        del back
+        product = self._product(ident)
+        if product is None:
+            return not_found()
+        self.cart.append((product, int(visit.form.get("qty") or 1)))
+        return json_response([])
+
+    @routes.get("/checkout/cart")
+    def cart_page(self, visit: Visit) -> Response:
+        """Show what is in the cart."""
+        rows: list[tuple[Node, ...]] = [
+            (product.name, f"${product.price:.2f}", quantity) for product, quantity in self.cart
+        ]
+        empty = tag("p", "You have no items in your shopping cart.")
+        table = listing(("Item", "Price", "Qty"), rows) if rows else empty
+        return self._page(visit, "Shopping Cart", table)
+
     @routes.post("/newsletter/subscriber/new")
     def subscribe(self, visit: Visit) -> Response:
         """Subscribe an address to the newsletter."""
@@ -184,7 +217,8 @@ class Shopping(Site):
         """Show a category or a product; both live at the top."""
         product = next((each for each in self.products if each.slug == path), None)
         if product is not None:
-            return self._page(visit, product.name, self._product_card(visit, product))
+            cards = (self._product_card(visit, product), _reviews(product))
+            return self._page(visit, product.name, *cards, script=_ADD_TO_CART)
         if path not in CATEGORIES:
             return not_found()
         shelf = [each for each in self.products if each.category.startswith(path)]
@@ -199,8 +233,18 @@ class Shopping(Site):
             hidden("product", str(product.ident)),
             tag("button", "Add to Wish List", type="submit"),
         )  # fmt: skip
+        where = b64encode(visit.request.target.encode()).decode().rstrip("=")
+        cart = self.form(
+            visit, f"/checkout/cart/add/uenc/{where}/product/{product.ident}/",
+            hidden("product", str(product.ident)),
+            hidden("item", str(product.ident)),
+            field("Qty", "qty", "1", kind="number"),
+            tag("button", "Add to Cart", type="submit"),
+            tag("span", id="cart-message", class_="muted"),
+            id="product_addtocart_form",
+        )  # fmt: skip
         price = tag("p", f"${product.price:.2f}", class_="price")
-        return tag("div", price, tag("p", product.blurb), wish, class_="card")
+        return tag("div", price, tag("p", product.blurb), cart, wish, class_="card")
 
     def _page(self, visit: Visit, title: str, *body: Node, script: str = "") -> Response:
         notices = [tag("p", each, class_="notice") for each in visit.session.take_notices()]
@@ -235,12 +279,26 @@ def _header(visit: Visit) -> Markup:
         else link("Sign In", "/customer/account/login/")
     )
     brand = tag("a", "One Stop Market", href="/", class_="brand")
-    return tag("header", brand, search, link("My Wish List", "/wishlist/"), who)
+    return tag(
+        "header",
+        brand,
+        search,
+        link("My Cart", "/checkout/cart/"),
+        link("My Wish List", "/wishlist/"),
+        who,
+    )
 
 
 def _sections() -> Markup:
     links = [link(name, f"/{path}.html") for path, name in CATEGORIES.items()]
     return tag("nav", *links, class_="sections")
+
+
+def _reviews(product: Product) -> Markup | None:
+    if not product.reviews:
+        return None
+    rows: list[tuple[Node, ...]] = [(f"{each.stars} of 5", each.title) for each in product.reviews]
+    return tag("section", tag("h2", "Reviews"), listing(("Rating", "Review"), rows))
 
 
 def _shelf(products: Sequence[Product]) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["CATEGORIES", "Order", "Product", "catalogue", "orders"]
+__all__ = ["CATEGORIES", "Order", "Product", "Review", "catalogue", "orders"]
 
 CATEGORIES = {
     "beauty-personal-care": "Beauty & Personal Care",
@@ -23,6 +23,14 @@ CATEGORIES = {
 
 
 @dataclass(frozen=True)
+class Review:
+    """What a customer thought of a product."""
+
+    title: str
+    stars: int
+
+
+@dataclass(frozen=True)
 class Product:
     """Something on sale; `slug` is its page."""
 
@@ -32,6 +40,7 @@ class Product:
     category: str
     slug: str
     blurb: str = "Sold and shipped by One Stop Market."
+    reviews: tuple[Review, ...] = ()
 
 
 @dataclass
@@ -77,6 +86,62 @@ def catalogue() -> list[Product]:
                 "cotton-summer-dress"),
         Product(104497, "Orange Vanilla Fruit Infusion, 16 Ounce Pouch", 19.36,
                 "beauty-personal-care", tea),
+        *_drinks_and_candles(),
+        *_reviewed_games(),
+    ]  # fmt: skip
+
+
+def _drinks_and_candles() -> list[Product]:
+    """Return what the tasks compare by price per piece, in tabs of their own."""
+    pink = (
+        "tall-pink-taper-candles-4-piece-orange-colored-tapered-candles-gradient-candles-10-6-"
+        "inches-tall-tie-dye-candle-set-large-dripless-long-burning-candlesticks-two-color-taper-"
+        "candles-candlesticks"
+    )
+    white = (
+        "spaas-white-taper-candles-4-pack-10-inch-tall-candles-scent-free-premium-wax-candle-"
+        "sticks-8-hour-long-burning-white-candlesticks-for-home-decoration-wedding-holiday-and-"
+        "parties"
+    )
+    sconces = (
+        "white-starfish-wall-candle-sconces-set-of-2-beach-decor-ocean-themed-wall-mount-"
+        "candleholders-nautical-style-beach-bathroom-decor-coastal-farmhouse-seashell-candle-"
+        "holders"
+    )
+    juice = (
+        "v8-energy-healthy-energy-drink-steady-energy-from-black-and-green-tea-pomegranate-"
+        "blueberry-8-ounce-can-pack-of-24"
+    )
+    home = "home-kitchen/furniture"
+    return [
+        Product(32201, "Tall Pink Taper Candles, 4 pieces", 19.2, home, pink),
+        Product(32202, "White Taper Candles, 4 pieces", 8.4, home, white),
+        Product(32203, "Starfish Candle Sconces, 2 pieces", 38.0, home, sconces),
+        Product(104499, "Ciclon Energy Drink, 24 cans", 48.0, "beauty-personal-care",
+                "ciclon-energy-drink-regular-24-cans-8-3oz"),
+        Product(104498, "Energy Drink Pomegranate Blueberry, 24 cans", 14.47,
+                "beauty-personal-care", juice),
+    ]  # fmt: skip
+
+
+def _reviewed_games() -> list[Product]:
+    games = "video-games"
+    return [
+        Product(60101, "Sony Computer Entertainment VR", 499.0, games, "sony-vr", reviews=(
+            Review("Great immersion", 5),
+            Review("Disappointing. Didn't last long before it stopped powering on and needed to "
+                   "be sent in for repair.", 1),
+            Review("didn't last a year without issues", 2),
+            Review("Received used items!!", 2),
+            Review("Received used items!!", 2),
+        )),
+        Product(60102, "HORI 3D Surround Gaming Neckset", 129.99, games, "hori-neckset", reviews=(
+            Review("Not worth it for PC users", 2),
+            Review("Comfortable", 4),
+            Review("I really wanted to like this.", 2),
+            Review("I wish this was better...", 2),
+            Review("I wish this was better...", 2),
+        )),
     ]  # fmt: skip
 
 
