@@ -38,6 +38,7 @@ class EvaluatorSettings(Record):
         max_download: Bytes that one answer may have.
         vm_timeout_s: Longest wait for one answer of the VM.
         web_timeout_s: Longest wait for one download.
+        max_memory: Bytes of memory that a worker process may have, where the system can limit it.
         skip_sleeps: Do not wait where a task says `sleep`; for replays and fixtures, where nothing
             happens meanwhile.
     """
@@ -51,6 +52,7 @@ class EvaluatorSettings(Record):
     max_download: PositiveInt = 256 * 1024 * 1024
     vm_timeout_s: PositiveFloat = 120.0
     web_timeout_s: PositiveFloat = 300.0
+    max_memory: PositiveInt = 6 * 1024 * 1024 * 1024
     skip_sleeps: bool = False
 
 

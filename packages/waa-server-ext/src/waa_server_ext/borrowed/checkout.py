@@ -1,0 +1,106 @@
+"""Finding vanilla's code in a checkout, and saying which tree and commit it is."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Checkout", "find_checkout", "server_files", "task_folder"]
+
+_CLIENT = Path("src/win-arena-container/client")
+_SERVER = Path("src/win-arena-container/vm/setup/server")
+_ENVIRONMENT = Path("desktop_env/envs/desktop_env.py")
+_SEARCHED = (Path(), _CLIENT, Path("client"), Path("win-arena-container/client"))
+
+
+class Checkout(Record):
+    """A tree of vanilla's code.
+
+    Attributes:
+        client: The folder that holds `desktop_env`; what vanilla runs in.
+        fidelity: `v2` where it is WindowsAgentArena-V2, else `orig`.
+        commit: Null where the folder is no git checkout.
+        digest: SHA-256 over the Python files of `desktop_env`: what really runs.
+    """
+
+    root: Path
+    client: Path
+    fidelity: Literal["v2", "orig"]
+    tree: str
+    commit: str | None
+    digest: str
+
+
+def find_checkout(folder: Path) -> Checkout:
+    """Return the tree in `folder`: a checkout's root, or the `client` folder in it.
+
+    Raises:
+        InputError: There is no `desktop_env`.
+    """
+    folder = folder.expanduser().resolve()
+    client = next((folder / p for p in _SEARCHED if (folder / p / _ENVIRONMENT).is_file()), None)
+    if client is None:
+        raise InputError(
+            f"{folder} is no Windows Agent Arena checkout: there is no "
+            f"{_CLIENT / _ENVIRONMENT} in it; clone microsoft/WindowsAgentArena or "
+            f"GAIR-NLP/WindowsAgentArena-V2 and give that folder"
+        )
+    source = (client / _ENVIRONMENT).read_text(encoding="utf-8", errors="replace")
+    is_v2 = "def resize_action" in source  # V2 rescales coordinates, upstream does not
+    digest = _digest(client / "desktop_env")
+    return Checkout(
+        root=folder,
+        client=client,
+        fidelity="v2" if is_v2 else "orig",
+        tree="WindowsAgentArena-V2" if is_v2 else "WindowsAgentArena",
+        commit=_commit(client),
+        digest=digest,
+    )
+
+
+def task_folder(checkout: Checkout) -> Path | None:
+    """Return the checkout's own tasks, where it has them."""
+    folder = checkout.client / "evaluation_examples_windows"
+    return folder if (folder / "examples").is_dir() else None
+
+
+def server_files(root: Path) -> list[Path]:
+    """Return the `main.py` of the VM's server in a checkout; usually one."""
+    candidate = root / _SERVER / "main.py"
+    return [candidate] if candidate.is_file() else []
+
+
+def _commit(folder: Path) -> str | None:
+    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(  # noqa: S603  # a fixed command
+            command, capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 and _is_own(folder) else None
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether the repository is the checkout's, not one that a copy happens to lie in."""
+    return any((each / ".git").exists() for each in (folder, *list(folder.parents)[:3]))
+
+
+def _digest(folder: Path) -> str:
+    whole = hashlib.sha256()
+    for path in _sources(folder):
+        whole.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        whole.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return whole.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.rglob("*.py"), key=lambda path: path.as_posix())

@@ -1,0 +1,224 @@
+"""An evaluator in a process of its own, which can hang, crash or print without doing harm.
+
+The server imports nothing of the evaluator. A call that outlives its deadline ends with the process
+that runs it, browser drivers included; the next call starts a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError, InputError
+from waa_server_ext.evaluating import Description
+from waa_server_ext.verdicts import EvaluationFault, SetupReport, SetupStep, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from waa_server_ext.evaluating import EvaluatorSettings
+
+__all__ = ["IsolatedEvaluator"]
+
+_START_S = 300.0
+"""Importing the borrowed evaluators takes 4 s on a quiet machine, minutes on a starved one."""
+_GRACE_S = 10.0
+"""How long after its deadline a call may take to notice."""
+
+
+class _WorkerGoneError(Exception):
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class IsolatedEvaluator:
+    """Runs the evaluator of `settings` in a child process; a context manager.
+
+    Raises:
+        InputError: The evaluator cannot be made: no checkout, a missing package.
+        EvaluationError: The process ended or hung while it started.
+    """
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._worker: _Worker | None = None
+        self._description = self._running().description
+
+    def evaluate(
+        self,
+        task: Mapping[str, Any],
+        action_history: Sequence[str],
+        *,
+        vm: str,
+        deadline: float | None = None,
+    ) -> Verdict:
+        """Score `task` on the VM; see `Evaluator`."""
+        call = {"call": "evaluate", "task": task, "action_history": list(action_history), "vm": vm}
+        try:
+            return Verdict.model_validate_json(self._call(call, deadline)["verdict"])
+        except _WorkerGoneError as gone:
+            return Verdict(
+                score=None,
+                reason=f"not scored: {gone.reason}",
+                evaluation_error=EvaluationFault(
+                    phase="evaluate", type="EvaluatorGone", message=gone.reason
+                ),
+                evaluator=self._description.kind,
+                fidelity=self._description.fidelity,
+            )
+
+    def set_up(
+        self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
+    ) -> SetupReport:
+        """Run the task's set-up steps; see `Evaluator`."""
+        call = {"call": "set_up", "task": task, "vm": vm}
+        try:
+            return SetupReport.model_validate_json(self._call(call, deadline)["report"])
+        except _WorkerGoneError as gone:
+            return SetupReport(
+                ok=False,
+                steps=(SetupStep(type="setup", ok=False, error=gone.reason),),
+                evaluator=self._description.kind,
+                fidelity=self._description.fidelity,
+            )
+
+    def describe(self) -> Description:
+        """Say what the evaluator is; see `Evaluator`."""
+        return self._description
+
+    @property
+    def pid(self) -> int | None:
+        """The process that evaluates, while there is one."""
+        return self._worker.pid if self._worker else None
+
+    def close(self) -> None:
+        """End the process; safe to call twice."""
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _call(self, call: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
+        with self._lock:
+            worker = self._running()
+            seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            try:
+                reply = worker.ask({**call, "seconds": seconds}, seconds)
+            except _WorkerGoneError:
+                self._worker = None
+                worker.end()
+                raise
+        if "refused" in reply:
+            raise InputError(reply["refused"])
+        if "broken" in reply:
+            raise _WorkerGoneError(f"the evaluator is broken: {reply['broken']}")
+        return reply
+
+    def _running(self) -> _Worker:
+        if self._worker is None:
+            self._worker = _Worker(self._settings)
+        return self._worker
+
+
+class _Worker:
+    """The child process and the pipe to it."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._process = subprocess.Popen(  # this package's own module
+            [sys.executable, "-W", "ignore", "-m", "waa_server_ext.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="ascii",
+            start_new_session=True,  # it may start a browser's driver: they end together
+            env={**os.environ, "PYTHONUTF8": "1"},
+        )
+        self._replies: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            self.description = self._start(settings)
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
+        self._send(json.dumps(message))
+        return self._reply(None if seconds is None else seconds + _GRACE_S)
+
+    def end(self) -> None:
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _start(self, settings: EvaluatorSettings) -> Description:
+        try:
+            self._send(settings.model_dump_json())
+            reply = self._reply(_START_S)
+        except _WorkerGoneError as gone:
+            raise EvaluationError(f"the evaluator did not start: {gone.reason}") from gone
+        if "fatal" in reply:
+            raise (InputError if reply["input"] else EvaluationError)(reply["fatal"])
+        return Description.model_validate(reply["ready"])
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None  # noqa: S101  # a pipe was asked for
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, OSError) as error:
+            raise _WorkerGoneError("the evaluator's process has ended") from error
+
+    def _reply(self, seconds: float | None) -> dict[str, Any]:
+        try:
+            line = self._replies.get(timeout=seconds)
+        except queue.Empty:
+            raise _WorkerGoneError(
+                f"the evaluator did not come back within {seconds:.0f} s and was ended"
+            ) from None
+        if not line:
+            raise _WorkerGoneError("the evaluator's process ended while it evaluated")
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101  # a pipe was asked for
+        for line in self._process.stdout:
+            self._replies.put(line)
+        self._replies.put("")

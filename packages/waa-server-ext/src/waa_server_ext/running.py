@@ -1,0 +1,142 @@
+"""Starting a server from settings, and ending it cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from waa_server_ext.evaluating import EvaluatorSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from werkzeug.serving import BaseWSGIServer
+
+    from waa_server_ext.evaluating import Evaluator
+    from waa_server_ext.server.service import Service
+
+__all__ = ["evaluator_settings", "running_server", "serve_forever"]
+
+_MB = 1024 * 1024
+
+
+def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
+    """Return the settings that the options of `evaluator_options` describe."""
+    checkout, assets = options["checkout"], options["assets"]
+    if checkout is not None and options["fidelity"] == "fixed":
+        raise InputError("--fidelity fixed needs evaluators of ours: leave --waa-checkout out")
+    return EvaluatorSettings(
+        cache=options["cache"].expanduser().resolve(),
+        checkout=checkout.expanduser().resolve() if checkout else None,
+        fidelity=options["fidelity"],
+        assets=assets.expanduser().resolve() if assets else None,
+        offline=options["offline"],
+        allow_hosts=tuple(options["allow_hosts"]),
+        max_download=options["max_download"] * _MB,
+    )
+
+
+def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
+    settings: EvaluatorSettings,
+    *,
+    vm: str,
+    host: str,
+    port: int,
+    tasks: Path | None,
+    timeout_s: float,
+    token: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends it.
+
+    Raises:
+        InputError: Something given cannot be used.
+    """
+    from waa_server_ext.isolation import IsolatedEvaluator  # noqa: PLC0415  # heavy, as what follows
+    from waa_server_ext.server.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
+    from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
+
+    if token is None and not is_loopback(host):
+        raise InputError(
+            f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
+            f"listen on 127.0.0.1"
+        )
+    try:
+        service_settings = ServiceSettings(
+            vm=vm, cache=settings.cache, tasks=tasks or _own_tasks(settings), timeout_s=timeout_s
+        )
+        with (
+            IsolatedEvaluator(settings) as evaluator,
+            Service(evaluator, service_settings) as service,
+        ):
+            with running_server(service, host=host, port=port, token=token) as server:
+                say(_greeting(evaluator, vm, f"http://{_shown(host)}:{server.port}"))
+                _until_signal()
+            say("stopped")
+    except ValueError as error:
+        raise InputError(f"--vm: {error}") from error
+
+
+@contextlib.contextmanager
+def running_server(
+    service: Service, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+) -> Iterator[BaseWSGIServer]:
+    """Serve `service` in a thread; its `port` says where.
+
+    Raises:
+        InputError: The address cannot be listened on.
+    """
+    from waa_server_ext.server.app import create_app  # noqa: PLC0415  # Flask
+    from waa_server_ext.serving import make_threaded_server  # noqa: PLC0415  # werkzeug
+
+    try:
+        server = make_threaded_server(host, port, create_app(service, token=token))
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _own_tasks(settings: EvaluatorSettings) -> Path | None:
+    if settings.checkout is None:
+        return None
+    from waa_server_ext.borrowed.checkout import find_checkout, task_folder  # noqa: PLC0415  # same
+
+    return task_folder(find_checkout(settings.checkout))
+
+
+def _greeting(evaluator: Evaluator, vm: str, url: str) -> str:
+    described = evaluator.describe()
+    whose = described.tree or "waa-server-ext"
+    return (
+        f"POST {url}/evaluate scores on the VM {vm} with the {described.kind} evaluators of {whose} "
+        f"({described.fidelity}); Ctrl-C stops"
+    )
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _until_signal() -> None:
+    stop = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        while not stop.wait(0.5):  # a wait without end would not notice Ctrl-C on Windows
+            pass
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,114 @@
+"""The routes, as a blueprint that fits into WAA's own server and as an application."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from bench_core.errors import BenchError, InputError, UnknownTaskError
+from waa_server_ext.server.access import Access
+from waa_server_ext.server.bodies import MAX_BODY, read_request
+from waa_server_ext.server.journal import KeyRefusedError
+from waa_server_ext.server.service import VmUnreachableError
+
+if TYPE_CHECKING:
+    from flask.typing import ResponseReturnValue
+
+    from waa_server_ext.server.bodies import EvaluationRequest
+    from waa_server_ext.server.service import Service
+
+__all__ = ["create_app", "make_blueprint"]
+
+_STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
+    (KeyRefusedError, 409, "key"),
+    (UnknownTaskError, 404, "unknown_task"),
+    (VmUnreachableError, 503, "vm_unreachable"),
+    (InputError, 400, "bad_request"),
+    (BenchError, 500, "server"),
+)
+"""The first that fits says status and code; with `KeyRefusedError` the code is its refusal."""
+
+
+def make_blueprint(service: Service, access: Access) -> Blueprint:
+    """Return the routes `/evaluate`, `/setup`, `/health`, `/capabilities` and `/tasks`.
+
+    Errors are answered here, whatever handlers the application has: WAA's own makes everything a 500.
+    """
+    routes = Blueprint("waa_server_ext", __name__)
+    routes.before_request(lambda: _refused(access))
+    routes.register_error_handler(Exception, _failed)
+
+    @routes.post("/evaluate")
+    def evaluate() -> ResponseReturnValue:
+        return _json(service.evaluate(_asked(service)))
+
+    @routes.post("/setup")
+    def setup() -> ResponseReturnValue:
+        return _json(json.loads(service.set_up(_asked(service)).model_dump_json()))
+
+    @routes.get("/health")
+    def health() -> ResponseReturnValue:
+        return _json(service.health())
+
+    @routes.get("/capabilities")
+    def capabilities() -> ResponseReturnValue:
+        return _json(service.capabilities())
+
+    @routes.get("/tasks")
+    def tasks() -> ResponseReturnValue:
+        return _json({"tasks": service.tasks.names() if service.tasks else []})
+
+    @routes.get("/tasks/<domain>/<stem>")
+    def task(domain: str, stem: str) -> ResponseReturnValue:
+        name = f"{domain}/{stem}"
+        if service.tasks is None:
+            raise UnknownTaskError("this server, which was started without --tasks,", name)
+        return _json(service.tasks.load(name))
+
+    return routes
+
+
+def create_app(service: Service, *, token: str | None = None) -> Flask:
+    """Return a WSGI application with the routes; unknown ones are 404 with a JSON body."""
+    app = Flask("waa_server_ext.server")
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
+    app.register_blueprint(make_blueprint(service, Access(token)))
+    app.register_error_handler(Exception, _failed)
+    return app
+
+
+def _asked(service: Service) -> EvaluationRequest:
+    if not request.is_json:
+        raise InputError("send the body as Content-Type: application/json")
+    # inside WAA's server no limit is set on the application
+    request.max_content_length = MAX_BODY
+    return read_request(request.get_data(cache=False), service.tasks)
+
+
+def _refused(access: Access) -> ResponseReturnValue | None:
+    why = access.refusal(
+        request.headers.get("Authorization"), request.remote_addr, request.headers.get("Host")
+    )
+    return _error(401, "unauthorized", why) if why else None
+
+
+def _failed(error: Exception) -> ResponseReturnValue:
+    if isinstance(error, HTTPException):
+        status = error.code or 500
+        return _error(status, error.name.lower().replace(" ", "_"), error.description or error.name)
+    for kind, status, code in _STATUSES:
+        if isinstance(error, kind):
+            refusal = error.refusal if isinstance(error, KeyRefusedError) else code
+            return _error(status, refusal, str(error))
+    return _error(500, "server", f"{type(error).__name__}: {error}")
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    return _json({"error": {"code": code, "message": message}}, status)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(json.dumps(value), status=status, mimetype="application/json")

@@ -1,0 +1,128 @@
+"""Reading what clients send: bounded, checked, never trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.tasks import BadTaskError, check_task
+
+if TYPE_CHECKING:
+    from waa_server_ext.tasks import TaskFolder
+
+__all__ = ["MAX_BODY", "EvaluationRequest", "read_request"]
+
+MAX_BODY = 8 * 1024 * 1024
+"""Bytes; the largest task has 20 kB, histories of code blocks may have more."""
+
+_MAX_DEPTH = 64
+_MAX_KEY = 200
+_MAX_ACTIONS = 10_000
+_STRING = re.compile(rb'"(?:[^"\\\\]|\\\\.)*"')
+_BRACKET = re.compile(rb"[\[\]{}]")
+_OURS = frozenset({"action_history", "agent_last_action", "idempotency_key"})
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """One evaluation or set-up that a client wants."""
+
+    task: dict[str, Any]
+    action_history: list[str]
+    key: str | None
+    digest: str
+
+
+def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
+    """Return what the body of `POST /evaluate` or `/setup` asks for.
+
+    `{"task": {...} | "domain/stem", "action_history": [...], "idempotency_key": "..."}`, or a bare
+    task with `agent_last_action` beside its own fields.
+
+    Raises:
+        BadTaskError: Says what does not fit.
+        UnknownTaskError: There is no task of that name.
+    """
+    value = _json(body)
+    if not isinstance(value, dict):
+        raise BadTaskError(f"the body is {type(value).__name__}, not an object")
+    key = _key(value)
+    history = _history(value)
+    named = value.get("task") if "task" in value else _bare(value)
+    task = _task(named, tasks)
+    check_task(task)
+    whole = json.dumps([named, history], sort_keys=True).encode()
+    return EvaluationRequest(task, history, key, hashlib.sha256(whole).hexdigest())
+
+
+def _json(body: bytes) -> Any:
+    if _depth(body) > _MAX_DEPTH:
+        raise BadTaskError(f"the body nests deeper than {_MAX_DEPTH}")
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # no text may hold half a character
+    except UnicodeEncodeError as error:
+        raise BadTaskError("the body holds an escape that is half a character") from error
+    except UnicodeDecodeError as error:
+        raise BadTaskError(f"the body is not UTF-8: {error.reason}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadTaskError(f"the body is not JSON: {error}") from error
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(body: bytes) -> int:
+    """Return how deep brackets nest outside of strings."""
+    deepest = depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _key(value: dict[str, Any]) -> str | None:
+    key = value.get("idempotency_key")
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
+        raise BadTaskError(f"idempotency_key must be printable text of 1 to {_MAX_KEY} characters")
+    return key
+
+
+def _history(value: dict[str, Any]) -> list[str]:
+    history = value.get("action_history")
+    if history is None:
+        last = value.get("agent_last_action")
+        history = [] if last is None else [last]
+    if (
+        not isinstance(history, list)
+        or len(history) > _MAX_ACTIONS
+        or not all(isinstance(each, str) for each in history)
+    ):
+        raise BadTaskError(f"action_history must be a list of at most {_MAX_ACTIONS} strings")
+    return history
+
+
+def _bare(value: dict[str, Any]) -> dict[str, Any]:
+    task = {name: each for name, each in value.items() if name not in _OURS}
+    if not task:
+        raise BadTaskError('there is no task: send {"task": {...}} or {"task": "domain/stem"}')
+    return task
+
+
+def _task(named: Any, tasks: TaskFolder | None) -> dict[str, Any]:
+    if isinstance(named, dict):
+        return named
+    if not isinstance(named, str):
+        raise BadTaskError(f"task is {type(named).__name__}: send the object or 'domain/stem'")
+    if tasks is None:
+        raise BadTaskError(
+            f"task is the name {named[:100]!r}, and this server has no tasks: start it with --tasks"
+        )
+    return tasks.load(named)

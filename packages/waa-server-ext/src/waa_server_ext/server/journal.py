@@ -1,0 +1,204 @@
+"""What was started and what came of it, on the disk before anybody is told.
+
+Evaluating changes the VM (it presses Ctrl+S, kills browsers), so one key is evaluated once. A line
+says that a key was started, another what its verdict was; both are synced. After a crash, a key
+that was started and has no verdict stays refused: nobody knows how far it came.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.append_log import AppendLog, GroupSync
+from bench_core.errors import InputError
+from bench_core.jsonl import BadLine, set_aside_torn
+from bench_core.locks import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Claim", "Journal", "KeyRefusedError", "stored_verdicts"]
+
+Refusal = Literal["in_use", "other_body", "interrupted"]
+_WHY: dict[Refusal, str] = {
+    "in_use": "is being evaluated now: ask again with the same key and body until it has a verdict",
+    "other_body": "was used with another task, history or action: use a new key for a new evaluation",
+    "interrupted": (
+        "was started, and the server ended before its verdict was stored: the VM may be half "
+        "evaluated, so it is never evaluated again; set the task up anew and use a new key"
+    ),
+}
+
+
+class KeyRefusedError(InputError):
+    """The idempotency key cannot be used."""
+
+    def __init__(self, key: str, refusal: Refusal) -> None:
+        self.key = key
+        self.refusal = refusal
+        super().__init__(f"the idempotency key {key[:100]!r} {_WHY[refusal]}")
+
+
+@dataclass
+class _Entry:
+    digest: str
+    state: Literal["running", "done", "interrupted"]
+    line: tuple[int, int] = (0, 0)  # start and length of the verdict's line
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to evaluate a key, or the stored answer of an earlier evaluation."""
+
+    key: str
+    digest: str
+    answer: dict[str, Any] | None = None
+
+
+class Journal:
+    """The one writer of `journal.jsonl` in `folder`; holds offsets in memory, not verdicts.
+
+    Raises:
+        InputError: Another server uses the folder, or the journal is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "journal.jsonl"
+        self._file_lock = FileLock(folder / "journal.lock", queue=False)
+        if not self._file_lock.try_acquire():
+            raise InputError(
+                f"another server uses the cache {folder}: give each server its own --cache"
+            )
+        self._lock = threading.Lock()
+        self._entries: dict[str, _Entry] = {}
+        try:
+            self._size = self._recover()
+            self._sync = GroupSync()
+            self._log = AppendLog(self.path, self._sync)
+        except BaseException:
+            self._file_lock.release()
+            raise
+
+    def claim(self, key: str, digest: str) -> Claim:
+        """Take `key` for an evaluation of what `digest` stands for.
+
+        Returns once the claim is on the disk.
+
+        Raises:
+            KeyRefusedError: It is in use, was used for something else, or was interrupted.
+        """
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                self._write({"key": key, "digest": digest, "state": "started"})
+                self._entries[key] = _Entry(digest, "running")
+                return Claim(key, digest)
+            if entry.digest != digest:
+                raise KeyRefusedError(key, "other_body")
+            if entry.state == "done":
+                return Claim(key, digest, self._read(entry))
+            raise KeyRefusedError(key, "in_use" if entry.state == "running" else "interrupted")
+
+    def finish(self, claim: Claim, answer: dict[str, Any], **more: Any) -> None:
+        """Store the answer; it is on the disk when this returns."""
+        with self._lock:
+            line = self._write(
+                {
+                    "key": claim.key,
+                    "digest": claim.digest,
+                    "state": "done",
+                    "answer": answer,
+                    **more,
+                }
+            )
+            self._entries[claim.key] = _Entry(claim.digest, "done", line)
+
+    def release(self, claim: Claim) -> None:
+        """Give a key back of which nothing was done: the VM was never reached."""
+        with self._lock:
+            self._write({"key": claim.key, "digest": claim.digest, "state": "released"})
+            self._entries.pop(claim.key, None)
+
+    def abandon(self, claim: Claim) -> None:
+        """Note that an evaluation ended without an answer; its key stays refused."""
+        with self._lock:
+            if claim.key in self._entries:
+                self._entries[claim.key].state = "interrupted"
+
+    def close(self) -> None:
+        """Sync and close; safe to call twice."""
+        self._log.close()
+        self._sync.close()
+        self._file_lock.release()
+
+    def _write(self, record: dict[str, Any]) -> tuple[int, int]:
+        line = json.dumps(record, separators=(",", ":")).encode()
+        self._log.append(line)
+        self._log.sync()
+        start, self._size = self._size, self._size + len(line) + 1
+        return start, len(line)
+
+    def _read(self, entry: _Entry) -> dict[str, Any]:
+        start, length = entry.line
+        with self.path.open("rb") as file:
+            file.seek(start)
+            answer: dict[str, Any] = json.loads(file.read(length))["answer"]
+        return answer
+
+    def _recover(self) -> int:
+        """Read what an earlier server left; return the size of the file."""
+        for start, line in _lines(self.path):
+            record = _parsed(line)
+            if record is None:
+                self._set_aside(start, line)
+                break
+            state = record["state"]
+            if state == "started":
+                self._entries[record["key"]] = _Entry(record["digest"], "interrupted")
+            elif state == "done":
+                place = (start, len(line.rstrip(b"\n")))
+                self._entries[record["key"]] = _Entry(record["digest"], "done", place)
+            else:
+                self._entries.pop(record["key"], None)
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def _set_aside(self, start: int, line: bytes) -> None:
+        end = start + len(line)
+        if end != self.path.stat().st_size:
+            raise InputError(
+                f"{self.path} is damaged at byte {start}: move it away to start without what was "
+                f"evaluated before"
+            )
+        set_aside_torn(self.path, [BadLine(self.path, 0, start, end, "torn", torn=True)])
+
+
+def stored_verdicts(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the journal's records of finished evaluations, without opening it for writing."""
+    for _, line in _lines(folder / "journal.jsonl"):
+        record = _parsed(line)
+        if record is not None and record["state"] == "done":
+            yield record
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    if not path.exists():
+        return
+    start = 0
+    with path.open("rb") as file:
+        for line in file:
+            yield start, line
+            start += len(line)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    fits = isinstance(record, dict) and {"key", "digest", "state"} <= set(record)
+    return record if fits and line.endswith(b"\n") else None

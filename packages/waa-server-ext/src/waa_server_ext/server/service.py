@@ -1,0 +1,198 @@
+"""One VM, one evaluator, one journal: what the routes do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import PositiveFloat
+
+from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.records import Record
+from waa_server_ext.__about__ import __version__
+from waa_server_ext.server.journal import Journal
+from waa_server_ext.tasks import TaskFolder
+from waa_server_ext.vm_http import VmHttp, VmTransportError, vm_address
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from waa_server_ext.evaluating import Evaluator
+    from waa_server_ext.server.bodies import EvaluationRequest
+    from waa_server_ext.server.journal import Claim
+    from waa_server_ext.verdicts import SetupReport, Verdict
+
+__all__ = ["Service", "ServiceSettings", "VmUnreachableError"]
+
+_REACH_S = 5.0
+
+
+class VmUnreachableError(EnvironmentFaultError):
+    """The VM could not be reached before anything was done to it."""
+
+
+class ServiceSettings(Record):
+    """What a server needs beside its evaluator.
+
+    Attributes:
+        vm: `host` or `host:port`.
+        timeout_s: Longest that one evaluation or set-up may take.
+        tasks: The folder of tasks that requests may name.
+    """
+
+    vm: str
+    cache: Path
+    tasks: Path | None = None
+    timeout_s: PositiveFloat = 900.0
+
+
+class Service:
+    """Evaluates one request after the other and never the same one twice; a context manager.
+
+    Closing it does not close the evaluator, which belongs to whoever made it.
+    """
+
+    def __init__(self, evaluator: Evaluator, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self.tasks = TaskFolder(settings.tasks) if settings.tasks else None
+        self._evaluator = evaluator
+        self._description = evaluator.describe()
+        vm_address(settings.vm)
+        self._journal = Journal(settings.cache)
+        self._turn = threading.Lock()
+        self._waiting = 0
+        self._started = time.monotonic()
+
+    def evaluate(self, request: EvaluationRequest) -> dict[str, Any]:
+        """Return the verdict as JSON: a new one, or the stored one of its key.
+
+        Raises:
+            KeyRefusedError: See `Journal.claim`.
+            VmUnreachableError: Nothing was done; the key may be used again.
+        """
+        claim = self._journal.claim(request.key or f"auto-{uuid.uuid4()}", request.digest)
+        if claim.answer is not None:
+            return claim.answer
+        try:
+            verdict = self._evaluated(request)
+        except VmUnreachableError:
+            self._journal.release(claim)
+            raise
+        except BenchError:
+            self._journal.release(claim)  # it was refused before the VM was asked
+            raise
+        except BaseException:
+            self._journal.abandon(claim)
+            raise
+        return self._stored(claim, request, verdict)
+
+    def set_up(self, request: EvaluationRequest) -> SetupReport:
+        """Run the set-up steps of a task.
+
+        Raises:
+            VmUnreachableError: Nothing was done.
+        """
+        with self._turn:
+            self._reach()
+            return self._evaluator.set_up(
+                request.task, vm=self.settings.vm, deadline=self._deadline()
+            )
+
+    def health(self) -> dict[str, Any]:
+        """Return whether evaluator and VM are there."""
+        reachable, why = self._probe()
+        described = self._description
+        return {
+            "status": "ok" if reachable else "degraded",
+            "version": __version__,
+            "evaluator": {
+                "kind": described.kind,
+                "fidelity": described.fidelity,
+                "tree": described.tree,
+                "commit": described.commit,
+                "stubbed": list(described.stubbed),
+                "missing": dict(described.missing),
+            },
+            "vm": {"address": self.settings.vm, "reachable": reachable, "error": why},
+            "busy": self._turn.locked(),
+            "uptime_s": round(time.monotonic() - self._started, 3),
+        }
+
+    def capabilities(self) -> dict[str, Any]:
+        """Return what the evaluator can score, by name."""
+        return {"version": __version__, **self._description.model_dump(mode="json")}
+
+    def close(self) -> None:
+        """Close the journal; safe to call twice."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _evaluated(self, request: EvaluationRequest) -> Verdict:
+        arrived = time.monotonic()
+        with self._turn:
+            waited = time.monotonic() - arrived
+            self._reach()
+            verdict = self._evaluator.evaluate(
+                request.task,
+                request.action_history,
+                vm=self.settings.vm,
+                deadline=self._deadline(),
+            )
+        if _never_answered(verdict):
+            raise VmUnreachableError(
+                f"the VM {self.settings.vm} accepted connections and answered none: is it still "
+                f"starting? Nothing was done; ask again"
+            )
+        timings = verdict.timings.model_copy(update={"waited": round(waited, 6)})
+        return verdict.model_copy(update={"timings": timings})
+
+    def _stored(self, claim: Claim, request: EvaluationRequest, verdict: Verdict) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(verdict.model_dump_json())  # NaN becomes "NaN"
+        self._journal.finish(
+            claim, answer, task=request.task, action_history=request.action_history
+        )
+        return answer
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self.settings.timeout_s
+
+    def _reach(self) -> None:
+        """Ask nothing of the VM, whose calls are recorded; only see that somebody listens."""
+        host, port = vm_address(self.settings.vm)
+        try:
+            socket.create_connection((host.strip("[]"), port), timeout=_REACH_S).close()
+        except OSError as error:
+            raise VmUnreachableError(
+                f"the VM {self.settings.vm} is unreachable: {error}; `waa-server-ext doctor --vm "
+                f"{self.settings.vm}` finds out why. Nothing was done; ask again"
+            ) from error
+
+    def _probe(self) -> tuple[bool, str | None]:
+        with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536) as http:
+            try:
+                status = http.get("/probe").status
+            except VmTransportError as error:
+                return False, error.reason
+        return status == 200, None if status == 200 else f"GET /probe: {status}"  # noqa: PLR2004  # HTTP
+
+
+def _never_answered(verdict: Verdict) -> bool:
+    calls = [call for call in verdict.transcript if call.target == "vm"]
+    return bool(calls) and all(call.status is None for call in calls)
