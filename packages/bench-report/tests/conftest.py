@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import os
+import random
 import re
 import shutil
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bench_core.records import Step, Task, TrialResult
+from bench_core.records import Status, Step, Task, TrialResult
 from bench_core.testing import make_results, make_run, make_tasks
 from bench_report import build_report
 
@@ -117,6 +118,41 @@ def told_run(run: Callable[..., Path]) -> Callable[..., Path]:
         return run(name, **settings)
 
     return maker
+
+
+@pytest.fixture
+def judged_run(run: Callable[..., Path]) -> Callable[..., Path]:
+    """Make a run of 68 tasks whose query and judge err, with `known` trials of known truth."""
+
+    def maker(known: int = 25, seed: int = 1, name: str = "judged", **settings: Any) -> Path:
+        random_ = random.Random(seed)  # noqa: S311  # reproducible, not secret
+        tasks = make_tasks(68, per_template=1)
+        made = make_results(tasks, seed=seed, statuses={Status.COMPLETED: 1.0})
+        results = [_judged(each, random_, known=place < known) for place, each in enumerate(made)]
+        return run(name, tasks=tasks, results=results, **settings)
+
+    return maker
+
+
+def _judged(result: TrialResult, random_: random.Random, *, known: bool) -> TrialResult:
+    truth = random_.random() < 0.4
+    query = random_.random() < (0.8 if truth else 0.03)
+    judge = random_.choices(
+        ("pass", "fail", "abstain"), (0.85, 0.1, 0.05) if truth else (0.1, 0.85, 0.05)
+    )[0]
+    passed = query or judge == "pass"
+    details = {"query_passed": query, "judge": {"outcome": judge}} | (
+        {"ground_truth": truth} if known else {}
+    )
+    fields = result.model_dump() | {
+        "score": float(passed),
+        "success": passed,
+        "method": "jmespath 1.1" if query else "llm-judge 0.1",
+        "confidence": 0.95 if query == (judge == "pass") else 0.5,
+        "failure_mode": None if passed else "wrong_answer",
+        "details": details,
+    }
+    return TrialResult.model_validate(fields)
 
 
 @pytest.fixture

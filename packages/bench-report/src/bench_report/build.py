@@ -12,9 +12,10 @@ from bench_report.baselines import side_of
 from bench_report.caveats import caveats
 from bench_report.comparable import check_comparable
 from bench_report.compare import compare
-from bench_report.methods import methods
+from bench_report.methods import methods, references
 from bench_report.model import Report, RunReport, SliceEffort
 from bench_report.rows import effort_of, task_entries, trial_rows
+from bench_report.verdicts import audit_of, methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +63,7 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
         comparison=compare(sides, strict=count_errors_as_failures) if sides else None,
         tasks=task_entries(runs),
     )
-    return report.model_copy(update={"methods": methods(report)})
+    return report.model_copy(update={"methods": methods(report), "references": references(report)})
 
 
 def _title(runs: Sequence[Source]) -> str:
@@ -82,6 +83,8 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
             run.tasks, run.results, trials=run.info.trials, count_errors_as_failures=strict
         ),
         slice_efforts=_slice_efforts(run, rows),
+        methods=methods_of(run.results),
+        audit=audit_of(run),
         problems=tuple(problem.reason for problem in run.view.problems),
         trials=rows,
     )

@@ -162,6 +162,34 @@ def _evaluation_errors(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="evaluation_errors", severity="warning", text=text)
 
 
+def _judged(run: RunReport) -> Iterator[Caveat]:
+    audit = run.audit
+    if audit is None:
+        return
+    if audit.lifted:
+        text = (
+            f"{count(audit.lifted)} {_trials(audit.lifted, 'counts as a success', 'count as successes')} "
+            "although the query failed, because a judge passed them; that can only raise the rate."
+        )
+        yield Caveat(code="judge_lifted", severity="warning", text=text)
+    if audit.only_query:
+        text = (
+            f"In {count(audit.only_query)} {_trials(audit.only_query, 'the', 'the')} query passed what "
+            "the judge failed: look at both."
+        )
+        yield Caveat(code="judge_disagrees", severity="warning", text=text)
+    if audit.refused:
+        text = f"The judge's error is not corrected for: {audit.refused}."
+        yield Caveat(code="judge_unvalidated", severity="warning", text=text)
+
+
+def _unsure(run: RunReport) -> Iterator[Caveat]:
+    unsure = sum(row.confidence.get("low", 0) for row in run.methods)
+    if unsure:
+        text = f"{count(unsure)} {_trials(unsure, 'was', 'were')} evaluated with low confidence."
+        yield Caveat(code="low_confidence", severity="warning", text=text)
+
+
 def _models(run: RunReport) -> Iterator[Caveat]:
     reported = run.summary.models_reported
     if len(reported) > 1:
@@ -206,6 +234,8 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _partial,
     _retries,
     _evaluation_errors,
+    _judged,
+    _unsure,
     _models,
     _sessions,
     _cost,

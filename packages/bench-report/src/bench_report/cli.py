@@ -15,7 +15,8 @@ from bench_report.__about__ import __version__
 
 __all__ = ["main"]
 
-_FORMATS = ("html", "md", "json")
+_FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
+_DEFAULT_FORMATS = "html,md,json"
 _SCREENSHOTS = ("auto", "embed", "link", "none")
 _PATH = click.Path(path_type=Path)
 _STRICT = click.option(
@@ -69,10 +70,10 @@ def main() -> None:
     "--format",
     "formats",
     callback=_parse_formats,
-    default=",".join(_FORMATS),
+    default=_DEFAULT_FORMATS,
     show_default=True,
     metavar="FORMAT[,FORMAT...]",
-    help="What to write.",
+    help=f"What to write: {', '.join(_FORMATS)}.",
 )
 @click.option("--title", help="Title of the report.")
 @_STRICT

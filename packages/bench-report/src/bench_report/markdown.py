@@ -17,28 +17,29 @@ from bench_report.numbers import (
     percent,
     plain,
     points,
+    points_interval,
     short,
 )
 from bench_report.readings import readings
 from bench_report.text import markdown as escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from bench_report.model import Report, RunReport, TrialRow
+    from bench_core.statistics import Interval
+    from bench_report.model import JudgeAudit, Report, RunReport, TrialRow
 
 __all__ = ["render_markdown"]
 
 _MAX_TASKS = 2_000
+_MAX_TEMPLATES = 250
 _MARKS = {True: "✓", False: "✗", None: NONE}
 
 
 def render_markdown(report: Report) -> str:
     """Return a report as CommonMark with GitHub's tables."""
     blocks = [f"# {escaped(report.title)}"]
-    for part in (_banner, _headline, _comparison, _readings, _caveats, _slices, _outcomes, _effort):
-        blocks += part(report)
-    for part in (_tasks, _methods, _provenance, _footer):
+    for part in _PARTS:
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
 
@@ -101,7 +102,7 @@ def _comparison(report: Report) -> Iterator[str]:
             (
                 escaped(each.run),
                 points(each.value),
-                NONE if each.low is None else f"{points(each.low)} to {points(each.high)}",
+                points_interval(each.low, each.high),
                 p_value(each.adjusted_p_value),
                 count(each.shared_tasks),
                 escaped(each.note or each.method),
@@ -109,6 +110,26 @@ def _comparison(report: Report) -> Iterator[str]:
             for each in report.comparison.differences
         ),
     )
+    yield from _slice_differences(report)
+
+
+def _slice_differences(report: Report) -> Iterator[str]:
+    rows = [
+        (
+            escaped(f"{part.group} {part.value}"),
+            escaped(each.run),
+            points(part.difference),
+            points_interval(part.low, part.high),
+            p_value(part.adjusted_p_value),
+            count(part.shared_tasks),
+        )
+        for each in (report.comparison.differences if report.comparison else ())
+        for part in each.slices
+    ]
+    if rows:
+        yield "#### By slice"
+        head = ("Slice", "Run", "Difference", "95% interval", "p (Holm)", "Shared tasks")
+        yield _table(head, rows, numbers_from=2)
 
 
 def _readings(report: Report) -> Iterator[str]:
@@ -164,6 +185,96 @@ def _slice_rows(run: RunReport, name: str) -> Iterator[tuple[str, ...]]:
             short(effort.tokens.mean) if effort else NONE,
             dollars(effort.cost_usd.mean) if effort else NONE,
         )
+
+
+def _templates(report: Report) -> Iterator[str]:
+    rows = [
+        (
+            escaped(row.name),
+            escaped(run.label),
+            percent(row.success.estimate),
+            interval(row.success.new_tasks),
+            count(row.success.tasks),
+            count(row.success.trials),
+        )
+        for run in report.runs
+        for row in run.summary.templates
+    ]
+    if rows:
+        yield "## By template"
+        head = ("Template", "Run", "Rate", "95% interval", "Tasks", "Trials")
+        yield _table(head, rows[:_MAX_TEMPLATES], numbers_from=2)
+    if len(rows) > _MAX_TEMPLATES:
+        yield f"{count(len(rows) - _MAX_TEMPLATES)} more rows are in report.json."
+
+
+def _evaluation(report: Report) -> Iterator[str]:
+    yield "## Evaluation"
+    yield _table(
+        (
+            "Method",
+            "Run",
+            "Scored",
+            "Passed",
+            "High",
+            "Medium",
+            "Low confidence",
+            "Mean confidence",
+        ),
+        (
+            (
+                escaped(row.method),
+                escaped(run.label),
+                count(row.scored),
+                count(row.passed),
+                *(count(row.confidence.get(each, 0)) for each in ("high", "medium", "low")),
+                percent(row.mean_confidence),
+            )
+            for run in report.runs
+            for row in run.methods
+        ),
+        numbers_from=2,
+    )
+    for run in report.runs:
+        if run.audit:
+            yield from _audit(run.label, run.audit)
+
+
+def _audit(label: str, audit: JudgeAudit) -> Iterator[str]:
+    yield f"### Query and judge apart: {escaped(label)}"
+    rows = [
+        (name, percent(read.interval.estimate) if read.interval else NONE, interval(read.interval),
+         count(read.trials))
+        for name, read in (
+            ("Query alone", audit.query_only),
+            ("Judge alone", audit.judge_only),
+            ("Combined, as reported", audit.combined),
+        )
+    ]  # fmt: skip
+    if audit.corrected:
+        found = audit.corrected.new_tasks
+        rows.append(("Corrected", percent(found.estimate), interval(found), f"{audit.known} known"))
+    yield _table(("Reading", "Rate", "95% interval", "Trials"), rows)
+    yield _table(
+        ("", "Judge passed", "Judge failed"),
+        (
+            ("Query passed", count(audit.both_pass), count(audit.only_query)),
+            ("Query failed", count(audit.only_judge), count(audit.both_fail)),
+        ),
+    )
+    for name, found_ in (("query", audit.query_accuracy), ("judge", audit.judge_accuracy)):
+        if found_:
+            yield (
+                f"Against {count(audit.known)} known trials the {name} is right in "
+                f"{percent(found_.agreement.estimate)} ({interval(found_.agreement)}); sensitivity "
+                f"{_known(found_.sensitivity)}, specificity {_known(found_.specificity)}."
+            )
+    if audit.refused:
+        yield f"No corrected rate: {escaped(audit.refused, 500)}."
+
+
+def _known(found: Interval | None) -> str:
+    return f"{percent(found.estimate)} ({interval(found)})" if found else "unknown"
 
 
 def _outcomes(report: Report) -> Iterator[str]:
@@ -251,6 +362,9 @@ def _methods(report: Report) -> Iterator[str]:
     yield "## How this was measured"
     for paragraph in report.methods:
         yield escaped(paragraph, 5000)
+    if report.references:
+        yield "### References"
+        yield "\n".join(f"- {escaped(each, 1000)}" for each in report.references)
 
 
 def _provenance(report: Report) -> Iterator[str]:
@@ -288,3 +402,21 @@ def _provenance(report: Report) -> Iterator[str]:
 
 def _footer(report: Report) -> Iterator[str]:
     yield f"Made by {escaped(report.generator)} on {report.generated:%Y-%m-%d}."
+
+
+_PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
+    _banner,
+    _headline,
+    _comparison,
+    _readings,
+    _caveats,
+    _slices,
+    _templates,
+    _outcomes,
+    _evaluation,
+    _effort,
+    _tasks,
+    _methods,
+    _provenance,
+    _footer,
+)

@@ -9,9 +9,23 @@ from bench_report.numbers import count, interval, level, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench_report.model import Report, RunReport
+    from bench_report.model import JudgeAudit, Report, RunReport
 
-__all__ = ["methods"]
+__all__ = ["methods", "references"]
+
+_WILSON = "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22:209-212."
+_KISH = "Kish, L. (1965). Survey Sampling. Wiley. (Design effect and effective sample size.)"
+_MILLER = "Miller, E. (2024). Adding error bars to evals. arXiv:2411.00640."
+_LIANG = "Liang, K.-Y., Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika 73:13-22."
+_CHEN = "Chen, M. et al. (2021). Evaluating large language models trained on code. arXiv:2107.03374. (pass@k.)"
+_YAO = "Yao, S. et al. (2024). tau-bench. arXiv:2406.12045. (pass^k.)"
+_HOLM = "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6:65-70."
+_MCNEMAR = "Fagerland, M. W., Lydersen, S., Laake, P. (2013). The McNemar test for binary matched-pairs data. BMC Medical Research Methodology 13:91."
+_TANGO = "Tango, T. (1998). Equivalence test and confidence interval for the difference in proportions for the paired-sample design. Statistics in Medicine 17:891-908."
+_BH = "Benjamini, Y., Hochberg, Y. (1995). Controlling the false discovery rate. Journal of the Royal Statistical Society B 57:289-300."
+_JOSEPH = "Joseph, L., Gyorkos, T. W., Coupal, L. (1995). Bayesian estimation of disease prevalence in the absence of a gold standard. American Journal of Epidemiology 141:263-272."
+_PPI = "Angelopoulos, A. N., Duchi, J. C., Zrnic, T. (2023). PPI++: efficient prediction-powered inference. arXiv:2311.01453."
+_COHEN = "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological Measurement 20:37-46."
 
 
 def methods(report: Report) -> tuple[str, ...]:
@@ -19,6 +33,24 @@ def methods(report: Report) -> tuple[str, ...]:
     paragraphs = [" ".join(_run(run)) for run in report.runs]
     paragraphs += [" ".join(_intervals(report))]
     return tuple(each for each in paragraphs if each)
+
+
+def references(report: Report) -> tuple[str, ...]:
+    """Return the sources of the methods that were really used, in alphabetical order."""
+    found: set[str] = set()
+    if any(run.summary.success.new_tasks for run in report.runs):
+        found |= {_WILSON, _KISH, _LIANG, _MILLER}
+    if any(each.k > 1 for run in report.runs for each in run.summary.pass_rates):
+        found |= {_CHEN, _YAO}
+    if report.comparison:
+        found.add(_HOLM)
+        for each in report.comparison.differences:
+            found |= {_MCNEMAR, _TANGO} if "McNemar" in each.method else set()
+            found |= {_BH} if each.tasks else set()
+    for audit in filter(None, (run.audit for run in report.runs)):
+        found |= {_JOSEPH, _PPI} if audit.corrected else set()
+        found |= {_COHEN} if audit.judge_accuracy else set()
+    return tuple(sorted(found))
 
 
 def _run(run: RunReport) -> Iterator[str]:
@@ -36,7 +68,22 @@ def _run(run: RunReport) -> Iterator[str]:
     if run.summary.methods:
         ways = ", ".join(f"{name} ({count(n)})" for name, n in _first(run.summary.methods, 6))
         yield f"Scored trials were evaluated by: {ways}."
+    if run.audit:
+        yield from _judge(run.audit)
     yield from _headline(run)
+
+
+def _judge(audit: JudgeAudit) -> Iterator[str]:
+    """Say what a judge decided, and by what its error was measured."""
+    outcomes = ", ".join(f"{count(n)} {outcome}" for outcome, n in audit.outcomes.items())
+    yield f"A judge looked at {count(sum(audit.outcomes.values()))} trials ({outcomes})."
+    found = audit.corrected
+    if found:
+        yield (
+            f"Its error was measured on {count(audit.known)} trials of known truth; corrected for it, "
+            f"the rate is {percent(found.new_tasks.estimate)} ({level(found.new_tasks.level)} interval "
+            f"{interval(found.new_tasks)}; {found.new_tasks.method})."
+        )
 
 
 def _first(counts: Mapping[str, int], number: int) -> list[tuple[str, int]]:

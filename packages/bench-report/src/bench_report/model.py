@@ -12,15 +12,25 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from bench_core.records import Record, RunInfo, Status
-from bench_core.statistics import Distribution, Summary
+from bench_core.records import Record, RunInfo, Status, TrialKey
+from bench_core.statistics import (
+    Accuracy,
+    Calibration,
+    CorrectedRate,
+    Distribution,
+    Interval,
+    Summary,
+)
 
 __all__ = [
     "Caveat",
     "Comparison",
     "Difference",
     "Effort",
+    "JudgeAudit",
+    "MethodRow",
     "Mismatch",
+    "ReadRate",
     "Report",
     "RunReport",
     "RunState",
@@ -91,6 +101,69 @@ class TaskEntry(Record):
     template: str | None = None
 
 
+class MethodRow(Record):
+    """What one method of evaluation decided.
+
+    Attributes:
+        scored: Trials it scored.
+        passed: Successes among them.
+        confidence: Trials by level: `high`, `medium`, `low`, `unstated`.
+        mean_confidence: Over the trials that state one.
+    """
+
+    method: str
+    scored: NonNegativeInt
+    passed: NonNegativeInt
+    confidence: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    mean_confidence: _Fraction | None = None
+
+
+class ReadRate(Record):
+    """A success rate by one reading of the evaluation, on new tasks; `refused` says why it has none."""
+
+    tasks: NonNegativeInt
+    trials: NonNegativeInt
+    interval: Interval | None = None
+    refused: str | None = None
+
+
+class JudgeAudit(Record):
+    """What query and judge said apart, and how right they are where the truth is known.
+
+    Attributes:
+        outcomes: Trials by the judge's outcome.
+        query_only: Rate by the query alone, over trials that have it.
+        judge_only: Rate by the judge alone, over trials with a pass or fail of it.
+        combined: The rate as it was reported.
+        both_pass: Of trials with both verdicts.
+        lifted: Successes that the query refused and the judge allowed.
+        lifted_trials: The first of them.
+        known: Trials whose truth is known.
+        query_accuracy: The query against the truth.
+        judge_accuracy: The judge against the truth.
+        calibration: Whether the stated confidence is right as often as it says.
+        corrected: The reported rate corrected for errors; trials count as cases.
+        refused: Why there is no corrected rate.
+    """
+
+    outcomes: dict[str, NonNegativeInt]
+    query_only: ReadRate
+    judge_only: ReadRate
+    combined: ReadRate
+    both_pass: NonNegativeInt = 0
+    only_query: NonNegativeInt = 0
+    only_judge: NonNegativeInt = 0
+    both_fail: NonNegativeInt = 0
+    lifted: NonNegativeInt = 0
+    lifted_trials: tuple[TrialKey, ...] = ()
+    known: NonNegativeInt = 0
+    query_accuracy: Accuracy | None = None
+    judge_accuracy: Accuracy | None = None
+    calibration: Calibration | None = None
+    corrected: CorrectedRate | None = None
+    refused: str | None = None
+
+
 class RunReport(Record):
     """One run of the report.
 
@@ -100,6 +173,8 @@ class RunReport(Record):
         info: The run's own `run.json`.
         summary: All rates, counts and costs, by `bench_core.statistics.summarise`.
         slice_efforts: What trials used, by slice.
+        methods: How trials were evaluated, and how surely.
+        audit: Query and judge apart, where trials had a judge.
         problems: What was wrong in the run folder and read around.
         trials: Every trial that has ended, in the order of the tasks.
     """
@@ -110,6 +185,8 @@ class RunReport(Record):
     state: RunState
     summary: Summary
     slice_efforts: tuple[SliceEffort, ...] = ()
+    methods: tuple[MethodRow, ...] = ()
+    audit: JudgeAudit | None = None
     problems: tuple[str, ...] = ()
     trials: tuple[TrialRow, ...] = ()
 
@@ -221,6 +298,7 @@ class Report(Record):
     mismatches: tuple[Mismatch, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     methods: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
     runs: tuple[RunReport, ...]
     comparison: Comparison | None = None
     tasks: tuple[TaskEntry, ...] = ()

@@ -15,9 +15,17 @@ from markupsafe import Markup
 
 from bench_report import numbers, plots
 from bench_report.caveats import grouped
+from bench_report.charts import (
+    cost_points,
+    cost_range,
+    cumulative_plot,
+    heat_map,
+    most_steps,
+    pareto_plot,
+)
 from bench_report.payload import as_json, embeddable, pack, table_of
 from bench_report.readings import readings
-from bench_report.text import clip, visible
+from bench_report.text import clip, inline, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +39,7 @@ __all__ = ["render_page"]
 
 _SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main")
 _MAX_SLICE_ROWS = 60
+_MAX_TEMPLATES = 250
 
 
 class EffortView(NamedTuple):
@@ -73,6 +82,11 @@ def render_page(report: Report, evidence: Evidence) -> str:
         strict=report.count_errors_as_failures,
         built_in_runs=[run.label for run in report.runs if run.built_in],
         slice_tables=_slice_tables(report),
+        template_table=_template_table(report),
+        has_confidence=any(
+            set(row.confidence) - {"unstated"} for run in report.runs for row in run.methods
+        ),
+        most_steps=most_steps(report),
         has_macro=any(run.summary.macro_average for run in report.runs),
         csp=_policy(css, script, side_files=bool(evidence.side_files)),
         css=_as_it_is(css),
@@ -110,6 +124,11 @@ def _template() -> jinja2.Template:
         "interval_plot": plots.interval_plot,
         "difference_plot": plots.difference_plot,
         "difference_reach": plots.difference_reach,
+        "cost_points": cost_points,
+        "cost_range": cost_range,
+        "cumulative_plot": cumulative_plot,
+        "heat_map": heat_map,
+        "pareto_plot": pareto_plot,
         "readings": readings,
         "share_bar": _share_bar,
         "shares": _shares,
@@ -220,3 +239,21 @@ def _slice_table(report: Report, name: str) -> SliceTable:
         row.success.refused.get("new_tasks", "") for _, by_run in shown for _, row, _ in by_run
     }
     return SliceTable(name, shown, hidden, overlapping, sorted(refused - {""}))
+
+
+def _template_table(report: Report) -> SliceTable | None:
+    """Line up the runs' rates by template, the lowest first."""
+    found: dict[str, list[tuple[int, Any, Any]]] = {}
+    for index, run in enumerate(report.runs):
+        for row in run.summary.templates:
+            found.setdefault(inline(row.name, 200), []).append((index, row, None))
+    if not found:
+        return None
+    rows = sorted(found.items(), key=lambda item: (_mean_rate(item[1]), item[0]))
+    hidden = max(0, len(rows) - _MAX_TEMPLATES)
+    return SliceTable("template", rows[:_MAX_TEMPLATES], hidden, overlapping=False, refused=[])
+
+
+def _mean_rate(rows: Sequence[tuple[int, Any, Any]]) -> float:
+    known = [row.success.estimate for _, row, _ in rows if row.success.estimate is not None]
+    return sum(known) / len(known) if known else 2.0

@@ -17,14 +17,22 @@ if TYPE_CHECKING:
     from bench_core.statistics import Interval
     from bench_report.model import Comparison, Difference
 
-__all__ = ["difference_plot", "difference_reach", "histogram", "interval_plot", "share_bar"]
+__all__ = [
+    "difference_plot",
+    "difference_reach",
+    "histogram",
+    "image",
+    "interval_plot",
+    "position",
+    "share_bar",
+]
 
 _TICKS = (0, 25, 50, 75, 100)
 _MAX_BINS = 24
 
 
-def _x(value: float) -> str:
-    """Write a position between 0 and 100 for SVG."""
+def position(value: float) -> str:
+    """Write a position between 0 and 100 for SVG, as a percentage."""
     return f"{min(max(value, 0.0), 100.0):.3f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -40,11 +48,13 @@ def interval_plot(
         parts.append(_band(found.low * 100, found.high * 100, height))
     if value is not None:
         radius = 8 if tall else 4.5
-        parts.append(f'<circle class="point" cx="{_x(value * 100)}" cy="{middle:g}" r="{radius}"/>')
+        parts.append(
+            f'<circle class="point" cx="{position(value * 100)}" cy="{middle:g}" r="{radius}"/>'
+        )
     classes = (
         "plot interval" + (" tall" if tall else "") + ("" if tone is None else f" tone-{tone}")
     )
-    return _svg(classes, _spoken(value, found), height, parts)
+    return image(classes, _spoken(value, found), height, parts)
 
 
 def difference_reach(comparison: Comparison) -> float:
@@ -72,11 +82,13 @@ def difference_plot(difference: Difference, reach: float, *, tone: int) -> Marku
     if difference.low is not None and difference.high is not None:
         parts.append(_band(place(difference.low), place(difference.high), 22))
     if difference.value is not None:
-        parts.append(f'<circle class="point" cx="{_x(place(difference.value))}" cy="11" r="4.5"/>')
+        parts.append(
+            f'<circle class="point" cx="{position(place(difference.value))}" cy="11" r="4.5"/>'
+        )
     spoken = f"difference {points(difference.value)}"
     if difference.low is not None:
         spoken += f", interval {points(difference.low)} to {points(difference.high)}"
-    return _svg(f"plot interval difference tone-{tone}", spoken, 22, parts)
+    return image(f"plot interval difference tone-{tone}", spoken, 22, parts)
 
 
 def _band(low: float, high: float, height: float) -> str:
@@ -85,10 +97,10 @@ def _band(low: float, high: float, height: float) -> str:
     top, bottom, middle = height / 2 - half, height / 2 + half, height / 2
     width = max(high - low, 0.0)
     return (
-        f'<rect class="band" x="{_x(low)}" width="{_x(width)}" y="{top:g}" height="{2 * half:g}" rx="3"/>'
-        f'<line class="whisker" x1="{_x(low)}" x2="{_x(high)}" y1="{middle:g}" y2="{middle:g}"/>'
-        f'<line class="whisker" x1="{_x(low)}" x2="{_x(low)}" y1="{top:g}" y2="{bottom:g}"/>'
-        f'<line class="whisker" x1="{_x(high)}" x2="{_x(high)}" y1="{top:g}" y2="{bottom:g}"/>'
+        f'<rect class="band" x="{position(low)}" width="{position(width)}" y="{top:g}" height="{2 * half:g}" rx="3"/>'
+        f'<line class="whisker" x1="{position(low)}" x2="{position(high)}" y1="{middle:g}" y2="{middle:g}"/>'
+        f'<line class="whisker" x1="{position(low)}" x2="{position(low)}" y1="{top:g}" y2="{bottom:g}"/>'
+        f'<line class="whisker" x1="{position(high)}" x2="{position(high)}" y1="{top:g}" y2="{bottom:g}"/>'
     )
 
 
@@ -108,11 +120,11 @@ def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
     for kind, count in parts:
         width = 100 * count / total
         drawn.append(
-            f'<rect class="part {kind}" x="{_x(start)}" width="{_x(width)}" y="0" height="28"/>'
+            f'<rect class="part {kind}" x="{position(start)}" width="{position(width)}" y="0" height="28"/>'
         )
         start += width
     gaps = _gaps([100 * count / total for _, count in parts])
-    return _svg("plot shares", label, 28, [*drawn, gaps])
+    return image("plot shares", label, 28, [*drawn, gaps])
 
 
 def _gaps(widths: Sequence[float]) -> str:
@@ -120,7 +132,9 @@ def _gaps(widths: Sequence[float]) -> str:
     lines, start = [], 0.0
     for width in widths[:-1]:
         start += width
-        lines.append(f'<line class="gap" x1="{_x(start)}" x2="{_x(start)}" y1="0" y2="28"/>')
+        lines.append(
+            f'<line class="gap" x1="{position(start)}" x2="{position(start)}" y1="0" y2="28"/>'
+        )
     return "".join(lines)
 
 
@@ -136,17 +150,17 @@ def histogram(values: Sequence[float], *, label: str, height: int = 72) -> Marku
     tallest = max(counts)
     width = 100 / bins
     bars = "".join(
-        f'<rect class="bar" x="{_x(i * width + width * 0.06)}" width="{_x(width * 0.88)}" '
+        f'<rect class="bar" x="{position(i * width + width * 0.06)}" width="{position(width * 0.88)}" '
         f'y="{height - n / tallest * height:.1f}" height="{n / tallest * height:.1f}" rx="1.5"/>'
         for i, n in enumerate(counts)
         if n
     )
     base = f'<line class="axis" x1="0" x2="100%" y1="{height}" y2="{height}"/>'
-    return _svg("plot histogram", label, height + 1, [bars, base])
+    return image("plot histogram", label, height + 1, [bars, base])
 
 
-def _svg(classes: str, label: str, height: float, parts: Sequence[str]) -> Markup:
-    """Wrap shapes, made of numbers alone, as an image with a name."""
+def image(classes: str, label: str, height: float, parts: Sequence[str]) -> Markup:
+    """Wrap shapes, made of numbers alone, as an image with a name for those who cannot see it."""
     body = Markup("".join(parts))  # noqa: S704  # see above
     return Markup(
         '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}">{}</svg>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from bench_report.build import report_of
 from bench_report.sources import read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from bench_report.chunks import Chunk, Screenshots
@@ -21,14 +22,23 @@ if TYPE_CHECKING:
     from bench_report.sources import Source
 
 __all__ = [
+    "DEFAULT_FORMATS",
     "EVIDENCE_LIMIT",
     "FORMATS",
     "build_report",
     "write_report",
 ]
 
-FORMATS = ("html", "md", "json")
-_NAMES = {"html": "index.html", "md": "report.md", "json": "report.json"}
+FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
+DEFAULT_FORMATS = ("html", "md", "json")
+_NAMES = {
+    "html": "index.html",
+    "md": "report.md",
+    "json": "report.json",
+    "latex": "report.tex",
+    "junit": "junit.xml",
+}
+_RENDERERS = {"md": "markdown", "latex": "latex", "junit": "junit"}
 _AUTO_EMBED_BYTES = 8 * 2**20
 EVIDENCE_LIMIT = 24 * 2**20
 """How many characters of packed evidence a page holds itself."""
@@ -38,7 +48,7 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
     folders: Sequence[Path],
     out: Path,
     *,
-    formats: Iterable[str] = FORMATS,
+    formats: Iterable[str] = DEFAULT_FORMATS,
     title: str | None = None,
     count_errors_as_failures: bool = False,
     mix: bool = False,
@@ -49,7 +59,7 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
     Args:
         folders: Run folders, also ones that are still being written.
         out: Made when missing; files of an earlier report are replaced.
-        formats: Any of `html`, `md`, `json`.
+        formats: Any of `html`, `md`, `json`, `latex`, `csv`, `parquet`, `junit`.
         title: By default made from the benchmark and the runs.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
         mix: Allow runs that cannot be compared, and mark the report.
@@ -88,7 +98,7 @@ def write_report(  # noqa: PLR0913  # as build_report
     runs: Sequence[Source],
     out: Path,
     *,
-    formats: Iterable[str] = FORMATS,
+    formats: Iterable[str] = DEFAULT_FORMATS,
     screenshots: Screenshots = "auto",
     evidence_limit: int = EVIDENCE_LIMIT,
 ) -> list[Path]:
@@ -106,19 +116,29 @@ def write_report(  # noqa: PLR0913  # as build_report
         written = []
         if "html" in wanted:
             written += _write_page(report, runs, out, screenshots, evidence_limit)
-        if "md" in wanted:
-            written.append(_write(out / _NAMES["md"], _markdown(report)))
-        if "json" in wanted:
-            written.append(_write(out / _NAMES["json"], report.model_dump_json(indent=1) + "\n"))
+        for name in ("md", "json", "latex", "junit"):
+            if name in wanted:
+                written.append(_write(out / _NAMES[name], _text(report, name)))
+        written += _write_tables(report, out, wanted)
     except OSError as error:
         raise InputError(f"cannot write the report to {out}: {error.strerror or error}") from error
     return written
 
 
-def _markdown(report: Report) -> str:
-    from bench_report.markdown import render_markdown  # noqa: PLC0415  # only when asked for
+def _text(report: Report, name: str) -> str:
+    """Return the report in a format of one text file; its module is loaded when asked for."""
+    if name == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    module = importlib.import_module(f"bench_report.{_RENDERERS[name]}")
+    render: Callable[[Report], str] = getattr(module, f"render_{_RENDERERS[name]}")
+    return render(report)
 
-    return render_markdown(report)
+
+def _write_tables(report: Report, out: Path, wanted: set[str]) -> list[Path]:
+    from bench_report.csv_files import write_csv, write_parquet  # noqa: PLC0415  # as above
+
+    files = write_csv(report, out / "csv") if "csv" in wanted else []
+    return files + (write_parquet(report, out / "parquet") if "parquet" in wanted else [])
 
 
 def _write_page(

@@ -1,6 +1,6 @@
 /* What the reader looks at, kept in the address so that it can be sent to somebody. */
 
-const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", sort: "", open: "" };
+const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", template: "", sort: "", open: "" };
 
 class State {
   constructor(groups) {
@@ -82,6 +82,7 @@ function trialFilter(store, state) {
   } else if (outcome >= 0) tests.push((row) => store.outcome[row] === outcome);
   if (state.get("run") !== "") tests.push((row) => store.trials.run[row] === Number(state.get("run")));
   if (state.get("why")) tests.push((row) => matchesWhy(store, row, state.get("why")));
+  if (state.get("template")) tests.push((row) => store.template(store.trials.task[row]) === state.get("template"));
   for (const name of state.groups) {
     const wanted = state.get(`in.${name}`);
     if (wanted) tests.push((row) => store.group(name, store.trials.task[row]).includes(wanted));
