@@ -17,9 +17,10 @@ _VLCRC = "# qt-bgcone=1\n[qt] # Qt interface\n{lines}\n#key-play-pause=Space\n\n
 
 def setting(key: str, rule: str, values: list[Any]) -> Callable[[Random], Drawn]:
     def call(rng: Random) -> Drawn:
+        lasting = rng.choice(values)
         lines = [
-            f"{rng.choice(['', '', '#', ' '])}{key}{rng.choice(['=', '=', ' = '])}{rng.choice(values)}"
-            for _ in range(rng.randint(0, 2))
+            f"{rng.choice(['', '', '#', ' '])}{key}{rng.choice(['=', '=', ' = '])}{one}"
+            for one in rng.choices([lasting, lasting, lasting, *values], k=rng.randint(0, 2))
         ]
         ending = rng.choice(["\n", "\r\n"])
         text = _VLCRC.format(lines="\n".join(lines)).replace("\n", ending)
@@ -28,7 +29,7 @@ def setting(key: str, rule: str, values: list[Any]) -> Callable[[Random], Drawn]
             actual = rng.choice(
                 [file("gone"), value(None), file("vlcrc", raw="/+Hi"), file("e", text="")]
             )
-        rules = {rule: rng.choice(values)} if sometimes(rng, 0.95) else {}
+        rules = {rule: rng.choice([lasting, lasting, *values])} if sometimes(rng, 0.95) else {}
         return [actual, value(rules)], {}
 
     return call
