@@ -4,10 +4,13 @@ import itertools
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # How long an example takes depends on who shares the machine; no test asserts timings.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,11 +35,20 @@ def golden(waa_data: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-_numbers = itertools.count(2)
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def next_vm_host() -> Callable[[], str]:
+    """Gives loopback addresses that no other test uses: vanilla knows port 5000 only."""
+
+    def host() -> str:
+        number = (os.getpid() * 251 + next(_numbers)) % (250 * 250)
+        return f"127.77.{number // 250 + 1}.{number % 250 + 1}"
+
+    return host
 
 
 @pytest.fixture
-def vm_host() -> str:
-    """A loopback address that no other test uses: vanilla knows port 5000 only."""
-    number = (os.getpid() * 251 + next(_numbers)) % (254 * 254)
-    return f"127.77.{number // 254}.{number % 254 + 1}"
+def vm_host(next_vm_host: Callable[[], str]) -> str:
+    return next_vm_host()

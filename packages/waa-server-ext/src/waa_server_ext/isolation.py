@@ -34,7 +34,6 @@ __all__ = ["IsolatedEvaluator"]
 _START_S = 300.0
 """Importing the borrowed evaluators takes 4 s on a quiet machine, minutes on a starved one."""
 _GRACE_S = 10.0
-"""How long after its deadline a call may take to notice."""
 
 
 class _WorkerGoneError(Exception):
@@ -46,13 +45,16 @@ class _WorkerGoneError(Exception):
 class IsolatedEvaluator:
     """Runs the evaluator of `settings` in a child process; a context manager.
 
+    A call that has not come back `grace_s` seconds after its deadline ends with its process.
+
     Raises:
         InputError: The evaluator cannot be made: no checkout, a missing package.
         EvaluationError: The process ended or hung while it started.
     """
 
-    def __init__(self, settings: EvaluatorSettings) -> None:
+    def __init__(self, settings: EvaluatorSettings, *, grace_s: float = _GRACE_S) -> None:
         self._settings = settings
+        self._grace_s = grace_s
         self._lock = threading.Lock()
         self._worker: _Worker | None = None
         self._description = self._running().description
@@ -126,8 +128,9 @@ class IsolatedEvaluator:
         with self._lock:
             worker = self._running()
             seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            longest = None if seconds is None else seconds + self._grace_s
             try:
-                reply = worker.ask({**call, "seconds": seconds}, seconds)
+                reply = worker.ask({**call, "seconds": seconds}, longest)
             except _WorkerGoneError:
                 self._worker = None
                 worker.end()
@@ -172,7 +175,7 @@ class _Worker:
 
     def ask(self, message: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
         self._send(json.dumps(message))
-        return self._reply(None if seconds is None else seconds + _GRACE_S)
+        return self._reply(seconds)
 
     def end(self) -> None:
         if sys.platform == "win32":

@@ -148,6 +148,7 @@ class Environment:
         else:
             seen.expected_getter = name
 
+        @functools.wraps(function)
         def watched(environment: Any, config: Any) -> Any:
             try:
                 value = self._watch.call(stage, name, lambda: function(environment, config))
@@ -160,6 +161,7 @@ class Environment:
         return watched
 
     def _metric(self, function: Any, seen: Seen) -> Any:
+        @functools.wraps(function)
         def watched(*arguments: Any, **options: Any) -> Any:
             try:
                 seen.score = self._watch.call(
@@ -186,6 +188,7 @@ def _watched_setup(vanilla: Vanilla, watch: Watch) -> type[Any]:
                     watch.steps.append(_step(kind, started, f"{type(error).__name__}: {error}"))
                     raise
                 watch.steps.append(_step(kind, started, _refusal(watch.calls[calls:])))
+            watch.stage = watch.func = None
 
         def _one(self, kind: str, step: Any) -> None:
             if kind in _REFUSED_STEPS:

@@ -105,14 +105,17 @@ def _fault_of(watch: Watch) -> EvaluationFault | None:
     )
 
 
-def _stage(watch: Watch, error: BaseException) -> Stage | None:
+def _stage(watch: Watch, error: BaseException) -> Stage:
     """Where vanilla was; between two calls, what it was about to do."""
     if watch.inside or watch.stage == "postconfig":
-        return watch.stage
+        return watch.stage or "postconfig"
     if watch.stage is None:
-        return None
-    # it stumbled over the task itself: over a missing `expected`, else over the metric's arguments
-    return "expected" if isinstance(error, KeyError) else "metric"
+        return "result"
+    # it stumbled over the task itself: an `expected` that is missing or empty, else the arguments
+    about_expected = (
+        isinstance(error, KeyError) or str(error) == "'NoneType' object is not callable"
+    )
+    return "expected" if watch.stage == "result" and about_expected else "metric"
 
 
 def _transport_fault(watch: Watch, target: str, message: str) -> EvaluationFault:

@@ -21,7 +21,7 @@ MAX_BODY = 8 * 1024 * 1024
 _MAX_DEPTH = 64
 _MAX_KEY = 200
 _MAX_ACTIONS = 10_000
-_STRING = re.compile(rb'"(?:[^"\\\\]|\\\\.)*"')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
 _OURS = frozenset({"action_history", "agent_last_action", "idempotency_key"})
 
