@@ -220,6 +220,21 @@ def test_any_other_error_is_the_harness_s_own_and_not_tried_again(
     assert len(result.attempts) == 1
 
 
+def test_a_fault_after_the_paid_work_is_not_tried_again(world: World) -> None:
+    async def flagged(task: Task, context: TrialContext) -> TrialResult:
+        return TrialResult(
+            benchmark=task.benchmark,
+            task_id=task.task_id,
+            trial=context.trial,
+            agent=context.agent,
+            status=Status.ENVIRONMENT_ERROR,
+            flags=("not_retried",),
+        )
+
+    result = world.run(flagged, policy=Policy(attempts=3)).last()
+    assert len(result.attempts) == 1
+
+
 def test_a_harness_error_keeps_its_traceback(world: World) -> None:
     result = world.run(failing(KeyError("sites"))).last()
     assert result.error is not None

@@ -4,7 +4,10 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import urllib.request
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +17,6 @@ from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     Mentions = Callable[[Path], list[int]]
     Eventually = Callable[[float, Callable[[], bool]], Awaitable[bool]]
@@ -44,6 +46,13 @@ async def test_a_launched_chromium_answers_at_both_urls(options: ChromiumOptions
     async with launch_chromium(options) as chromium:
         assert (await version(chromium.cdp_url))["webSocketDebuggerUrl"] == chromium.ws_url
         assert chromium.alive
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_a_time_zone_reaches_the_browser(options: ChromiumOptions) -> None:
+    async with launch_chromium(replace(options, timezone="Asia/Tokyo")) as chromium:
+        environ = Path(f"/proc/{chromium.pid}/environ").read_bytes()
+    assert b"TZ=Asia/Tokyo" in environ.split(b"\0")
 
 
 async def test_leaving_the_block_ends_every_process_and_removes_the_profile(

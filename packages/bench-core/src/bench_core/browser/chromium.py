@@ -221,7 +221,7 @@ async def _close(chromium: Chromium, close_s: float) -> None:
 def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
     order = {
         "command": command_line(executable, profile, options),
-        "environment": _environment(profile),
+        "environment": _environment(profile, options),
         "profile": str(profile),
         "close_s": options.close_s,
         "parent": os.getpid(),
@@ -229,9 +229,11 @@ def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
     return json.dumps(order).encode() + b"\n"
 
 
-def _environment(profile: Path) -> dict[str, str]:
-    """Return what puts dumps and temporary files inside the profile, which is removed."""
+def _environment(profile: Path, options: ChromiumOptions) -> dict[str, str]:
+    """Return what puts dumps and temporary files inside the profile, and the time zone."""
     variables = {"BREAKPAD_DUMP_LOCATION": str(profile / "dumps")}
+    if options.timezone is not None:
+        variables["TZ"] = options.timezone
     temporary = profile / "t"
     if len(os.fsencode(temporary)) + _SOCKET_TAIL <= _SOCKET_LIMIT:
         temporary.mkdir()

@@ -85,6 +85,8 @@ class ChromiumOptions:
         headless: Whether it runs without a window.
         window: Width and height in pixels.
         language: What pages see as the preferred language.
+        timezone: What pages see as the time zone, e.g. `America/Denver`; None is the machine's. Has no
+            effect on Windows.
         host_resolver_rules: Chromium's own syntax, for example `MAP shop.test 127.0.0.1:8000`.
         use_system_proxy: Whether proxies of the system and the environment apply.
         ignore_certificate_errors: Whether self-signed certificates are accepted.
@@ -100,6 +102,7 @@ class ChromiumOptions:
     headless: bool = True
     window: tuple[int, int] = (1280, 720)
     language: str = "en-US"
+    timezone: str | None = None
     host_resolver_rules: str | None = None
     use_system_proxy: bool = False
     ignore_certificate_errors: bool = False

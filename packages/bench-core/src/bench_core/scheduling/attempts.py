@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from bench_core.planning import PlannedTrial
     from bench_core.protocols import TrialContext
 
-__all__ = ["HARNESS_ERROR", "RunningAttempt", "StopReason", "conclude"]
+__all__ = ["HARNESS_ERROR", "NOT_RETRIED", "RunningAttempt", "StopReason", "conclude"]
 
 HARNESS_ERROR = "harness_error"
 """Flags results of trials that failed because of a defect in the harness or the benchmark."""
+
+NOT_RETRIED = "not_retried"
+"""Flags results whose fault came after the agent's paid work: another try would pay for it again."""
 
 
 class StopReason(enum.Enum):

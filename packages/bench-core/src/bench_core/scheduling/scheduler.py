@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.planning import Timeouts
 from bench_core.records import Event, Status
-from bench_core.scheduling.attempts import HARNESS_ERROR, StopReason
+from bench_core.scheduling.attempts import HARNESS_ERROR, NOT_RETRIED, StopReason
 from bench_core.scheduling.backoff import Backoff
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.machine_locks import NoLocks
@@ -263,7 +263,7 @@ class Scheduler:
     def _may_try_again(self, flight: _Flight, result: TrialResult) -> bool:
         return (
             result.status is Status.ENVIRONMENT_ERROR
-            and HARNESS_ERROR not in result.flags
+            and not {HARNESS_ERROR, NOT_RETRIED} & set(result.flags)
             and flight.trial.tries < self._policy.attempts
             and self._outcome is None
             and not (flight.live is not None and flight.live.running.abandoned)

@@ -1,0 +1,71 @@
+"""The built-in world: four local apps with REAL's protocol, and tasks on them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from bench_core.protocols import WorldInfo
+from multireal_harness.world.clones import APPS
+from multireal_harness.world.faults import Fault
+from multireal_harness.world.server import CloneServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from multireal_harness.world.faults import FaultKind
+
+__all__ = ["BuiltInWorld"]
+
+
+class BuiltInWorld:
+    """Serves the apps, each on a port of its own; threads, so that it needs no event loop.
+
+    Args:
+        apps: Which of them.
+    """
+
+    name = "multireal"
+
+    def __init__(self, apps: Iterable[str] = APPS) -> None:
+        self._apps = tuple(apps)
+        self._servers: dict[str, CloneServer] = {}
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """Where each app answers."""
+        return {app: server.origin for app, server in self._servers.items()}
+
+    async def start(self) -> WorldInfo:
+        """Start the apps."""
+        began = time.monotonic()
+        self.open()
+        return WorldInfo(name=self.name, urls=self.urls, startup_s=time.monotonic() - began)
+
+    async def stop(self) -> None:
+        """Stop the apps; safe to call twice."""
+        self.close()
+
+    def open(self) -> None:
+        """Do what `start` does."""
+        for app in self._apps:
+            if app not in self._servers:
+                self._servers[app] = CloneServer(app)
+                self._servers[app].start()
+
+    def close(self) -> None:
+        """Do what `stop` does."""
+        while self._servers:
+            _, server = self._servers.popitem()
+            server.stop()
+
+    def fail(
+        self, app: str, kind: FaultKind, path: str = "/", times: int | None = None, value: float = 0
+    ) -> None:
+        """Let an app misbehave; see `multireal_harness.world.faults`."""
+        self._servers[app].faults.switch_on(Fault(kind, path, times, value))
+
+    def mend(self) -> None:
+        """Let all apps work again."""
+        for server in self._servers.values():
+            server.faults.clear()

@@ -1,0 +1,92 @@
+"""Serve one built-in app on a loopback port of its own, which makes it an origin of its own."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from multireal_harness.world.clones import page
+from multireal_harness.world.faults import FaultBoard
+
+__all__ = ["CloneServer"]
+
+
+class CloneServer:
+    """A threaded HTTP server on 127.0.0.1 for one app; every path gives the app's one page.
+
+    `stop` ends stalled answers, too. Its threads never keep a process alive.
+    """
+
+    def __init__(self, app: str) -> None:
+        self.app = app
+        self.faults = FaultBoard()
+        self.closing = threading.Event()
+        self._http = _Server(self)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever,
+            kwargs={"poll_interval": 0.05},
+            name=f"app {app}",
+            daemon=True,
+        )
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more and wait until the port is free."""
+        self.closing.set()
+        if self._thread.is_alive():
+            self._http.shutdown()
+            self._thread.join()
+        self._http.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, owner: CloneServer) -> None:
+        self.owner = owner
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    timeout = 60
+
+    def do_GET(self) -> None:
+        owner = self.server.owner
+        fault = owner.faults.take(self.path)
+        kind = fault.kind if fault else ""
+        if kind == "drop":
+            self.close_connection = True
+        elif kind == "stall":
+            owner.closing.wait()
+            self.close_connection = True
+        elif fault is not None and kind == "status":
+            self._send(int(fault.value), b"<!doctype html><title>Error</title><h1>Not available</h1>")
+        else:
+            if fault is not None and kind == "slow":
+                owner.closing.wait(fault.value)
+            self._send(200, page(owner.app, kind if kind in {"invalid_json", "no_pre"} else ""))
+
+    do_HEAD = do_GET
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
+        """Stay silent."""
