@@ -71,13 +71,16 @@ class _Handler(BaseHTTPRequestHandler):
             owner.closing.wait()
             self.close_connection = True
         elif fault is not None and kind == "status":
-            self._send(int(fault.value), b"<!doctype html><title>Error</title><h1>Not available</h1>")
+            self._send(
+                int(fault.value), b"<!doctype html><title>Error</title><h1>Not available</h1>"
+            )
         else:
             if fault is not None and kind == "slow":
                 owner.closing.wait(fault.value)
             self._send(200, page(owner.app, kind if kind in {"invalid_json", "no_pre"} else ""))
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -1,0 +1,104 @@
+"""An agent that carries out a reference solution, as a person would: tabs, buttons, fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import AgentError
+from bench_core.records import AgentOutcome, Status, Step
+
+if TYPE_CHECKING:
+    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.records import AgentTask
+    from multireal_harness.browsers import Lease
+    from multireal_harness.world.solutions_file import Solution, SolutionStep
+
+__all__ = ["DoNothingAgent", "ScriptedAgent", "locate"]
+
+_STEP_MS = 10_000
+
+
+class ScriptedAgent:
+    """Does the steps of one solution on the lent context.
+
+    Args:
+        solution: What to do.
+        lease: Where.
+    """
+
+    name = "scripted"
+
+    def __init__(self, solution: Solution, lease: Lease) -> None:
+        self._solution = solution
+        self._lease = lease
+
+    async def run(
+        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Do all steps and report how it ended; see `bench_core.protocols.Agent`."""
+        del environment
+        artifacts = TrialArtifacts(context.folder)
+        apps: Any = task.inputs["apps"]
+        page = self._lease.context.pages[0]
+        limit = context.limits.max_steps or len(self._solution.steps)
+        for number, step in enumerate(self._solution.steps, 1):
+            if number > limit:
+                return AgentOutcome(status=Status.STEP_LIMIT, steps=limit)
+            page = await self._do(page, step, apps)
+            artifacts.append_step(
+                Step(step=number, url=page.url, actions=(step.model_dump(exclude_defaults=True),))
+            )
+            if step.do in {"done", "fail"}:
+                flags = ("gave_up",) if step.do == "fail" else ()
+                answer = {"gave_up": step.text} if step.do == "fail" else None
+                return AgentOutcome(steps=number, answer=answer, flags=flags)
+        return AgentOutcome(steps=len(self._solution.steps))
+
+    async def _do(self, page: Any, step: SolutionStep, apps: dict[str, str]) -> Any:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        try:
+            if step.do == "open":
+                return await self._open(step.app, apps)
+            if step.do == "fill":
+                await page.locator(f'[name="{step.field}"]').fill(step.text, timeout=_STEP_MS)
+            elif step.do == "click":
+                await locate(page, step.text).click(timeout=_STEP_MS)
+                await page.wait_for_function("!document.body.matches('.busy')", timeout=_STEP_MS)
+        except Error as error:
+            first = str(error).splitlines()[0]
+            raise AgentError(
+                f"the step {step.model_dump(exclude_defaults=True)}: {first}"
+            ) from error
+        return page
+
+    async def _open(self, app: str, apps: dict[str, str]) -> Any:
+        """Bring the app's page to the front, or open it again when it was closed."""
+        origin = next(url for name, url in apps.items() if name.casefold() == app.casefold())
+        for page in self._lease.context.pages:
+            if page.url.startswith(origin):
+                await page.bring_to_front()
+                return page
+        page = await self._lease.context.new_page()
+        await page.goto(origin, timeout=_STEP_MS)
+        return page
+
+
+class DoNothingAgent:
+    """The floor: looks at nothing, does nothing and claims to be done."""
+
+    name = "do-nothing"
+
+    async def run(
+        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """End at once."""
+        del task, environment, context
+        return AgentOutcome()
+
+
+def locate(page: Any, text: str) -> Any:
+    """Return the button that reads `text`, or the item of a list that holds it."""
+    exact = page.get_by_role("button", name=text, exact=True)
+    return exact.or_(page.locator(".item", has_text=text)).first

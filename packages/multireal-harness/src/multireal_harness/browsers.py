@@ -1,0 +1,227 @@
+"""Browsers for trials: a fresh context in a shared Chromium, or a Chromium of one's own.
+
+Agents that run in this process act on a Playwright context, and many contexts share one Chromium.
+An agent that is only given a CDP URL (browser-use, one of yours) would see the pages of every
+context behind it, so it gets a Chromium of its own, whose one context is as fresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser import ChromiumOptions, launch_chromium
+from bench_core.errors import BrowserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench_core.browser import Chromium
+
+__all__ = ["BrowserSettings", "Browsers", "Lease"]
+
+_CONNECT_MS = 30_000
+
+
+@dataclass(frozen=True)
+class BrowserSettings:
+    """What every trial's pages see, pinned so that runs compare.
+
+    Attributes:
+        timezone: Apps show and store local times; the recorded states are of Denver.
+        chromium: How Chromium is started; its time zone, language and window are set from here.
+    """
+
+    headless: bool = True
+    viewport: tuple[int, int] = (1280, 720)
+    locale: str = "en-US"
+    timezone: str = "America/Denver"
+    chromium: ChromiumOptions = field(default_factory=ChromiumOptions)
+
+    def options(self) -> ChromiumOptions:
+        """Return how Chromium is started."""
+        from dataclasses import replace  # noqa: PLC0415  # a name of its own elsewhere
+
+        return replace(
+            self.chromium,
+            headless=self.headless,
+            window=self.viewport,
+            language=self.locale,
+            timezone=self.timezone,
+        )
+
+    def public(self) -> dict[str, Any]:
+        """Return what belongs into the record of a run."""
+        return {
+            "viewport": list(self.viewport),
+            "locale": self.locale,
+            "timezone": self.timezone,
+            "headless": self.headless,
+        }
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A browser context for one trial and the Chromium it is in.
+
+    Attributes:
+        context: Playwright's `BrowserContext`, with nothing in it from before.
+        alone: Whether nobody else uses this Chromium.
+    """
+
+    context: Any
+    chromium: Chromium
+    alone: bool
+
+    @property
+    def version(self) -> str:
+        """What the browser calls itself."""
+        browser = self.context.browser
+        return "" if browser is None else f"Chromium {browser.version}"
+
+
+class Browsers:
+    """Lends browsers to trials; what it shares lives as long as the event loop.
+
+    Args:
+        settings: What pages see.
+    """
+
+    def __init__(self, settings: BrowserSettings | None = None) -> None:
+        self.settings = settings or BrowserSettings()
+        self._shared: _Shared | None = None
+
+    @asynccontextmanager
+    async def lend(self, *, alone: bool = False) -> AsyncIterator[Lease]:
+        """Lend a fresh context for the time of the block.
+
+        Raises:
+            BrowserError: Chromium is missing, did not start, or died.
+        """
+        lend = self._lend_alone if alone else self._lend_shared
+        async with lend() as lease:
+            yield lease
+
+    async def close(self) -> None:
+        """End the shared Chromium; the next trial starts another."""
+        if self._shared is not None:
+            await self._shared.close()
+            self._shared = None
+
+    @asynccontextmanager
+    async def _lend_shared(self) -> AsyncIterator[Lease]:
+        shared = await self._running()
+        context = await _new_context(shared.browser, self.settings)
+        try:
+            yield Lease(context, shared.chromium, alone=False)
+        finally:
+            await _close(context)
+
+    @asynccontextmanager
+    async def _lend_alone(self) -> AsyncIterator[Lease]:
+        async with _connected(self.settings.options()) as (chromium, browser):
+            context = browser.contexts[0]
+            await _size(context, self.settings.viewport)
+            yield Lease(context, chromium, alone=True)
+
+    async def _running(self) -> _Shared:
+        loop = asyncio.get_running_loop()
+        if self._shared is None or not self._shared.usable(loop):
+            self._shared = _Shared(self.settings.options(), loop)
+        await self._shared.ready()
+        return self._shared
+
+
+class _Shared:
+    """One Chromium that a task of its own holds: it ends when the loop cancels its tasks."""
+
+    def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
+        self._task = loop.create_task(self._hold(options), name="shared Chromium")
+
+    @property
+    def chromium(self) -> Chromium:
+        return self._ready.result()[0]
+
+    @property
+    def browser(self) -> Any:
+        return self._ready.result()[1]
+
+    def usable(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether it runs, or is about to, on this event loop."""
+        if loop is not self._loop or self._task.done():
+            return False
+        return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
+
+    async def ready(self) -> None:
+        await asyncio.shield(self._ready)
+
+    async def close(self) -> None:
+        self._stop.set()
+        if not self._loop.is_closed():
+            await asyncio.wait({self._task})
+
+    async def _hold(self, options: ChromiumOptions) -> None:
+        try:
+            async with _connected(options) as found:
+                self._ready.set_result(found)
+                closed = asyncio.create_task(found[0].wait_closed())
+                stopped = asyncio.create_task(self._stop.wait())
+                try:
+                    await asyncio.wait({closed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    closed.cancel()
+                    stopped.cancel()
+        except BrowserError as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+
+
+@asynccontextmanager
+async def _connected(options: ChromiumOptions) -> AsyncIterator[tuple[Chromium, Any]]:
+    """Launch Chromium and attach Playwright to it."""
+    from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # heavy
+
+    async with AsyncExitStack() as stack:
+        playwright = await stack.enter_async_context(async_playwright())
+        chromium = await stack.enter_async_context(launch_chromium(options))
+        try:
+            browser = await playwright.chromium.connect_over_cdp(
+                chromium.cdp_url, timeout=_CONNECT_MS
+            )
+        except Error as error:
+            raise BrowserError(f"Playwright cannot attach to Chromium: {error}") from error
+        yield chromium, browser
+
+
+async def _new_context(browser: Any, settings: BrowserSettings) -> Any:
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    width, height = settings.viewport
+    try:
+        return await browser.new_context(
+            viewport={"width": width, "height": height},
+            locale=settings.locale,
+            timezone_id=settings.timezone,
+            service_workers="block",  # a worker would answer requests past the guard
+        )
+    except Error as error:
+        raise BrowserError(f"Chromium gives no new context: {error}") from error
+
+
+async def _size(context: Any, viewport: tuple[int, int]) -> None:
+    for page in context.pages:
+        await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+
+
+async def _close(context: Any) -> None:
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    try:
+        await context.close()
+    except Error:  # its Chromium is gone already
+        return

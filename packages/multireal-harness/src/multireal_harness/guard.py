@@ -1,0 +1,118 @@
+"""Keep agents away from `/finish`, `/config` and `/submit`, by path, and note who tried.
+
+Host rules cannot do it: these paths are on the apps' own hosts. Whoever may open them reads the
+answer, changes the rules or hands in a state of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["GUARDED", "GuardedVisit", "PathGuard", "is_guarded"]
+
+GUARDED = frozenset({"finish", "config", "submit"})
+"""The last part of a path that belongs to the harness."""
+
+_REFUSAL = (
+    "<!doctype html><title>Not available</title><h1>This page is not part of the app</h1>"
+    "<p>Go back and use the app itself.</p>"
+)
+
+
+class GuardedVisit(Record):
+    """An agent's try to open a guarded path.
+
+    Attributes:
+        how: `request` was refused; `in-page` is a change of URL without a request, which is undone.
+        at_s: Seconds after the guard was armed.
+    """
+
+    url: str
+    how: str
+    at_s: float
+
+
+def is_guarded(url: str) -> bool:
+    """Whether a URL's path is the harness's own, however it is spelled.
+
+    >>> is_guarded("https://mail.test//%66inish/?x=1"), is_guarded("https://mail.test/finished")
+    (True, False)
+    """
+    try:
+        path = unquote(unquote(urlsplit(url).path))
+    except ValueError:
+        return True  # what cannot be read is not let through
+    parts = [part for part in path.replace("\\", "/").split("/") if part.strip()]
+    return bool(parts) and parts[-1].strip().partition(";")[0].casefold() in GUARDED
+
+
+class PathGuard:
+    """Watches one browser context; `visits` and `strangers` fill while an agent works.
+
+    Args:
+        origins: The apps' origins; documents of other hosts are let through and noted.
+    """
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        self.visits: list[GuardedVisit] = []
+        self.strangers: set[str] = set()
+        self._hosts = {urlsplit(origin).netloc for origin in origins}
+        self._homes = {urlsplit(origin).netloc: origin for origin in origins}
+        self._armed_at: float | None = None
+
+    @property
+    def armed(self) -> bool:
+        """Whether paths are refused now."""
+        return self._armed_at is not None
+
+    async def install(self, context: Any) -> None:
+        """Watch a context; nothing is refused before `arm`."""
+        await context.route(lambda url: self.armed and is_guarded(url), self._refuse)
+        context.on("page", self._watch)
+        for page in context.pages:
+            self._watch(page)
+
+    def arm(self) -> None:
+        """Refuse the harness's paths from now on."""
+        self._armed_at = time.monotonic()
+
+    def disarm(self) -> None:
+        """Let the harness itself through again."""
+        self._armed_at = None
+
+    async def _refuse(self, route: Any) -> None:
+        self._note(route.request.url, "request")
+        await route.fulfill(status=403, content_type="text/html", body=_REFUSAL)
+
+    def _watch(self, page: Any) -> None:
+        page.on("framenavigated", self._navigated)
+
+    async def _navigated(self, frame: Any) -> None:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        url = frame.url
+        host = urlsplit(url).netloc
+        if not self.armed or not host:
+            return
+        if host not in self._hosts:
+            self.strangers.add(host)
+        elif is_guarded(url) and not self._was_refused(url):
+            self._note(url, "in-page")
+            try:
+                await frame.goto(self._homes[host])
+            except Error:  # the page went elsewhere meanwhile
+                return
+
+    def _was_refused(self, url: str) -> bool:
+        return any(each.url == url and each.how == "request" for each in self.visits)
+
+    def _note(self, url: str, how: str) -> None:
+        at_s = 0.0 if self._armed_at is None else time.monotonic() - self._armed_at
+        self.visits.append(GuardedVisit(url=url, how=how, at_s=round(at_s, 3)))

@@ -1,0 +1,115 @@
+"""What a score is worth: queries, judge and state together decide score, method and confidence.
+
+The table in the documentation (`docs/multireal-confidence.md`) says the same in words; a test holds the
+two together.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import NonNegativeFloat
+
+from bench_core.records import Record, Status
+
+__all__ = ["CONFIDENCE", "Confidence", "Decision", "Judgement", "Queries", "StateHealth", "decide"]
+
+Queries = Literal["pass", "fail"]
+"""Whether every query of the task is satisfied."""
+
+Judgement = Literal["not asked", "pass", "fail", "abstain", "error"]
+"""What the judge said, where it was asked; `error` is a judge that could not answer."""
+
+StateHealth = Literal["healthy", "suspect", "incomplete"]
+"""Whether all apps gave a state, and whether these look like what this trial left."""
+
+Confidence = Literal["high", "medium", "low"]
+
+CONFIDENCE: dict[Confidence, float] = {"high": 0.9, "medium": 0.6, "low": 0.3}
+"""The number a record carries for each word: an order, not a probability."""
+
+
+class Decision(Record):
+    """The verdict on a trial.
+
+    Attributes:
+        score: 1.0 or 0.0; null when nothing can be said.
+        error: The status of a trial without a score.
+        method: Who decided: `jmespath`, `llm_judge`, `hybrid` (both), `none`.
+    """
+
+    score: NonNegativeFloat | None
+    error: Status | None = None
+    method: Literal["jmespath", "llm_judge", "hybrid", "none"]
+    confidence: Confidence
+    flags: tuple[str, ...] = ()
+
+
+def decide(
+    queries: Queries, judgement: Judgement, state: StateHealth, *, defective: bool = False
+) -> Decision:
+    """Return the verdict for what queries, judge and state say.
+
+    Args:
+        queries: Whether every query is satisfied.
+        judgement: What the judge said.
+        state: How good the end states are.
+        defective: Whether a query that matters here is known to be defective: one that failed, or any
+            when all passed.
+
+    >>> decide("fail", "pass", "healthy", defective=True).method
+    'llm_judge'
+    """
+    if state == "incomplete":
+        return Decision(
+            score=None,
+            error=Status.ENVIRONMENT_ERROR,
+            method="none",
+            confidence="low",
+            flags=("incomplete_state",),
+        )
+    found = _PASSED if queries == "pass" else _FAILED
+    decision = found[judgement, defective]
+    flags = (*decision.flags, *(("defective_queries",) if defective else ()))
+    if state == "suspect":
+        return decision.model_copy(update={"confidence": "low", "flags": (*flags, "suspect_state")})
+    return decision.model_copy(update={"flags": flags})
+
+
+def _decision(
+    score: float | None,
+    method: Literal["jmespath", "llm_judge", "hybrid"],
+    confidence: Confidence,
+    *flags: str,
+) -> Decision:
+    error = Status.EVALUATION_ERROR if score is None else None
+    return Decision(score=score, error=error, method=method, confidence=confidence, flags=flags)
+
+
+_PASSED: dict[tuple[Judgement, bool], Decision] = {
+    ("not asked", False): _decision(1.0, "jmespath", "high"),
+    ("not asked", True): _decision(1.0, "jmespath", "medium"),
+    ("pass", False): _decision(1.0, "hybrid", "high"),
+    ("pass", True): _decision(1.0, "hybrid", "medium"),
+    ("fail", False): _decision(1.0, "hybrid", "low", "disagree"),
+    ("fail", True): _decision(1.0, "hybrid", "low", "disagree"),
+    ("abstain", False): _decision(1.0, "jmespath", "high", "judge_abstained"),
+    ("abstain", True): _decision(1.0, "jmespath", "medium", "judge_abstained"),
+    ("error", False): _decision(1.0, "jmespath", "high", "judge_error"),
+    ("error", True): _decision(1.0, "jmespath", "medium", "judge_error"),
+}
+"""The benchmark's rule is satisfied: the judge can only cast doubt."""
+
+_FAILED: dict[tuple[Judgement, bool], Decision] = {
+    ("not asked", False): _decision(0.0, "jmespath", "medium"),
+    ("not asked", True): _decision(0.0, "jmespath", "low"),
+    ("pass", False): _decision(1.0, "llm_judge", "low", "disagree"),
+    ("pass", True): _decision(1.0, "llm_judge", "medium", "disagree"),
+    ("fail", False): _decision(0.0, "hybrid", "high"),
+    ("fail", True): _decision(0.0, "hybrid", "medium"),
+    ("abstain", False): _decision(None, "hybrid", "low", "judge_abstained"),
+    ("abstain", True): _decision(None, "hybrid", "low", "judge_abstained"),
+    ("error", False): _decision(None, "hybrid", "low", "judge_error"),
+    ("error", True): _decision(None, "hybrid", "low", "judge_error"),
+}
+"""The benchmark's rule is not satisfied: the judge decides, and one that cannot leaves no score."""

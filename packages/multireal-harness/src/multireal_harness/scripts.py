@@ -1,0 +1,80 @@
+"""Run the eval scripts of v2 in a process of their own, with limits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError
+from bench_core.records import Check
+from multireal_harness.queries import shown
+
+if TYPE_CHECKING:
+    from multireal_harness.definitions import Eval
+
+__all__ = ["script_check"]
+
+_TIMEOUT_S = 30
+_MEMORY_BYTES = 2 * 1024**3
+_CPU_S = 30
+
+
+def script_check(one: Eval, source: str, state: Any) -> Check:
+    """Return whether a script approves of an end state: `SUCCESS` in what it prints, as upstream has it.
+
+    The script gets the state as a file and nothing of our environment.
+
+    Raises:
+        EvaluationError: It did not end in time, or failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="proctor-script-") as folder:
+        state_file, script = Path(folder) / "state.json", Path(folder) / one.script
+        state_file.write_text(json.dumps(state), encoding="utf-8")
+        script.write_text(source, encoding="utf-8")
+        ran = _run(one.script, [sys.executable, "-I", str(script), str(state_file)], folder)
+    said = ran.stdout.strip()
+    if ran.returncode != 0 and not said:
+        last = ran.stderr.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
+        raise EvaluationError(f"the eval script {one.script!r} failed: {shown(last[0])}")
+    unclear = said.upper() not in {"SUCCESS", "FAILURE"}
+    return Check(
+        criterion=one.criterion,
+        expected="SUCCESS",
+        actual=shown(said),
+        passed="SUCCESS" in said.upper(),
+        reason="it printed more than its verdict" if unclear else None,
+    )
+
+
+def _run(name: str, command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603  # the task set's own script, with limits
+            command,
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            encoding="utf-8",
+            errors="replace",
+            env={"PYTHONIOENCODING": "utf-8"},
+            timeout=_TIMEOUT_S,
+            preexec_fn=_limit if sys.platform != "win32" else None,  # noqa: PLW1509  # no locks are held
+        )
+    except subprocess.TimeoutExpired:
+        raise EvaluationError(
+            f"the eval script {name!r} did not end within {_TIMEOUT_S} s"
+        ) from None
+    except OSError as error:
+        raise EvaluationError(f"the eval script {name!r} cannot be run: {error}") from error
+
+
+def _limit() -> None:
+    """Bound memory and CPU time of the script, and let it write no large files."""
+    import resource  # noqa: PLC0415  # does not exist on Windows
+
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2, 1024**2))
