@@ -19,8 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["script_check"]
 
 _TIMEOUT_S = 30
-_MEMORY_BYTES = 2 * 1024**3
-_CPU_S = 30
+# Bounds memory and CPU time, and lets no large file be written, where the system can.
+_LAUNCHER = """\
+import runpy, sys
+try:
+    import resource
+except ImportError:
+    resource = None
+if resource is not None:
+    resource.setrlimit(resource.RLIMIT_AS, (2 * 1024**3,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2,) * 2)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def script_check(one: Eval, source: str, state: Any) -> Check:
@@ -35,7 +47,11 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
         state_file, script = Path(folder) / "state.json", Path(folder) / one.script
         state_file.write_text(json.dumps(state), encoding="utf-8")
         script.write_text(source, encoding="utf-8")
-        ran = _run(one.script, [sys.executable, "-I", str(script), str(state_file)], folder)
+        ran = _run(
+            one.script,
+            [sys.executable, "-I", "-c", _LAUNCHER, str(script), str(state_file)],
+            folder,
+        )
     said = ran.stdout.strip()
     if ran.returncode != 0 and not said:
         last = ran.stderr.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
@@ -61,7 +77,6 @@ def _run(name: str, command: list[str], folder: str) -> subprocess.CompletedProc
             errors="replace",
             env={"PYTHONIOENCODING": "utf-8"},
             timeout=_TIMEOUT_S,
-            preexec_fn=_limit if sys.platform != "win32" else None,  # noqa: PLW1509  # no locks are held
         )
     except subprocess.TimeoutExpired:
         raise EvaluationError(
@@ -69,12 +84,3 @@ def _run(name: str, command: list[str], folder: str) -> subprocess.CompletedProc
         ) from None
     except OSError as error:
         raise EvaluationError(f"the eval script {name!r} cannot be run: {error}") from error
-
-
-def _limit() -> None:
-    """Bound memory and CPU time of the script, and let it write no large files."""
-    import resource  # noqa: PLC0415  # does not exist on Windows
-
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2, 1024**2))

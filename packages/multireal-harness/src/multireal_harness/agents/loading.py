@@ -1,0 +1,164 @@
+"""Find an agent by name and seat it: ours in this process, plugins at a Chromium of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench_core.discovery import load_plugin
+from bench_core.errors import InputError
+from bench_core.protocols import Agent
+from multireal_harness.agents.seating import Seat, connect_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.models import Model
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Task
+    from multireal_harness.browsers import Lease
+
+__all__ = ["OWN_AGENTS", "Settings", "load_agent", "seat_for"]
+
+OWN_AGENTS = ("browser-use", "computer-use", "tool-calling", "scripted", "do-nothing")
+"""The agents that need no plugin."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How agents of a run are made.
+
+    Attributes:
+        open_model: Opens the run's model for one trial; null where the agent needs none.
+        chat: Makes browser-use's chat model for one trial.
+        computer_tool: Version of Claude's native tool.
+        solution: Which reference solution the scripted agent does.
+    """
+
+    viewport: tuple[int, int] = (1280, 720)
+    open_model: Callable[[TrialContext], Model] | None = None
+    chat: Callable[[TrialContext], Any] | None = None
+    computer_tool: str | None = None
+    images: int = 3
+    use_vision: bool = True
+    solution: str = "good"
+
+    def seat_for(self, context: TrialContext, task: Task) -> Seat:
+        """Seat the agent of a trial; see `seat_for`."""
+        return seat_for(context, task, self)
+
+
+def seat_for(context: TrialContext, task: Task, settings: Settings) -> Seat:
+    """Seat the agent a trial's context names.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers an agent of that name.
+        InputError: It cannot be made.
+    """
+    maker = _IN_PROCESS.get(context.agent)
+    if maker is not None:
+        agent_of = maker(context, task, settings)
+        return Seat(agent_of, alone=False, viewport=settings.viewport)
+    agent = (
+        _browser_use(context, settings)
+        if context.agent == "browser-use"
+        else load_agent(context.agent)
+    )
+    return Seat(lambda _: agent, alone=True, viewport=settings.viewport)
+
+
+def load_agent(name: str) -> Agent:
+    """Return a new agent of another distribution, or `my_package.my_module:MyAgent`.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers an agent of that name.
+        PluginImportError: It does not import, or the class is missing.
+        InputError: The class needs arguments or is no agent.
+    """
+    factory = load_plugin("agent", name)
+    if isinstance(factory, Agent) and not isinstance(factory, type):
+        return factory
+    try:
+        agent = factory()
+    except TypeError as error:
+        raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
+    if not isinstance(agent, Agent):
+        raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
+    return agent
+
+
+def _scripted(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:
+    from multireal_harness.agents.scripted import ScriptedAgent  # noqa: PLC0415  # only where asked
+    from multireal_harness.world.solutions_file import load_solutions  # noqa: PLC0415
+
+    del context
+    found = load_solutions(task.task_id.removeprefix("multi."))
+    chosen = next((each for each in found if each.name == settings.solution), None)
+    if chosen is None:
+        have = ", ".join(each.name for each in found) or "none"
+        raise InputError(
+            f"{task.task_id} has no reference solution {settings.solution!r}: it has {have}"
+        )
+    return lambda lease: ScriptedAgent(chosen, lease)
+
+
+def _do_nothing(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:
+    from multireal_harness.agents.scripted import DoNothingAgent  # noqa: PLC0415  # same
+
+    del context, task, settings
+    return lambda _: DoNothingAgent()
+
+
+def _tool_calling(
+    context: TrialContext, task: Task, settings: Settings
+) -> Callable[[Lease], Agent]:
+    from bench_core.agents import tool_calling_agent  # noqa: PLC0415  # heavy
+
+    del task
+    model = _model(context, settings)
+    return lambda lease: tool_calling_agent(
+        model, images=settings.images, connect=connect_to(lease, settings.viewport)
+    )
+
+
+def _computer_use(
+    context: TrialContext, task: Task, settings: Settings
+) -> Callable[[Lease], Agent]:
+    from bench_core.agents import computer_use_agent  # noqa: PLC0415  # heavy
+    from bench_core.agents.computer_use import DEFAULT_TOOL  # noqa: PLC0415
+
+    del task
+    model = _model(context, settings)
+    return lambda lease: computer_use_agent(
+        model,
+        name="computer-use",
+        screen=settings.viewport,
+        tool=settings.computer_tool or DEFAULT_TOOL,
+        images=settings.images,
+        connect=connect_to(lease, settings.viewport),
+    )
+
+
+def _model(context: TrialContext, settings: Settings) -> Model:
+    if settings.open_model is not None:
+        return settings.open_model(context)
+    if context.model is None:
+        raise InputError(f"the agent {context.agent!r} needs a model: pass --model")
+    from bench_core.models import open_model  # noqa: PLC0415  # heavy
+
+    return open_model(context.model, seed=context.seed)
+
+
+def _browser_use(context: TrialContext, settings: Settings) -> Agent:
+    from multireal_harness.agents.browser_use import BrowserUseAgent  # noqa: PLC0415  # an extra
+
+    chat = settings.chat(context) if settings.chat is not None else None
+    return BrowserUseAgent(chat, use_vision=settings.use_vision)
+
+
+_IN_PROCESS: dict[str, Callable[[TrialContext, Task, Settings], Callable[[Lease], Agent]]] = {
+    "scripted": _scripted,
+    "do-nothing": _do_nothing,
+    "tool-calling": _tool_calling,
+    "computer-use": _computer_use,
+}

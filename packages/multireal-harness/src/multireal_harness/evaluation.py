@@ -1,0 +1,317 @@
+"""Score end states by the benchmark's rules, and ask a judge where the user wants one."""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, JsonValue, NonNegativeFloat
+
+from bench_core.artifacts import FINISH_STATE
+from bench_core.errors import EvaluationError
+from bench_core.judging import Criterion, JudgeCase, Verdict
+from bench_core.records import Check, ErrorInfo, Record, Status
+from multireal_harness.definitions import Definition, scoring_state
+from multireal_harness.hybrid import Confidence, decide
+from multireal_harness.queries import Match, query_checks
+from multireal_harness.scripts import script_check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.protocols import Judge
+    from bench_core.records import Task
+    from multireal_harness.hybrid import Decision, Judgement, StateHealth
+
+__all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate"]
+
+JUDGEMENT_FILE = "judgement.json"
+"""What the judge said, so that scoring again need not ask again."""
+
+
+@dataclass(frozen=True)
+class EvaluationRules:
+    """How end states are scored.
+
+    Attributes:
+        queries: The task set's own, or as `lint` rewrites them.
+        match: When a query's result meets the expectation; `equals` is the benchmark's rule.
+        judge: Asked when a query fails, and about criteria only a judge can decide.
+        audit: The share of passed tasks the judge is shown, too; 1 shows it all.
+    """
+
+    queries: Literal["original", "fixed"] = "original"
+    match: Match = "equals"
+    judge: Judge | None = None
+    audit: float = 0.0
+
+    @property
+    def profile(self) -> str:
+        """The name of these rules in a record."""
+        base = "official" if self.queries == "original" else "fixed"
+        return base if self.match == "equals" else f"{base}-{self.match}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a trial left to be scored.
+
+    Attributes:
+        states: App id to end state.
+        health: How good these are.
+        answer: What the agent said at the end.
+        folder: The trial's folder, where the states are kept.
+        seed: Decides whether this pass is audited.
+        known: A judgement from before, which is taken instead of asking.
+    """
+
+    states: dict[str, Any]
+    health: StateHealth
+    folder: Path
+    answer: JsonValue = None
+    seed: int = 0
+    known: Verdict | None = None
+
+
+class Evaluation(Record):
+    """How a trial was scored.
+
+    Attributes:
+        status: Of a trial without a score, else null.
+        official: Points and reward as the benchmark counts them.
+        fixed: Score and checks under the rewritten queries; null where none was rewritten.
+    """
+
+    schema_version: Literal[1] = 1
+    score: NonNegativeFloat | None
+    status: Status | None = None
+    method: str
+    confidence: Confidence
+    flags: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    official: dict[str, JsonValue] = Field(default_factory=dict)
+    fixed: dict[str, JsonValue] | None = None
+    verdict: Verdict | None = None
+    error: ErrorInfo | None = None
+
+
+async def evaluate(task: Task, evidence: Evidence, rules: EvaluationRules) -> Evaluation:
+    """Score what a trial left.
+
+    Raises:
+        EvaluationError: The task has no evals, or one that needs a judge and there is none.
+    """
+    definition = Definition.model_validate(task.config["definition"])
+    if not definition.evals:
+        raise EvaluationError(f"nothing decides {task.task_id!r}: it has no evals")
+    checks = _checks(task, definition, evidence.states, rules)
+    graded = await _graded(definition, evidence, rules)
+    passed = all(check.passed for check in checks)
+    defective = _matters(definition, checks, passed=passed)
+    verdict = await _judgement(definition, evidence, rules, checks, passed=passed)
+    decision = decide(
+        "pass" if passed else "fail", _said(verdict), evidence.health, defective=defective
+    )
+    return _evaluation(task, definition, evidence, decision, checks, graded, verdict)
+
+
+def _checks(
+    task: Task, definition: Definition, states: dict[str, Any], rules: EvaluationRules
+) -> tuple[Check, ...]:
+    state = scoring_state(definition, states)
+    asked = definition if rules.queries == "original" else _fixed(definition)
+    sources: Any = task.config.get("eval_scripts", {})
+    scripts = [each for each in definition.evals if each.kind == "script"]
+    return (
+        *query_checks(asked, state, rules.match),
+        *(script_check(one, sources[one.script], state) for one in scripts),
+    )
+
+
+async def _graded(
+    definition: Definition, evidence: Evidence, rules: EvaluationRules
+) -> list[tuple[Check, Verdict]]:
+    """Let the judge grade the agent's answer where the task asks for that."""
+    graded = []
+    for index, one in enumerate(definition.evals):
+        if one.kind != "llm_boolean":
+            continue
+        if rules.judge is None:
+            raise EvaluationError(
+                f"eval {index} of {definition.id!r} grades the answer in words: pass --judge"
+            )
+        verdict = await rules.judge.judge(
+            JudgeCase(
+                case_id=f"{definition.id}-{index}",
+                goal=definition.goal,
+                criteria=(Criterion(id=f"e{index}", text=one.criterion),),
+                state={"answer": evidence.answer},
+                agent_answer=evidence.answer,
+            )
+        )
+        check = Check(
+            criterion=one.criterion,
+            expected=True,
+            actual=evidence.answer,
+            passed=verdict.passed,
+            reason=verdict.reasoning or None,
+        )
+        graded.append((check, verdict))
+    return graded
+
+
+async def _judgement(
+    definition: Definition,
+    evidence: Evidence,
+    rules: EvaluationRules,
+    checks: tuple[Check, ...],
+    *,
+    passed: bool,
+) -> Verdict | None:
+    """Ask the judge about the end states, where the rules say so and there is something to see."""
+    if (
+        evidence.health == "incomplete"
+        or not checks
+        or (rules.judge is None and not evidence.known)
+    ):
+        return None
+    if passed and not _audited(evidence.seed, rules.audit):
+        return None
+    if evidence.known is not None or rules.judge is None:
+        return evidence.known
+    return await rules.judge.judge(_case(definition, evidence, checks))
+
+
+def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
+    return JudgeCase(
+        case_id=definition.id,
+        goal=definition.goal,
+        criteria=tuple(
+            Criterion(id=f"e{index}", text=check.criterion) for index, check in enumerate(checks)
+        ),
+        state_path=str(evidence.folder / FINISH_STATE),
+        agent_answer=evidence.answer,
+        metadata={
+            "benchmark": "multireal",
+            "apps": list(definition.apps),
+            "queries": [one.query for one in definition.evals if one.query],
+        },
+    )
+
+
+def _audited(seed: int, share: float) -> bool:
+    return random.Random(f"audit {seed}").random() < share  # noqa: S311  # seeded on purpose
+
+
+def _said(verdict: Verdict | None) -> Judgement:
+    if verdict is None:
+        return "not asked"
+    return "abstain" if verdict.outcome == "void" else verdict.outcome
+
+
+def _evaluation(  # noqa: PLR0913, PLR0917  # the parts of one record
+    task: Task,
+    definition: Definition,
+    evidence: Evidence,
+    decision: Decision,
+    checks: tuple[Check, ...],
+    graded: list[tuple[Check, Verdict]],
+    verdict: Verdict | None,
+) -> Evaluation:
+    score, status, error = decision.score, decision.error, None
+    method = decision.method if checks else "none"
+    flags = decision.flags
+    if graded:
+        score, status, flags = _with_grades(score, status, flags, graded)
+        method = "llm_judge" if not checks else "hybrid"
+    if status is Status.EVALUATION_ERROR:
+        asked = verdict or graded[-1][1]
+        reason = asked.error.message if asked.error else asked.reasoning or "it abstained"
+        error = ErrorInfo(kind="JudgeError", message=f"the judge: {reason}", phase="evaluation")
+    fixed = _fixed_side(task, definition, evidence)
+    return Evaluation(
+        score=score,
+        status=status,
+        method=method,
+        confidence=decision.confidence if not graded else "medium",
+        flags=flags,
+        checks=(*checks, *(check for check, _ in graded)),
+        official={
+            "points": definition.points,
+            "reward": None if score is None else definition.points * score,
+        },
+        fixed=fixed,
+        verdict=verdict,
+        error=error,
+    )
+
+
+def _with_grades(
+    score: float | None,
+    status: Status | None,
+    flags: tuple[str, ...],
+    graded: list[tuple[Check, Verdict]],
+) -> tuple[float | None, Status | None, tuple[str, ...]]:
+    if score is None:
+        return score, status, flags
+    if any(verdict.outcome == "fail" for _, verdict in graded):
+        return 0.0, None, flags
+    if any(verdict.passed is None for _, verdict in graded):
+        return None, Status.EVALUATION_ERROR, (*flags, "judge_error")
+    return score, None, flags
+
+
+def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool) -> bool:
+    """Whether a defective query decided: one that failed, or any when all passed."""
+    defective = _defective(definition)
+    if passed:
+        return any(defective)
+    return any(bad and not check.passed for bad, check in zip(defective, checks, strict=False))
+
+
+def _fixed_side(
+    task: Task, definition: Definition, evidence: Evidence
+) -> dict[str, JsonValue] | None:
+    """Return what the rewritten queries say, beside the official score."""
+    fixed = _fixed(definition)
+    if fixed == definition or evidence.health == "incomplete":
+        return None
+    checks = _checks(task, definition, evidence.states, EvaluationRules(queries="fixed"))
+    changed = [
+        index
+        for index, (before, after) in enumerate(zip(definition.evals, fixed.evals, strict=True))
+        if before != after
+    ]
+    return {
+        "score": float(all(check.passed for check in checks)),
+        "passed": [check.passed for check in checks],
+        "rewritten": changed,
+    }
+
+
+def _fixed(definition: Definition) -> Definition:
+    return _linted(definition.model_dump_json(by_alias=True))[0]
+
+
+def _defective(definition: Definition) -> tuple[bool, ...]:
+    return _linted(definition.model_dump_json(by_alias=True))[1]
+
+
+@functools.lru_cache(maxsize=1024)
+def _linted(definition: str) -> tuple[Definition, tuple[bool, ...]]:
+    """Return a task with its rewritten queries, and which of its own are defective."""
+    from multireal_harness.lint import (  # noqa: PLC0415  # reads the shipped shapes
+        fixed_definition,
+        lint_task,
+        shipped_schemas,
+    )
+
+    known = Definition.model_validate_json(definition)
+    schemas = shipped_schemas()
+    bad = tuple(
+        each.fatal or any(found.code == "null_agent_passes" for found in each.findings)
+        for each in lint_task(known, schemas)
+    )
+    return fixed_definition(known, schemas), bad
