@@ -1,7 +1,7 @@
 """Compares whole evaluations, native beside borrowed, on VM states that were tampered with.
 
     python whole_tasks.py --checkout DIR --vanilla-python PYTHON --cases-from golden.jsonl
-                          [--cases 2000] [--seed 1]
+                          [--tasks examples/] [--cases 2000] [--seed 1]
 
 Each draw takes a case (a task, a VM state, an action history), changes something of it - a file, what a
 command prints, an answer of the VM, the history, the evaluator's configuration - and asks both
@@ -14,20 +14,26 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from tampering import tamper  # noqa: E402  # needs the path above
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 Case = dict[str, Any]
+
+_URL = re.compile(r'https://raw\.githubusercontent\.com/[^"]*/([^"/]+)')
 
 
 class Asked:
@@ -82,6 +88,7 @@ def main() -> int:
     options = _options()
     sources = [json.loads(line) for line in options.cases_from.read_text("utf-8").splitlines()]
     sources = [case for case in sources if "slow" not in case.get("tags", [])]
+    sources += list(_untouched(options.tasks)) if options.tasks else []
     counts, different = Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="differential-") as scratch:
         common = {"skip_sleeps": True, "vm_timeout_s": 20.0, "web_timeout_s": 20.0}
@@ -107,6 +114,15 @@ def main() -> int:
         print(f"\n{name}: {what}\n  vanilla {_brief(one)}\n  native  {_brief(other)}")
     print(f"\n{options.cases} cases: {dict(counts)}")
     return int(bool(different))
+
+
+def _untouched(folder: Path) -> Iterator[Case]:
+    """Yield every task of a task set on a VM where nothing was done; the web has none of its files."""
+    for path in sorted(folder.glob("*/*.json")):
+        text = _URL.sub(lambda match: f"${{CLOUD_BASE}}/{match[1]}", path.read_text("utf-8"))
+        task = json.loads(text)
+        yield {"id": f"{path.parent.name}/{path.stem}", "task": task, "vm_state": {},
+               "action_history": ["DONE"]}  # fmt: skip
 
 
 def _both(case: Case, theirs: Asked, ours: Asked, host: str) -> list[dict[str, Any]]:
@@ -153,6 +169,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--vanilla-python", required=True)
     parser.add_argument("--vanilla-path", help="PYTHONPATH of that interpreter, where ours is not")
     parser.add_argument("--cases-from", type=Path, required=True)
+    parser.add_argument("--tasks", type=Path, help="also draw from the tasks in this folder")
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--host", default="127.0.3.7", help="a loopback address of its own")
