@@ -1,0 +1,260 @@
+"""A browser over its debugging port: the few commands of the Chrome DevTools Protocol that we need.
+
+The address a browser gives for its sockets is its own; only host and port that we asked are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["Browser", "CdpError", "Tab", "connect"]
+
+DEBUGGING_PORT = 9222
+"""Where WAA's VM forwards its browsers' debugging ports to; vanilla has it hard-coded."""
+
+_CONNECT_S = 10.0
+_CALL_S = 30.0
+_MAX_MESSAGE = 64 * 1024 * 1024
+
+
+class CdpError(Exception):
+    """The browser cannot be reached, or refuses a command."""
+
+
+@dataclass
+class Browser:
+    """An open debugging connection.
+
+    Attributes:
+        deadline: An instant of `time.monotonic()` after which every wait fails.
+    """
+
+    socket: Any
+    deadline: float | None = None
+    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _events: list[dict[str, Any]] = field(default_factory=list)
+
+    def call(
+        self, method: str, session: str | None = None, timeout_s: float = _CALL_S, **params: Any
+    ) -> dict[str, Any]:
+        """Run a command and return its result.
+
+        Raises:
+            CdpError: It failed, or took too long.
+        """
+        number = next(self._ids)
+        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        self._send(message)
+        until = time.monotonic() + timeout_s
+        while True:
+            answer = self._receive(until, method)
+            if answer.get("id") == number:
+                break
+            if "method" in answer:
+                self._events.append(answer)
+        if "error" in answer:
+            raise CdpError(f"{method}: {answer['error'].get('message')}")
+        result: dict[str, Any] = answer.get("result", {})
+        return result
+
+    def wait(
+        self, session: str, wanted: Callable[[Mapping[str, Any]], bool], timeout_s: float, what: str
+    ) -> None:
+        """Wait for an event of a session.
+
+        Raises:
+            CdpError: It did not come in time.
+        """
+        until = time.monotonic() + timeout_s
+        while True:
+            held, self._events = self._events, []
+            if any(each.get("sessionId") == session and wanted(each) for each in held):
+                return
+            self._events.append(self._receive(until, what))
+
+    def tabs(self) -> list[dict[str, Any]]:
+        """Return the open pages as the browser lists them."""
+        targets = self.call("Target.getTargets")["targetInfos"]
+        return [each for each in targets if each["type"] == "page"]
+
+    def attach(self, target: str) -> Tab:
+        """Attach to a page and let it report what it loads."""
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        tab = Tab(self, session, target)
+        for method in ("Page.enable", "Runtime.enable"):
+            self.call(method, session)
+        self.call("Page.setLifecycleEventsEnabled", session, enabled=True)
+        return tab
+
+    @contextlib.contextmanager
+    def new_tab(self, *, private: bool) -> Iterator[Tab]:
+        """Open a blank page, in a profile of its own where it is private; closed afterwards."""
+        context = self.call("Target.createBrowserContext")["browserContextId"] if private else None
+        where = {"browserContextId": context} if context else {}
+        target = self.call("Target.createTarget", url="about:blank", **where)["targetId"]
+        try:
+            yield self.attach(target)
+        finally:
+            with contextlib.suppress(CdpError):
+                self.call("Target.closeTarget", targetId=target)
+                if context:
+                    self.call("Target.disposeBrowserContext", browserContextId=context)
+
+    def close(self) -> None:
+        """Close the connection; the browser stays open."""
+        self.socket.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
+
+        try:
+            self.socket.send(json.dumps(message))
+        except (OSError, WebSocketException) as error:
+            raise CdpError(f"the browser is gone: {error}") from error
+
+    def _receive(self, until: float, what: str) -> dict[str, Any]:
+        from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
+
+        until = min(until, self.deadline) if self.deadline is not None else until
+        left = until - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError  # noqa: TRY301  # the same as below
+            message: dict[str, Any] = json.loads(self.socket.recv(timeout=left))
+        except TimeoutError as error:
+            raise CdpError(f"{what}: not within the time") from error
+        except (OSError, WebSocketException, ValueError) as error:
+            raise CdpError(f"the browser is gone: {error}") from error
+        return message
+
+
+@dataclass
+class Tab:
+    """One page that we are attached to."""
+
+    browser: Browser
+    session: str
+    target: str
+
+    def goto(self, url: str, timeout_s: float = _CALL_S) -> None:
+        """Open a URL and wait until it is loaded.
+
+        Raises:
+            CdpError: It cannot be opened, or not in time.
+        """
+        answer = self.browser.call("Page.navigate", self.session, timeout_s, url=url)
+        if answer.get("errorText"):
+            raise CdpError(f"{answer['errorText']} at {url}")
+        if "loaderId" in answer:  # else it was a jump within the page
+            self.wait_for("load", timeout_s, loader=answer["loaderId"])
+
+    def wait_for(self, state: str, timeout_s: float = _CALL_S, loader: str | None = None) -> None:
+        """Wait until the page has reached `load`, `domcontentloaded` or `networkidle`.
+
+        Raises:
+            CdpError: It did not in time.
+        """
+        if loader is None and state != "networkidle" and self._is_ready(state):
+            return
+        names = {
+            "load": "load",
+            "domcontentloaded": "DOMContentLoaded",
+            "networkidle": "networkIdle",
+        }
+
+        def reached(event: Mapping[str, Any]) -> bool:
+            params = event.get("params", {})
+            return (
+                event.get("method") == "Page.lifecycleEvent"
+                and params.get("name") == names[state]
+                and (loader is None or params.get("loaderId") == loader)
+            )
+
+        if loader is None:  # ask again for what has happened already
+            self.browser.call("Page.setLifecycleEventsEnabled", self.session, enabled=False)
+            self.browser.call("Page.setLifecycleEventsEnabled", self.session, enabled=True)
+        self.browser.wait(self.session, reached, timeout_s, f"the page is not at {state}")
+
+    def value(self, expression: str) -> Any:
+        """Evaluate JavaScript in the page.
+
+        Raises:
+            CdpError: It threw.
+        """
+        answer = self.browser.call(
+            "Runtime.evaluate", self.session, expression=expression, returnByValue=True
+        )
+        if "exceptionDetails" in answer:
+            raise CdpError(f"{expression}: {answer['exceptionDetails'].get('text')}")
+        return answer["result"].get("value")
+
+    def title(self) -> str:
+        """Return the page's title."""
+        return str(self.value("document.title"))
+
+    def url(self) -> str:
+        """Return the page's URL with its fragment."""
+        frame = self.browser.call("Page.getFrameTree", self.session)["frameTree"]["frame"]
+        return str(frame["url"]) + str(frame.get("urlFragment", ""))
+
+    def content(self) -> str:
+        """Return the page's HTML with its document type."""
+        return str(
+            self.value(
+                "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '')"
+                " + (document.documentElement ? document.documentElement.outerHTML : '')"
+            )
+        )
+
+    def pdf(self) -> bytes:
+        """Return the page as a PDF file."""
+        import base64  # noqa: PLC0415  # rarely
+
+        answer = self.browser.call("Page.printToPDF", self.session, 60.0)
+        return base64.b64decode(answer["data"])
+
+    def close(self) -> None:
+        """Close the page."""
+        self.browser.call("Target.closeTarget", targetId=self.target)
+
+    def _is_ready(self, state: str) -> bool:
+        ready = self.value("document.readyState")
+        return ready == "complete" or (state == "domcontentloaded" and ready == "interactive")
+
+
+def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None) -> Browser:
+    """Connect to the browser that debugs on a port.
+
+    Raises:
+        CdpError: There is none.
+    """
+    from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
+    from websockets.sync.client import connect as open_socket  # noqa: PLC0415  # same
+
+    try:
+        with httpx.Client(trust_env=False, timeout=_CONNECT_S) as client:
+            answer = client.get(f"http://{host}:{port}/json/version").json()
+        path = urlsplit(answer["webSocketDebuggerUrl"]).path
+        socket = open_socket(
+            f"ws://{host}:{port}{path}",
+            open_timeout=_CONNECT_S,
+            max_size=_MAX_MESSAGE,
+            compression=None,
+            proxy=None,
+        )
+    except (httpx.HTTPError, OSError, WebSocketException, KeyError, TypeError, ValueError) as error:
+        raise CdpError(f"no browser debugs on {host}:{port}: {error}") from error
+    return Browser(socket, deadline)

@@ -1,0 +1,28 @@
+"""The Clock app."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.registry import getter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.native.environment import Environment
+
+__all__: list[str] = []
+
+
+@getter(failure="'False', also where the VM fails", source="windows_clock.py")
+def check_if_timer_started(env: Environment, config: Mapping[str, Any]) -> str:
+    """Whether a timer of that length runs: the strings 'True' and 'False'."""
+    asked = {key: config[key] for key in ("hours", "minutes", "seconds")}
+    return str(env.holds("/check_if_timer_started", asked))
+
+
+@getter(failure="'False', also where the VM fails", source="windows_clock.py")
+def check_if_world_clock_exists(env: Environment, config: Mapping[str, Any]) -> str:
+    """Whether the world clock has a city: the strings 'True' and 'False'."""
+    asked = {key: config[key] for key in ("city", "country")}
+    return str(env.holds("/check_if_world_clock_exists", asked))

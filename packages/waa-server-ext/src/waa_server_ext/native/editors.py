@@ -1,0 +1,57 @@
+"""Visual Studio Code: its settings, key bindings and extensions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.files import read_text
+from waa_server_ext.native.refusals import or_else
+from waa_server_ext.native.registry import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__: list[str] = []
+
+
+@metric(
+    failure="0.0 for None; settings with comments are no JSON and raise",
+    source="vscode.py",
+    notes="Only the expected keys count, each with its whole value.",
+)
+def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
+    """Whether a settings file has the expected values."""
+    if not actual:
+        return 0.0
+    data = json.loads(read_text(actual))
+    return float(data == {**data, **expected["expected"]})
+
+
+@metric(
+    failure="0.0 for what is no list, with or without a first line of comment",
+    source="vscode.py",
+)
+def check_json_keybindings(actual: str | None, expected: Mapping[str, Any], **_: Any) -> float:
+    """Whether a file of key bindings has the expected one."""
+    text = or_else("", read_text, actual)
+    for candidate in (text, text.partition("\n")[2]):
+        bindings = or_else(None, json.loads, candidate)
+        if type(bindings) is list:
+            return float(expected["expected"] in bindings)
+    return 0.0
+
+
+@metric(failure="TypeError for None", source="vscode.py")
+def is_extension_installed(actual: str, rules: Mapping[str, Any], **_: Any) -> float:
+    """Whether a command's output contains `expected`, or does not (`not_contain`)."""
+    if rules["type"] == "contain":
+        return float(rules["expected"] in actual)
+    if rules["type"] == "not_contain":
+        return float(rules["expected"] not in actual)
+    raise NotImplementedError(f"unknown rule type {rules['type']!r}")
+
+
+@metric(failure="None always, which counts as zero", source="vscode.py")
+def check_python_file_by_gold_file(actual_files: Any, gold_file: Any, **_: Any) -> None:
+    """Nothing: upstream never wrote it."""

@@ -1,0 +1,140 @@
+"""What getters and steps may touch: the VM, the web, a folder of scratch files, the clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from waa_server_ext.evaluating import Fidelity
+    from waa_server_ext.vm_http import VmHttp, VmResponse
+
+__all__ = ["Environment", "UnsafePathError"]
+
+OK = 200
+_TREE_TIMEOUT_S = 300.0
+_COMMAND_TIMEOUT_S = 90.0
+
+
+class UnsafePathError(EvaluationError):
+    """A task names a file outside its own scratch folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} leads out of the folder of this task's files")
+
+
+@dataclass
+class Environment:
+    """One evaluation's surroundings. Statuses of the VM's answers are left to who asks.
+
+    Attributes:
+        vm: The way to the VM; records every call.
+        scratch: The folder for this evaluation's files.
+        download: Fetches a URL of the web, or of the assets.
+        now: The clock that relative times in tasks mean.
+        pause: Waits some seconds.
+        notes: What the verdict will say besides the score.
+    """
+
+    vm: VmHttp
+    scratch: Path
+    download: Callable[[str], bytes]
+    fidelity: Fidelity = "v2"
+    now: Callable[[], datetime] = datetime.now
+    pause: Callable[[float], None] = time.sleep
+    notes: list[str] = field(default_factory=list)
+    _platform: str | None = None
+
+    @property
+    def platform(self) -> str:
+        """The VM's operating system as Python names it; asked once."""
+        if self._platform is None:
+            self._platform = self.python("import platform; print(platform.system())").strip()
+        return self._platform
+
+    def note(self, text: str) -> None:
+        """Add a note to the verdict, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def scratch_path(self, name: str) -> Path:
+        """Return where a file of that name goes.
+
+        Raises:
+            UnsafePathError: That is outside of this evaluation's folder.
+        """
+        if not name or "\0" in name:
+            raise UnsafePathError(str(name)[:200])
+        path = Path(self.scratch, name)
+        if self.scratch.resolve() not in path.resolve().parents:
+            raise UnsafePathError(name[:200])
+        return path
+
+    def file(self, path: str) -> bytes | None:
+        """Return a file of the VM; None where it is absent or locked."""
+        answer = self.vm.post("/file", form={"file_path": path})
+        return answer.body if answer.status == OK else None
+
+    def text(self, path: str) -> str | None:
+        """Return a file of the VM as text; None where it is absent or locked."""
+        answer = self.vm.post("/file", form={"file_path": path})
+        return answer.text if answer.status == OK else None
+
+    def directory(self, path: str | None) -> Any:
+        """Return the tree of a folder of the VM; None where it is absent."""
+        answer = self.vm.post("/list_directory", json={"path": path})
+        return answer.json()["directory_tree"] if answer.status == OK else None
+
+    def desktop(self) -> str | None:
+        """Return the path of the VM's desktop."""
+        answer = self.vm.post("/desktop_path")
+        return str(answer.json()["desktop_path"]) if answer.status == OK else None
+
+    def documents(self) -> str | None:
+        """Return the path of the VM's Documents folder."""
+        answer = self.vm.post("/documents_path")
+        return str(answer.json()["documents_path"]) if answer.status == OK else None
+
+    def holds(self, endpoint: str, asked: Mapping[str, Any]) -> bool:
+        """Ask an endpoint that answers 200 for yes and anything else for no."""
+        return bool(self.vm.post(endpoint, json=dict(asked)).status == OK)
+
+    def accessibility(self, backend: str | None) -> str | None:
+        """Return the accessibility tree as XML."""
+        params = {"backend": backend} if backend else None
+        answer = self.vm.get("/accessibility", params, timeout_s=_TREE_TIMEOUT_S)
+        return answer.json().get("AT") if answer.status == OK else None
+
+    def python(self, code: str) -> str:
+        """Run Python on the VM and return what it prints.
+
+        Raises:
+            KeyError: The VM could not start it.
+        """
+        answer = self._execute(["python", "-c", code]).json()
+        answer["returncode"]  # absent where the VM could not start it
+        return str(answer["output"])
+
+    def shell(self, command: str) -> Any:
+        """Run a command line on the VM; the whole answer, None where the VM could not start it."""
+        answer = self.vm.post("/execute", json={"command": command}, timeout_s=_COMMAND_TIMEOUT_S)
+        return answer.json() if answer.status == OK else None
+
+    def registry(self, key: str, value: str) -> Any:
+        """Read a value of the registry: the whole answer of the command that prints it."""
+        return self.shell(
+            f"powershell -Command \"Get-ItemPropertyValue -Path '{key}' -Name '{value}'\""
+        )
+
+    def _execute(self, command: list[str]) -> VmResponse:
+        return self.vm.post(
+            "/execute", json={"command": command, "shell": False}, timeout_s=_COMMAND_TIMEOUT_S
+        )

@@ -1,0 +1,348 @@
+"""The evaluator that needs no checkout: its own getters, metrics, steps and control flow."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError
+from bench_core.records import SUCCESS_SCORE
+from waa_server_ext.borrowed.verdict import abbreviated
+from waa_server_ext.downloads import Downloads, HostRule
+from waa_server_ext.evaluating import Description
+from waa_server_ext.native import flow
+from waa_server_ext.native.environment import Environment
+from waa_server_ext.native.refusals import NOT_SWALLOWED
+from waa_server_ext.native.registry import EXTRAS, declared
+from waa_server_ext.native.steps import STEPS, run_step
+from waa_server_ext.tasks import check_task
+from waa_server_ext.verdicts import (
+    EvaluationFault,
+    Exchange,
+    MetricDetail,
+    SetupReport,
+    SetupStep,
+    Timings,
+    Verdict,
+)
+from waa_server_ext.vm_http import BodyStore, VmHttp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from waa_server_ext.evaluating import EvaluatorSettings, Fidelity
+
+__all__ = ["NativeEvaluator", "Surroundings"]
+
+_MESSAGE = 2000
+
+
+@dataclass
+class Surroundings:
+    """How one evaluation reaches the VM and the web; a replay puts something else here."""
+
+    vm: Any
+    download: Callable[[str], bytes]
+    record: list[Exchange] = field(default_factory=list)
+
+
+class NativeEvaluator:
+    """Scores with the getters and metrics of `waa_server_ext.native`; see `Evaluator`."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        self._settings = settings
+        self._fidelity: Fidelity = settings.fidelity or "v2"
+
+    def evaluate(
+        self,
+        task: Mapping[str, Any],
+        action_history: Sequence[str],
+        *,
+        vm: str,
+        deadline: float | None = None,
+    ) -> Verdict:
+        """Score `task` on the VM; see `Evaluator`."""
+        with self._reaching(vm, deadline) as surroundings:
+            return self.evaluate_in(task, action_history, surroundings, deadline=deadline)
+
+    def evaluate_in(
+        self,
+        task: Mapping[str, Any],
+        action_history: Sequence[str],
+        surroundings: Surroundings,
+        *,
+        deadline: float | None = None,
+        before: Callable[[Path], None] | None = None,
+    ) -> Verdict:
+        """Score `task` against what `surroundings` answer; `before` may fill the scratch folder."""
+        check_task(task)
+        run = _Run(copy.deepcopy(dict(task)), list(action_history))
+        with self._environment(surroundings, deadline) as env:
+            if before is not None:
+                before(env.scratch)
+            run.go(env)
+        return run.verdict(env, surroundings.record)
+
+    def set_up(
+        self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
+    ) -> SetupReport:
+        """Run the task's set-up steps; see `Evaluator`."""
+        check_task(task)
+        own = copy.deepcopy(dict(task))
+        with (
+            self._reaching(vm, deadline) as surroundings,
+            self._environment(surroundings, deadline) as env,
+        ):
+            steps = _run_setup(env, own.get("config", []))
+        return SetupReport(
+            ok=all(step.ok for step in steps),
+            steps=tuple(steps),
+            evaluator="native",
+            fidelity=self._fidelity,
+            notes=tuple(env.notes),
+            transcript=tuple(surroundings.record),
+        )
+
+    def describe(self) -> Description:
+        """Say what can be scored here and what is missing; see `Evaluator`."""
+        from bench_core.provenance import package_versions  # noqa: PLC0415  # needed here only
+
+        getters, metrics = declared("getter"), declared("metric")
+        missing = {
+            each.name: f"needs {each.missing()[0]}: "
+            f"`pip install 'waa-server-ext[{each.extra}]'` adds it"
+            for each in (*getters.values(), *metrics.values())
+            if each.missing()
+        }
+        return Description(
+            kind="native",
+            fidelity=self._fidelity,
+            getters=tuple(sorted(getters)),
+            metrics=tuple(sorted(metrics)),
+            setup_steps=tuple(sorted(STEPS)),
+            missing=missing,
+            versions=package_versions(
+                ("defusedxml", "lnkparse3", "numpy", "opencv-python-headless", "openpyxl",
+                 "pillow", "py7zr", "pymupdf", "pypdf", "python-docx", "rapidfuzz", "soundfile",
+                 "soxr", "websockets")
+            ),
+            details={
+                "extras": {extra: list(modules) for extra, modules in EXTRAS.items()},
+                "variants": {
+                    each.name: dict(each.variants)
+                    for each in (*getters.values(), *metrics.values())
+                    if each.variants
+                },
+            },
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def _reaching(self, vm: str, deadline: float | None) -> Iterator[Surroundings]:
+        settings = self._settings
+        bodies = BodyStore(settings.cache / "bodies")
+        record: list[Exchange] = []
+        downloads = Downloads(
+            settings, HostRule.of(settings, vm), deadline, record=record, bodies=bodies
+        )
+        with VmHttp(
+            vm, settings.vm_timeout_s, deadline, settings.max_download, record, bodies
+        ) as client:
+            yield Surroundings(client, downloads.fetch, record)
+
+    @contextlib.contextmanager
+    def _environment(
+        self, surroundings: Surroundings, deadline: float | None
+    ) -> Iterator[Environment]:
+        cache = self._settings.cache
+        cache.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix="evaluation-", dir=cache))
+        pause = _pause(deadline) if not self._settings.skip_sleeps else _no_pause
+        try:
+            yield Environment(
+                surroundings.vm, scratch, surroundings.download, self._fidelity, pause=pause
+            )
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+class _Run:
+    """One evaluation, from the task to the record of it."""
+
+    def __init__(self, task: dict[str, Any], history: list[str]) -> None:
+        self._task = task
+        self._history = history
+        self._started = time.monotonic()
+        self._trace = flow.Trace()
+        self._postconfig_s = 0.0
+        self._score: float | None = None
+        self._fault: EvaluationFault | None = None
+
+    def go(self, env: Environment) -> None:
+        try:
+            plan = flow.plan(self._task, env.fidelity)
+        except Exception as error:  # noqa: BLE001  # a border: a task may be anything
+            self._fault = _fault("set_task_info", None, None, error)
+            return
+        if self._run_postconfig(env):
+            self._measure(plan, env)
+
+    def verdict(self, env: Environment, record: Sequence[Exchange]) -> Verdict:
+        score, fault, vanilla_score = self._score, self._fault, None
+        lost = next((each for each in record if each.error), None)
+        if lost is not None and (fault is None or fault.phase == "evaluate"):
+            vanilla_score, score = score, None
+            fault = _lost(lost, fault)
+        return Verdict(
+            score=score,
+            success=None if score is None else score >= SUCCESS_SCORE,
+            reason=self._reason(score, fault),
+            evaluation_error=fault,
+            vanilla_score=vanilla_score,
+            metrics=tuple(_detail(step) for step in self._trace.steps),
+            evaluator="native",
+            fidelity=env.fidelity,
+            notes=tuple(env.notes),
+            timings=Timings(
+                total=round(time.monotonic() - self._started, 6),
+                postconfig=round(self._postconfig_s, 6),
+                getters=round(self._trace.getters_s, 6),
+                metrics=round(self._trace.metrics_s, 6),
+            ),
+            transcript=tuple(record),
+        )
+
+    def _run_postconfig(self, env: Environment) -> bool:
+        started = time.monotonic()
+        step: Any = None
+        try:
+            for step in self._task["evaluator"].get("postconfig", []):
+                run_step(env, step)
+        except Exception as error:  # noqa: BLE001  # same
+            func = step.get("type") if isinstance(step, dict) else None
+            self._fault = _fault("evaluate", "postconfig", _name(func), error)
+        self._postconfig_s = time.monotonic() - started
+        return self._fault is None
+
+    def _measure(self, plan: flow.Plan, env: Environment) -> None:
+        try:
+            value = flow.score(plan, env, self._history, self._trace)
+        except flow.StageError as error:
+            cause = error.__cause__ or error
+            self._fault = _fault("evaluate", error.stage, error.func, cause)
+            return
+        try:
+            self._score = float(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            self._fault = _fault("evaluate", "metric", None, error)
+
+    def _reason(self, score: float | None, fault: EvaluationFault | None) -> str:
+        if fault is not None:
+            where = fault.func or fault.stage or fault.phase
+            return f"not scored: {fault.type} in {where}: {fault.message}"[:_MESSAGE]
+        func = self._task["evaluator"]["func"]
+        gave_up = bool(self._history) and self._history[-1] == "FAIL"
+        if func == "infeasible":
+            said = "said FAIL" if gave_up else "did not say FAIL"
+            return f"the task is infeasible and the agent {said}"
+        if gave_up:
+            return "the agent said FAIL on a feasible task"
+        named = " and ".join(map(str, func)) if isinstance(func, list) else str(func)
+        shown = "NaN" if score is None or math.isnan(score) else f"{score:g}"
+        return f"{named} gave {shown}"
+
+
+def _run_setup(env: Environment, steps: Any) -> list[SetupStep]:
+    """Run steps and say how each went; one that raises is the last."""
+    done: list[SetupStep] = []
+    started = time.monotonic()
+    step: Any = None
+    try:
+        for step in steps:
+            started = time.monotonic()
+            refused = run_step(env, step).refused
+            done.append(
+                SetupStep(
+                    type=step["type"],
+                    ok=not refused,
+                    error="; ".join(refused)[:_MESSAGE] or None,
+                    seconds=round(time.monotonic() - started, 6),
+                )
+            )
+    except Exception as error:  # noqa: BLE001  # a border: a task may be anything
+        kind = _name(step.get("type")) if isinstance(step, dict) else None
+        message = f"{type(error).__name__}: {error}"[:_MESSAGE]
+        seconds = round(time.monotonic() - started, 6)
+        done.append(SetupStep(type=kind or "setup", ok=False, error=message, seconds=seconds))
+    return done
+
+
+def _pause(deadline: float | None) -> Callable[[float], None]:
+    def pause(seconds: float) -> None:
+        if deadline is not None and time.monotonic() + seconds > deadline:
+            raise EvaluationError(f"waiting {seconds} s would outlast the evaluation's deadline")
+        time.sleep(seconds)
+
+    return pause
+
+
+def _no_pause(seconds: float) -> None:
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+
+
+def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> EvaluationFault:
+    if isinstance(error, NOT_SWALLOWED) and phase == "set_task_info":
+        phase = "evaluate"
+    return EvaluationFault(
+        phase=phase,
+        stage=stage,
+        func=func,
+        type=type(error).__name__,
+        message=_clean(str(error))[:_MESSAGE],
+    )
+
+
+def _lost(lost: Exchange, fault: EvaluationFault | None) -> EvaluationFault:
+    kind = "VmTransportError" if lost.target == "vm" else "DownloadError"
+    return EvaluationFault(
+        phase="evaluate",
+        stage=fault.stage if fault else None,
+        func=fault.func if fault else None,
+        type=kind,
+        message=f"{lost.path}: {lost.error}"[:_MESSAGE],
+    )
+
+
+def _detail(step: flow.Step) -> MetricDetail:
+    error = step.error
+    return MetricDetail(
+        metric=str(step.metric),
+        getter=_name(step.getter),
+        expected_getter=_name(step.expected_getter),
+        actual=None if step.actual is None else abbreviated(step.actual),
+        expected=None if step.expected is None else abbreviated(step.expected),
+        score=_partial(step.score),
+        error=None if error is None else _clean(f"{type(error).__name__}: {error}")[:_MESSAGE],
+    )
+
+
+def _partial(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else str(value)[:200]
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

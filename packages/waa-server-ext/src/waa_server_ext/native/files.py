@@ -1,0 +1,299 @@
+"""Files of the VM and of the web, and comparisons of text, tables of text, JSON and archives."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import posixpath
+import re
+import sqlite3
+import zipfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_archive, check_size, read_member
+from waa_server_ext.native.registry import getter, metric
+from waa_server_ext.native.rules import matches_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["fetch", "read_text"]
+
+_SQL_STEPS = 5_000_000
+
+
+@getter(
+    failure="None for a file that is absent or locked",
+    source="file.py",
+    notes="With `multi`, the files of `gives` (default: the first); one path where there is one.",
+)
+def vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
+    """A file of the VM, fetched; its local path."""
+    return fetch(env, config)
+
+
+@vm_file.differs("fixed", "looks for DownloadsBackup.zip where a task says DownloadssBackup.zip")
+def _vm_file_fixed(env: Environment, config: Mapping[str, Any]) -> Any:
+    path = config["path"]
+    if isinstance(path, str) and "DownloadssBackup" in path:
+        env.note("fixed: DownloadssBackup.zip in the task is read as DownloadsBackup.zip")
+        config = {**config, "path": path.replace("DownloadssBackup", "DownloadsBackup")}
+    return fetch(env, config)
+
+
+@getter(
+    failure="an HTTP error where the file cannot be had",
+    source="file.py",
+    notes="A `dest` that is there already is not fetched again in the same evaluation.",
+)
+def cloud_file(env: Environment, config: Mapping[str, Any]) -> Any:
+    """A reference file of the web, fetched or from the cache; its local path."""
+    given = []
+    gives = set(config.get("gives", [0]))
+    for index, (url, dest) in enumerate(_pairs(config)):
+        path = env.scratch_path(dest)
+        if index in gives:
+            given.append(str(path))
+        if not path.exists():
+            path.write_bytes(env.download(url))
+    return given[0] if len(given) == 1 else given
+
+
+@getter(failure="AssertionError for a file that no step has put there", source="file.py")
+def cache_file(env: Environment, config: Mapping[str, Any]) -> str:
+    """A file that an earlier step of the same task left in the cache."""
+    path = env.scratch_path(config["path"])
+    if not path.exists():
+        raise AssertionError(f"{config['path']} is not in the cache of this task")
+    return str(path)
+
+
+@getter(
+    failure="0.0 for an absent file",
+    source="file.py",
+    notes="An empty file counts as absent. Folder and name are joined with a slash.",
+)
+def vm_file_exists_in_vm_folder(env: Environment, config: Mapping[str, Any]) -> float:
+    """Whether a folder of the VM has a file of that name: 1.0 or 0.0."""
+    return float(bool(_in_folder(env, config)))
+
+
+@vm_file_exists_in_vm_folder.differs("fixed", "an empty file exists")
+def _vm_file_exists_fixed(env: Environment, config: Mapping[str, Any]) -> float:
+    content = _in_folder(env, config)
+    if content == b"":
+        env.note("fixed: an empty file exists")
+    return float(content is not None)
+
+
+@getter(
+    failure="NotImplementedError for anything but .xlsx",
+    source="file.py",
+    needs=("openpyxl", "defusedxml"),
+)
+def content_from_vm_file(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The last row of a spreadsheet of the VM, as strings."""
+    path = fetch(env, {"path": config["path"], "dest": posixpath.basename(config["path"])})
+    if config["file_type"] != "xlsx":
+        raise NotImplementedError(f"File type {config['file_type']} not supported")
+    if config["file_content"] != "last_row":
+        return None
+    from waa_server_ext.native.sheet_values import last_row  # noqa: PLC0415  # an extra
+
+    return last_row(path)
+
+
+@getter(
+    failure="FileNotFoundError: the file is looked for where the evaluator runs",
+    source="calc.py",
+    notes="Upstream reads the file after closing it, so it can only fail.",
+)
+def conference_city_in_order(env: Environment, config: Mapping[str, Any]) -> list[str]:
+    """The third column of a table that lies on the evaluating machine."""
+    with Path(config["csv_path"]).open(encoding="utf-8"):
+        raise ValueError("I/O operation on closed file.")
+
+
+@metric(failure="0.0 for None; text that is not UTF-8 raises", source="vscode.py")
+def compare_text_file(actual: str | None, expected: str, **options: Any) -> float:
+    """Whether two text files are the same, but for line ends."""
+    if not actual:
+        return 0.0
+    texts = [_normalised(read_text(path), options) for path in (actual, expected)]
+    return float(texts[0] == texts[1])
+
+
+@compare_text_file.differs("fixed", "a byte order mark, as Notepad writes it, is no difference")
+def _compare_text_file_fixed(actual: str | None, expected: str, **options: Any) -> float:
+    if not actual:
+        return 0.0
+    texts = [_normalised(read_text(path).lstrip("\ufeff"), options) for path in (actual, expected)]
+    return float(texts[0] == texts[1])
+
+
+@metric(failure="0.0 for None", source="general.py")
+def diff_text_file(result: str | None, expected: str) -> float:
+    """How many of the lines of two files agree in order, from 0 to 1."""
+    if result is None:
+        return 0.0
+    lines = [read_text(path).splitlines() for path in (result, expected)]
+    return difflib.SequenceMatcher(a=lines[0], b=lines[1]).ratio()
+
+
+@metric(failure="0.0 for None", source="table.py")
+def compare_csv(result: str | None, expected: str, **options: Any) -> float:
+    """Whether two files have the same lines."""
+    if result is None:
+        return 0.0
+    lines = [read_text(path).splitlines() for path in (result, expected)]
+    if not options.get("strict", True):
+        lines = [[line.strip() for line in each] for each in lines]
+    if options.get("ignore_case", False):
+        lines = [[line.lower() for line in each] for each in lines]
+    return float(lines[0] == lines[1])
+
+
+@metric(failure="0.0 for None", source="general.py")
+def check_csv(result: str | None, rules: Mapping[str, Any]) -> float:
+    """Whether a CSV file has each record of `expect` and none of `unexpect`."""
+    if result is None:
+        return 0.0
+    records = list(csv.DictReader(read_text(result).splitlines(keepends=True)))
+    wanted = all(any(_has(r, record) for record in records) for r in rules.get("expect", []))
+    unwanted = any(_has(r, record) for record in records for r in rules.get("unexpect", []))
+    return float(wanted and not unwanted)
+
+
+@metric(failure="0.0 for None and for an absent key", source="general.py")
+def check_json(result: str | None, rules: Mapping[str, Any], is_yaml: bool = False) -> float:  # noqa: FBT001, FBT002  # an option of tasks
+    """Whether a JSON file satisfies each rule of `expect` and none of `unexpect`."""
+    if result is None:
+        return 0.0
+    if is_yaml:
+        raise NotImplementedError("YAML is not read: score this task with --waa-checkout")
+    data = json.loads(read_text(result))
+    holds = True
+    for each in rules.get("expect", {}):
+        try:
+            value = _at(data, each["key"])
+        except KeyError:
+            return 0.0
+        holds = holds and matches_rule(value, each)
+    for each in rules.get("unexpect", {}):
+        holds = holds and not matches_rule(_at_or_none(data, each["key"]), each)
+    return float(holds)
+
+
+@metric(
+    failure="0.0 for None; what is no ZIP archive raises",
+    source="vscode.py",
+    needs=("pypdf",),
+    notes="PDF files are the same from 95 % of their text on.",
+)
+def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
+    """Whether two archives have the same names with the same contents."""
+    if not actual:
+        return 0.0
+    check_archive(actual, markup=False)
+    check_archive(expected, markup=False)
+    with zipfile.ZipFile(actual) as ours, zipfile.ZipFile(expected) as gold:
+        if set(ours.namelist()) != set(gold.namelist()):
+            return 0.0
+        return float(all(_same_member(name, ours, gold) for name in set(ours.namelist())))
+
+
+@metric(failure="TypeError for None; what is no database raises", source="general.py")
+def run_sqlite3(result: str, rules: Mapping[str, Any]) -> float:
+    """The first number that the task's query gives on a database."""
+    uri = Path(check_size(result)).resolve().as_uri() + "?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        steps = iter(range(_SQL_STEPS // 1000))
+        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
+        return float(connection.execute(rules["sql"]).fetchone()[0] or 0)
+
+
+def fetch(env: Environment, config: Mapping[str, Any]) -> Any:
+    """Fetch files of the VM: the local path of those that `gives` names, None for absent ones."""
+    given: list[str | None] = []
+    gives = set(config.get("gives", [0]))
+    for index, (source, dest) in enumerate(_dated(env, config)):
+        path = env.scratch_path(dest)
+        content = env.file(source)
+        if content is not None:
+            path.write_bytes(content)
+        if index in gives:
+            given.append(None if content is None else str(path))
+    return given[0] if len(given) == 1 else given
+
+
+def read_text(path: str | Path) -> str:
+    """Return a text file as vanilla's container reads it: UTF-8, any line end as a line feed.
+
+    Raises:
+        UnicodeDecodeError: It is not UTF-8.
+        RefusedFileError: It is too large.
+    """
+    return Path(check_size(path, MAX_TEXT_BYTES)).read_text(encoding="utf-8")
+
+
+def _pairs(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    if config.get("multi", False):
+        return list(zip(config["path"], config["dest"], strict=False))
+    return [(config["path"], config["dest"])]
+
+
+def _dated(env: Environment, config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    pairs = _pairs(config)
+    if config.get("multi", False) or not config.get("time_suffix"):
+        return pairs
+    stamp = env.now().strftime(config.get("time_format", "%Y_%m_%d"))
+    return [(_with_stamp(source, stamp), _with_stamp(dest, stamp)) for source, dest in pairs]
+
+
+def _with_stamp(name: str, stamp: str) -> str:
+    parts = name.split(".")
+    return f"{parts[0]}{stamp}.{parts[1]}" if len(parts) > 1 else name
+
+
+def _in_folder(env: Environment, config: Mapping[str, Any]) -> bytes | None:
+    folder, name = config["folder_name"], config["file_name"]
+    if not folder or not name:
+        return None
+    return env.file(posixpath.join(folder, name))
+
+
+def _normalised(text: str, options: Mapping[str, Any]) -> str:
+    if options.get("ignore_blanks", False):
+        text = re.sub(r"\s+", " ", re.sub(r"[\t\n]", " ", text).strip())
+    return text.lower() if options.get("ignore_case", False) else text
+
+
+def _has(pattern: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    return all(key in record and record[key] == value for key, value in pattern.items())
+
+
+def _at(data: Any, keys: list[Any]) -> Any:
+    for key in keys:
+        data = data[key]
+    return data
+
+
+def _at_or_none(data: Any, keys: list[Any]) -> Any:
+    try:
+        return _at(data, keys)
+    except KeyError:
+        return None
+
+
+def _same_member(name: str, ours: zipfile.ZipFile, gold: zipfile.ZipFile) -> bool:
+    contents = read_member(ours, name), read_member(gold, name)
+    if not name.lower().endswith(".pdf"):
+        return contents[0] == contents[1]
+    from waa_server_ext.native.pdfs import similar_text  # noqa: PLC0415  # an extra
+
+    return similar_text(*contents)

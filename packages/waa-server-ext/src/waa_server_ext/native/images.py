@@ -1,0 +1,221 @@
+"""Pictures: how alike two are, how large one is, whether a red circle is drawn."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.files import fetch
+from waa_server_ext.native.refusals import (
+    MAX_DOCUMENT_BYTES,
+    MAX_IMAGE_PIXELS,
+    RefusedFileError,
+    check_size,
+)
+from waa_server_ext.native.registry import getter, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from PIL.Image import Image
+
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["open_image"]
+
+_WINDOW = 7
+"""Side of the square in which structural similarity is taken."""
+_BAND = 256
+"""Rows that are looked at together; bounds memory whatever the picture's size."""
+_WHITE_SHARE = 0.8
+
+
+@getter(
+    failure="0 for an absent file; raises for what is no picture, which counts as zero",
+    source="microsoftpaint.py",
+    needs=("PIL", "numpy"),
+    notes="Any red at all makes the centre; four fifths of the square around it must be white.",
+)
+def is_red_circle_present_on_canvas(env: Environment, config: Mapping[str, Any]) -> Any:
+    """Whether a picture has a red circle with a white inside."""
+    if not config["filepath"]:
+        return False
+    content = env.file(config["filepath"])
+    return _has_red_circle(open_image(content, config["filepath"])) if content else 0
+
+
+@getter(
+    failure="raises for an absent file, which counts as zero",
+    source="microsoftpaint.py",
+    needs=("PIL",),
+)
+def image_dimension_matches_input(env: Environment, config: Mapping[str, Any]) -> bool:
+    """Whether a picture of the VM has the width and height."""
+    path = config["filepath"]
+    if not path or not config["width"] or not config["height"]:
+        return False
+    size = float(config["width"]), float(config["height"])
+    dest = posixpath.split(path)[-1]
+    with open_image(fetch(env, {"path": path, "dest": dest}), path) as image:
+        return bool(image.size == size)
+
+
+@metric(
+    failure="0 for None; pictures under 7 pixels and what is no picture raise",
+    source="vlc.py",
+    needs=("PIL", "numpy"),
+    notes="The score is the similarity itself, whatever it is. The common size is the smaller "
+    "pair of width and height, compared by width.",
+)
+def compare_images(image1_path: str | None, image2_path: str | None) -> float:
+    """The structural similarity of two pictures in grey, from -1 to 1."""
+    if not image1_path or not image2_path:
+        return 0
+    grey = [open_image(path, path).convert("L") for path in (image1_path, image2_path)]
+    size = min(image.size for image in grey)
+    return float(_similarity([_resized(image, size) for image in grey]))
+
+
+@metric(
+    failure="0.0 for None",
+    source="gimp.py",
+    needs=("PIL", "numpy"),
+    notes="The value is a numpy.bool, which vanilla counts as zero unless it is one of several.",
+)
+def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
+    """Whether the structural similarity of two pictures reaches 0.9."""
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    if src_path is None or tgt_path is None:
+        return 0.0
+    first, second = (np.asarray(open_image(path, path)) for path in (src_path, tgt_path))
+    if first.shape != second.shape:
+        raise ValueError("Input images must have the same dimensions.")
+    channels = [
+        _similarity([first[..., index], second[..., index]]) for index in range(first.shape[-1])
+    ]
+    return np.bool_(sum(channels) / len(channels) >= 0.9)  # noqa: PLR2004  # upstream's threshold
+
+
+@metric(failure="0.0 for None", source="gimp.py", needs=("PIL",))
+def check_image_size(src_path: str | None, rule: Mapping[str, Any]) -> float:
+    """Whether a picture has the width, the height, or both."""
+    if src_path is None:
+        return 0.0
+    with open_image(src_path, src_path) as image:
+        width, height = image.size
+    wanted = rule.get("width"), rule.get("height")
+    return float(wanted[0] in (None, width) and wanted[1] in (None, height))
+
+
+def open_image(source: str | bytes | None, name: str) -> Image:
+    """Open a picture from a file or from memory; its pixels are read when they are needed.
+
+    Raises:
+        RefusedFileError: It has too many bytes or pixels.
+        OSError: It is none.
+    """
+    from PIL import Image as images  # noqa: N813, PLC0415  # an extra
+
+    label = posixpath.basename(name.replace("\\", "/"))
+    if isinstance(source, bytes):
+        if len(source) > MAX_DOCUMENT_BYTES:
+            raise RefusedFileError(label, f"{len(source)} bytes are more than {MAX_DOCUMENT_BYTES}")
+        file: Any = io.BytesIO(source)
+    else:
+        file = Path(check_size(source))  # type: ignore[arg-type]  # None raises TypeError, as in vanilla
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of large pictures; the limit is our own
+        try:
+            image = images.open(file)
+        except images.DecompressionBombError as error:
+            raise RefusedFileError(label, "too many pixels") from error
+    if image.width * image.height > MAX_IMAGE_PIXELS:
+        pixels = image.width * image.height
+        raise RefusedFileError(label, f"{pixels} pixels are more than {MAX_IMAGE_PIXELS}")
+    return image
+
+
+def _resized(image: Image, size: tuple[int, int]) -> Any:
+    import numpy as np  # noqa: PLC0415  # an extra
+    from PIL import Image as images  # noqa: N813, PLC0415  # an extra
+
+    return np.asarray(image.resize(size, images.Resampling.LANCZOS))
+
+
+def _similarity(pair: list[Any]) -> float:
+    """Return the mean structural similarity of two arrays of bytes.
+
+    Wang et al. 2004 with a uniform window of 7 and unbiased (co)variances; the border where the
+    window does not fit is left out, as in scikit-image's `structural_similarity`.
+    """
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    height, width = pair[0].shape
+    if min(height, width) < _WINDOW:
+        raise ValueError("win_size exceeds image extent: a picture has less than 7 pixels")
+    total = 0.0
+    rows = height - _WINDOW + 1
+    for top in range(0, rows, _BAND):
+        bottom = min(top + _BAND, rows) + _WINDOW - 1
+        total += float(np.sum(_similarity_map(*(each[top:bottom] for each in pair))))
+    return float(total / (rows * (width - _WINDOW + 1)))
+
+
+def _similarity_map(first: Any, second: Any) -> Any:
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    x, y = first.astype(np.float64), second.astype(np.float64)
+    count = _WINDOW * _WINDOW
+    unbiased = count / (count - 1)
+    mean_x, mean_y = _means(x), _means(y)
+    var_x = unbiased * (_means(x * x) - mean_x * mean_x)
+    var_y = unbiased * (_means(y * y) - mean_y * mean_y)
+    covariance = unbiased * (_means(x * y) - mean_x * mean_y)
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    luminance = (2 * mean_x * mean_y + c1) / (mean_x**2 + mean_y**2 + c1)
+    return luminance * (2 * covariance + c2) / (var_x + var_y + c2)
+
+
+def _means(array: Any) -> Any:
+    """Return the mean of every window; sums of whole numbers are exact in float64."""
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    sums = np.zeros((array.shape[0] + 1, array.shape[1] + 1))
+    np.cumsum(np.cumsum(array, axis=0), axis=1, out=sums[1:, 1:])
+    n = _WINDOW
+    return (sums[n:, n:] - sums[:-n, n:] - sums[n:, :-n] + sums[:-n, :-n]) / (n * n)
+
+
+def _has_red_circle(image: Image) -> Any:
+    """Find the centre and mean distance of all red pixels, then look at the square around it."""
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    rgb = np.asarray(image.convert("RGB"))
+    red = (rgb[..., 0] >= 150) & (rgb[..., 1] <= 100) & (rgb[..., 2] <= 100)  # noqa: PLR2004  # upstream's red
+    count = int(red.sum())
+    if count == 0:
+        return False
+    columns, rows = red.sum(axis=0), red.sum(axis=1)
+    x = float(np.arange(len(columns)) @ columns) / count
+    y = float(np.arange(len(rows)) @ rows) / count
+    radius = int(_distances(red, x, y) / count)
+    # negative edges count from the far side, as slices do upstream
+    square = rgb[int(y - radius) : int(y + radius), int(x - radius) : int(x + radius)]
+    if square.shape[0] * square.shape[1] == 0:
+        return False
+    white = (square >= 200).all(axis=-1)  # noqa: PLR2004  # upstream's white
+    return bool(white.sum() / white.size > _WHITE_SHARE)
+
+
+def _distances(red: Any, x: float, y: float) -> float:
+    import numpy as np  # noqa: PLC0415  # an extra
+
+    total = 0.0
+    for top in range(0, red.shape[0], _BAND):
+        row, column = np.nonzero(red[top : top + _BAND])
+        total += float(np.sqrt((column - x) ** 2 + (row + top - y) ** 2).sum())
+    return total

@@ -1,0 +1,183 @@
+"""Pages in the VM's browser, over its debugging port."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.registry import getter
+from waa_server_ext.native.tabs import active_url
+from waa_server_ext.native.urls import same_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from waa_server_ext.native.cdp import Browser, Tab
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["close_tabs", "open_tabs"]
+
+_LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
+_LAUNCHED_PAUSE_S = 5.0
+_NAVIGATION_S = 60.0
+
+
+@getter(
+    failure="an empty list where no browser can be reached, also not after starting Chrome",
+    source="chrome.py",
+    needs=("websockets",),
+    notes="Waits for each page until its network is quiet; one that is not within 30 s counts by "
+    "its URL.",
+)
+def open_tabs_info(env: Environment, config: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Title and URL of every open page."""
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    try:
+        browser = _reach(env)
+    except CdpError:
+        return []
+    with contextlib.closing(browser):
+        return [_tab_info(browser, each) for each in browser.tabs()]
+
+
+@getter(
+    failure="raises where no browser can be reached, which counts as zero",
+    source="chrome.py",
+    needs=("websockets",),
+    notes="Opens the page in the user's own profile.",
+)
+def page_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str]:
+    """Title, URL and HTML of a page that is opened for this."""
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    url, state = config["url"], config.get("load_state", "load")
+    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=False) as tab:
+        tab.goto(url)
+        try:
+            tab.wait_for(state)
+            return _described(tab, tab.title())
+        except CdpError:
+            return _described(tab, "Error encountered")
+
+
+@getter(
+    failure="None without an address bar, a browser or the page",
+    source="chrome.py",
+    needs=("defusedxml", "websockets"),
+    notes="The URL of the address bar is opened once more, in a fresh profile: what needs a login "
+    "or a form is not seen.",
+)
+def active_tab_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str] | None:
+    """Title, URL and HTML of the page in the active tab."""
+    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+
+    url = active_url(env, config)
+    if url is None:
+        return None
+    try:
+        browser = connect(_host(env))
+    except CdpError:
+        return None
+    with contextlib.closing(browser), browser.new_tab(private=True) as tab:
+        try:
+            tab.goto(url)
+        except CdpError:
+            return None
+        tab.wait_for("load")
+        return _described(tab, tab.title())
+
+
+@getter(
+    failure="raises where no browser or page can be reached",
+    source="chrome.py",
+    needs=("websockets",),
+    notes="Only a headless Chrome prints; others refuse, as upstream.",
+)
+def pdf_from_url(env: Environment, config: Mapping[str, Any]) -> str:
+    """A page of the web printed to a PDF file; its local path."""
+    path = env.scratch_path(config["dest"])
+    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=True) as tab:
+        tab.goto(config["path"])
+        path.write_bytes(tab.pdf())
+    return str(path)
+
+
+def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
+    """Open pages in the browser, and close the first tab; whether it could be reached."""
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    with _patiently(env, tries, wait_s) as browser:
+        if browser is None:
+            return False
+        first = [each["targetId"] for each in browser.tabs()][:1]
+        for index, url in enumerate(urls):
+            target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+            with contextlib.suppress(CdpError):  # a page that does not load is an open tab, too
+                browser.attach(target).goto(url, _NAVIGATION_S)
+            if index == 0 and first:
+                browser.call("Target.closeTarget", targetId=first[0])
+    return True
+
+
+def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
+    """Close one tab of each page; whether the browser could be reached."""
+    with _patiently(env, tries, wait_s) as browser:
+        if browser is None:
+            return False
+        for url in urls:
+            fitting = (each for each in browser.tabs() if same_url(each["url"], url))
+            found = next(fitting, None)
+            if found is not None:
+                browser.call("Target.closeTarget", targetId=found["targetId"])
+    return True
+
+
+@contextlib.contextmanager
+def _patiently(env: Environment, tries: int, wait_s: float) -> Iterator[Browser | None]:
+    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+
+    for left in reversed(range(tries)):
+        try:
+            browser = connect(_host(env))
+        except CdpError:
+            if left:
+                env.pause(wait_s)
+            continue
+        with contextlib.closing(browser):
+            yield browser
+        return
+    yield None
+
+
+def _reach(env: Environment) -> Browser:
+    """Connect to the browser; where none runs, have Chrome started and try once more."""
+    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+
+    try:
+        return connect(_host(env))
+    except CdpError:
+        env.vm.post("/setup/launch", json=_LAUNCH)
+        env.pause(_LAUNCHED_PAUSE_S)
+        return connect(_host(env))
+
+
+def _host(env: Environment) -> str:
+    from waa_server_ext.vm_http import vm_address  # noqa: PLC0415  # httpx
+
+    return vm_address(env.vm.vm)[0]
+
+
+def _tab_info(browser: Browser, target: Mapping[str, Any]) -> dict[str, str]:
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    try:
+        tab = browser.attach(target["targetId"])
+        tab.wait_for("networkidle")
+        return {"title": tab.title(), "url": tab.url()}
+    except CdpError:
+        return {"title": "Error encountered", "url": target["url"]}
+
+
+def _described(tab: Tab, title: str) -> dict[str, str]:
+    return {"title": title, "url": tab.url(), "content": tab.content()}

@@ -1,0 +1,101 @@
+"""The text and the pages of PDF files."""
+
+from __future__ import annotations
+
+import io
+import operator
+import warnings
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.isolation import isolated
+from waa_server_ext.native.refusals import RefusedFileError, check_size, or_else
+from waa_server_ext.native.registry import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["similar_text", "texts"]
+
+_MAX_CHARACTERS = 2_000_000
+_MAX_PAGES = 2000
+_SAME = 0.95
+_COMPARE = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+@metric(
+    failure="0.0 for a pair of which one is None or no PDF",
+    source="chrome.py",
+    needs=("pymupdf", "rapidfuzz"),
+    notes="The score is the similarity itself; lists give the mean.",
+)
+def compare_pdfs(pdf1_path: Any, pdf2_path: Any) -> float:
+    """How similar the texts of two PDF files are, from 0 to 1."""
+    if type(pdf2_path) is not list:
+        pdf1_path, pdf2_path = [pdf1_path], [pdf2_path]
+    scores = [or_else(0.0, _similarity, *pair) for pair in zip(pdf1_path, pdf2_path, strict=False)]
+    return float(sum(scores) / len(pdf2_path))
+
+
+@metric(failure="0.0 for None; what is no PDF raises", source="pdf.py", needs=("pypdf",))
+def check_pdf_pages(pdf_file: str | None, rules: Mapping[str, Any]) -> float:
+    """Whether the number of pages stands in the relation to a value."""
+    if pdf_file is None:
+        return 0.0
+    from pypdf import PdfReader  # noqa: PLC0415  # an extra
+
+    pages = len(PdfReader(check_size(pdf_file)).pages)
+    return float(_COMPARE[rules["relation"]](pages, rules["ref_value"]))
+
+
+def similar_text(first: bytes, second: bytes) -> bool:
+    """Whether the texts of two PDF files agree to 95 %.
+
+    Raises:
+        ValueError: One cannot be read.
+    """
+    found = [_plain_text(content) for content in (first, second)]
+    if found[0] == found[1]:
+        return True
+    return SequenceMatcher(None, found[0], found[1]).ratio() >= _SAME
+
+
+def texts(paths: list[str]) -> list[str]:
+    """Return the text of PDF files; runs in a child."""
+    import pymupdf  # noqa: PLC0415  # an extra
+
+    pymupdf.TOOLS.mupdf_display_errors(False)  # noqa: FBT003  # its own interface
+    found = []
+    for path in paths:
+        with pymupdf.open(path) as document:
+            if document.page_count > _MAX_PAGES:
+                raise RefusedFileError(path, f"more than {_MAX_PAGES} pages")
+            found.append("".join(page.get_text() for page in document).strip())
+    return found
+
+
+def _similarity(first: str, second: str) -> float:
+    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+
+    found = isolated("pdfs:texts", [check_size(path) for path in (first, second)])
+    for path, text in zip((first, second), found, strict=True):
+        if len(text) > _MAX_CHARACTERS:
+            raise RefusedFileError(path, f"more than {_MAX_CHARACTERS} characters")
+    return fuzz.ratio(*found) / 100
+
+
+def _plain_text(content: bytes) -> str:
+    from pypdf import PdfReader  # noqa: PLC0415  # an extra
+
+    pieces, size = [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pypdf warns of what it repairs
+        for page in PdfReader(io.BytesIO(content)).pages:
+            pieces.append(page.extract_text())
+            size += len(pieces[-1])
+            if size > _MAX_CHARACTERS // 20 or len(pieces) > _MAX_PAGES:
+                raise RefusedFileError("a PDF in the archive", "too much text to compare")
+    return "".join(pieces)

@@ -1,0 +1,140 @@
+"""What may not be taken from a VM, and the one place where a parser's exceptions are swallowed.
+
+Everything that comes from the VM is hostile until shown otherwise. A refusal is never a score: it
+passes through every place where vanilla turns an exception into a zero.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bench_core.errors import EvaluationError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "MAX_DOCUMENT_BYTES",
+    "MAX_IMAGE_PIXELS",
+    "MAX_TEXT_BYTES",
+    "NOT_SWALLOWED",
+    "RefusedFileError",
+    "check_archive",
+    "check_size",
+    "or_else",
+    "read_member",
+]
+
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+"""Of a file that is parsed, and of one part of an archive."""
+
+MAX_ARCHIVE_BYTES = 256 * 1024 * 1024
+"""Of all parts of an archive, unpacked."""
+
+MAX_MARKUP_BYTES = 48 * 1024 * 1024
+"""Of the XML of an office document, unpacked; a tree of it takes some ten times as much."""
+
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+
+MAX_IMAGE_PIXELS = 40_000_000
+"""A 5K screen has 15 million."""
+
+_MAX_MEMBERS = 10_000
+_MARKUP = (".xml", ".rels", ".vml")
+_DOCTYPE = re.compile(rb"<!(DOCTYPE|ENTITY)|<\x00!\x00D\x00O\x00C|\x00<\x00!\x00D\x00O\x00C")
+
+Value = TypeVar("Value")
+
+
+class RefusedFileError(EvaluationError):
+    """A file is too large or too dangerous to look into."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
+        self.reason = reason
+        super().__init__(f"{file} is not looked into: {reason}")
+
+
+NOT_SWALLOWED = (EvaluationError, InputError, MemoryError)
+"""What says that there is no score; everything else means to vanilla what it means."""
+
+
+def or_else(default: Value, function: Callable[..., Any], *args: Any) -> Value | Any:
+    """Return what `function` returns, and `default` where it raises what vanilla swallows."""
+    try:
+        return function(*args)
+    except NOT_SWALLOWED:
+        raise
+    except Exception:  # noqa: BLE001  # a border: parsers raise whatever they like on broken files
+        return default
+
+
+def check_size(path: str | Path, limit: int = MAX_DOCUMENT_BYTES) -> str:
+    """Return `path` where the file may be parsed.
+
+    Raises:
+        RefusedFileError: It is larger than `limit` bytes.
+        OSError: It is not there.
+    """
+    size = Path(path).stat().st_size
+    if size > limit:
+        raise RefusedFileError(Path(path).name, f"{size} bytes are more than {limit}")
+    return str(path)
+
+
+def check_archive(path: str | Path, *, markup: bool = True) -> str:
+    """Return `path` where the ZIP archive may be unpacked: neither a bomb nor one with entities.
+
+    What it declares bounds what comes out: `zipfile` reads no further.
+
+    Raises:
+        RefusedFileError: It may not.
+        zipfile.BadZipFile: It is none.
+    """
+    name = Path(check_size(path)).name
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+        if len(infos) > _MAX_MEMBERS:
+            raise RefusedFileError(name, f"{len(infos)} parts are more than {_MAX_MEMBERS}")
+        _check_total(name, sum(info.file_size for info in infos), MAX_ARCHIVE_BYTES)
+        texts = [info for info in infos if markup and info.filename.lower().endswith(_MARKUP)]
+        _check_total(name, sum(info.file_size for info in texts), MAX_MARKUP_BYTES)
+        for info in texts:
+            _check_entities(name, archive, info)
+    return str(path)
+
+
+def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
+    """Return one part of an archive, unpacked.
+
+    Raises:
+        RefusedFileError: It is larger than `limit` bytes.
+        KeyError: There is none of that name.
+    """
+    info = archive.getinfo(name)
+    if info.file_size > limit:
+        raise RefusedFileError(name, f"{info.file_size} bytes unpacked are more than {limit}")
+    return archive.read(info)
+
+
+def _check_total(name: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise RefusedFileError(name, f"{size} bytes unpacked are more than {limit}")
+
+
+def _check_entities(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """A document type stands before the first element, so the start of a part is enough."""
+    try:
+        with archive.open(info) as part:
+            head = part.read(65536)
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, ValueError, EOFError):
+        return  # damaged or encrypted: the parser says what that means
+    except Exception as error:
+        if type(error).__module__ in ("zlib", "_lzma", "lzma"):
+            return
+        raise
+    if _DOCTYPE.search(head):
+        raise RefusedFileError(name, f"{info.filename} declares a document type or entities")

@@ -1,0 +1,191 @@
+"""Every getter and metric by name, with the declaration that documents it.
+
+A function declares itself where it is written; nothing is ever looked up by `getattr` on what a
+task says. A rule that differs between trees, or whose known mistake can be mended, has one function
+per fidelity; where a fidelity has none of its own, V2's holds.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waa_server_ext.evaluating import Fidelity
+
+__all__ = ["EXTRAS", "Declaration", "Kind", "declared", "find", "getter", "metric"]
+
+Kind = Literal["getter", "metric"]
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "office": ("docx", "openpyxl", "lxml", "defusedxml", "pymupdf", "pypdf", "rapidfuzz"),
+    "media": ("numpy", "PIL", "cv2", "soundfile", "soxr"),
+    "browser": ("defusedxml", "websockets"),
+    "explorer": ("LnkParse3", "py7zr"),
+    "accessibility": ("cssselect", "lxml", "rapidfuzz"),
+}
+"""What each extra installs, by import name."""
+
+_AREAS = (
+    "chrome",
+    "clock",
+    "commands",
+    "documents",
+    "edge",
+    "editors",
+    "explorer",
+    "files",
+    "images",
+    "live_tabs",
+    "media",
+    "opendocument",
+    "pdfs",
+    "rules",
+    "screen",
+    "settings",
+    "spreadsheets",
+    "tabs",
+    "vlc",
+)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is known of one getter or metric.
+
+    Attributes:
+        area: The module it lives in: what it looks at.
+        summary: One sentence.
+        extra: The extra of waa-server-ext it needs; None for none.
+        needs: The modules of that extra it imports.
+        failure: What it gives when what it looks at is absent or unreadable.
+        notes: Known oddities that are reproduced.
+        variants: Fidelity to how it differs from V2 there.
+        source: The upstream file whose behaviour it reproduces.
+    """
+
+    name: str
+    kind: Kind
+    area: str
+    summary: str
+    failure: str
+    source: str
+    function: Callable[..., Any]
+    extra: str | None = None
+    needs: tuple[str, ...] = ()
+    notes: str = ""
+    variants: dict[Fidelity, str] = field(default_factory=dict)
+    functions: dict[Fidelity, Callable[..., Any]] = field(default_factory=dict)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the modules it needs that are not installed here."""
+        return tuple(name for name in self.needs if importlib.util.find_spec(name) is None)
+
+    def bind(self, fidelity: Fidelity) -> Callable[..., Any]:
+        """Return the function to call; one that raises `MissingExtraError` where its extra is absent."""
+        function = self.functions.get(fidelity, self.function)
+        if missing := self.missing():
+            return functools.partial(_refuse, self, missing[0])
+        return function
+
+    def differs(self, fidelity: Fidelity, how: str) -> Callable[..., Any]:
+        """Return a decorator that registers what this does instead under a fidelity."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.functions[fidelity] = function
+            self.variants[fidelity] = how
+            return function
+
+        return register
+
+
+_DECLARED: dict[Kind, dict[str, Declaration]] = {"getter": {}, "metric": {}}
+
+
+def getter(
+    *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
+) -> Callable[[Callable[..., Any]], Declaration]:
+    """Declare a function `(env, config) -> value` as the getter of its name."""
+    return functools.partial(
+        _declare, "getter", failure=failure, source=f"getters/{source}", needs=needs, notes=notes
+    )
+
+
+def metric(
+    *, failure: str, source: str, needs: tuple[str, ...] = (), notes: str = ""
+) -> Callable[[Callable[..., Any]], Declaration]:
+    """Declare a function `(result, expected?, **options) -> number` as the metric of its name."""
+    return functools.partial(
+        _declare, "metric", failure=failure, source=f"metrics/{source}", needs=needs, notes=notes
+    )
+
+
+def find(kind: Kind, name: str) -> Declaration:
+    """Return a declaration.
+
+    Raises:
+        AttributeError: There is none of that name; vanilla raises the same.
+    """
+    try:
+        return declared(kind)[name]
+    except (KeyError, TypeError):
+        known = f"evaluators.{kind}s have no {name!r}"
+        raise AttributeError(
+            f"{known}: see `GET /capabilities`, or score with --waa-checkout"
+        ) from None
+
+
+def declared(kind: Kind) -> dict[str, Declaration]:
+    """Return all declarations of a kind, by name."""
+    _load()
+    return _DECLARED[kind]
+
+
+@functools.cache
+def _load() -> None:
+    for area in _AREAS:
+        importlib.import_module(f"waa_server_ext.native.{area}")
+
+
+def _declare(  # noqa: PLR0913  # what a declaration consists of
+    kind: Kind,
+    function: Callable[..., Any],
+    *,
+    failure: str,
+    source: str,
+    needs: tuple[str, ...],
+    notes: str,
+) -> Declaration:
+    name = function.__name__
+    declaration = Declaration(
+        name=name,
+        kind=kind,
+        area=function.__module__.rpartition(".")[2],
+        summary=(inspect.getdoc(function) or "").partition("\n")[0],
+        failure=failure,
+        source=source,
+        function=function,
+        extra=_extra_of(needs),
+        needs=needs,
+        notes=notes,
+    )
+    _DECLARED[kind][name] = declaration
+    return declaration
+
+
+def _extra_of(needs: tuple[str, ...]) -> str | None:
+    fitting = (extra for extra, modules in EXTRAS.items() if set(needs) <= set(modules))
+    return next(fitting) if needs else None
+
+
+def _refuse(declaration: Declaration, module: str, *_: Any, **__: Any) -> Any:
+    purpose = f"the {declaration.kind} {declaration.name}"
+    raise MissingExtraError(purpose, module, "waa-server-ext", declaration.extra or "all")

@@ -1,0 +1,275 @@
+"""What a task expects, as it stands in the task, and comparisons of plain values."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.refusals import or_else
+from waa_server_ext.native.registry import getter, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["matches_rule"]
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_SATURDAY, _SUNDAY, _FRIDAY = 5, 6, 4
+
+
+@getter(failure="KeyError without `rules`", source="misc.py")
+def rule(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The task's `rules`, whole, as they stand there."""
+    return config["rules"]
+
+
+@getter(
+    failure="KeyError for a time it does not know",
+    source="misc.py",
+    notes="Uses the clock and time zone of the machine that evaluates. `next Monday` is a week "
+    "away on a Monday. The date is written into the task, as vanilla does.",
+)
+def rule_relativeTime(env: Environment, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
+    """The task's `rules` with words such as `next Monday` made dates of today."""
+    rules = config["rules"]
+    when, now, expected = rules["relativeTime"], env.now(), rules["expected"]
+    if "to" not in when:
+        day = _from_day(when["from"], now, _START)
+        expected["time"] = _write_date(expected["time"], day)
+        return rules
+    start = _from_day(when["from"], now, _RANGE_START)
+    expected["from"] = _write_date(expected["from"], start)
+    end = _to_day(when["to"], now, when["from"])
+    expected["to"] = _write_date(expected["to"], end)
+    return rules
+
+
+@getter(failure="None without `diff_range_in_minutes`", source="misc.py")
+def time_diff_range(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The tolerance that the task gives in minutes."""
+    return config.get("diff_range_in_minutes")
+
+
+@metric(failure="0.0 for an unequal value, None too", source="general.py")
+def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
+    """Whether the result equals `expected`, as Python compares: True equals 1."""
+    return float(bool(result == rules["expected"]))
+
+
+@metric(failure="TypeError for what is no string", source="general.py", needs=("rapidfuzz",))
+def fuzzy_match(result: Any, rules: Mapping[str, Any]) -> float:
+    """How similar two strings are, from 0 to 1; no threshold."""
+    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+
+    return fuzz.ratio(result, rules["expected"]) / 100.0
+
+
+@metric(failure="0.0", source="general.py")
+def literal_match(result: Any, expected: Any, **options: Any) -> float:
+    """Whether two values, or two lists item by item, are written the same."""
+    fold: Callable[[Any], str] = (
+        (lambda value: str(value).lower()) if options.get("ignore_case", False) else str
+    )
+    kind = options.get("type", "str")
+    if kind == "str":
+        return float(fold(result) == fold(expected))
+    if kind != "list":
+        raise NotImplementedError(f"Type {kind} not supported")
+    lists = all(type(value) in (list, tuple) for value in (result, expected))
+    if not lists or len(result) != len(expected):
+        return 0.0
+    return float([fold(item) for item in result] == [fold(item) for item in expected])
+
+
+@metric(failure="TypeError for None", source="general.py")
+def is_in_list(result: Any, rules: Mapping[str, Any]) -> float:
+    """Whether `expected` is in the result."""
+    return float(rules["expected"] in result)
+
+
+@metric(failure="0.0 for None", source="general.py")
+def check_include_exclude(result: str | None, rules: Mapping[str, Any]) -> float:
+    """Whether a text has all of `include` and none of `exclude`."""
+    if result is None:
+        return 0.0
+    included = all(part in result for part in rules.get("include", []))
+    return float(included and all(part not in result for part in rules.get("exclude", [])))
+
+
+@metric(
+    failure="0.0 for None and for what is no JSON object; a string that is no JSON raises",
+    source="general.py",
+    notes="Only the expected keys are compared. Apostrophes in a string become quotation marks.",
+)
+def check_direct_json_object(result: Any, rules: Mapping[str, Any]) -> float:
+    """Whether an object has the expected values under the expected keys."""
+    if isinstance(result, str):
+        result = json.loads(result.strip().replace("'", '"'))
+    if result is None:
+        return 0.0
+    return or_else(0.0, _holds_expected, result, rules)
+
+
+@metric(failure="0.0 for an unequal listing", source="basic_os.py")
+def check_moved_jpgs(tree: Mapping[str, Any], rules: Mapping[str, Any]) -> int:
+    """Whether a folder holds exactly the expected names."""
+    names = [node["name"] for node in tree["children"]]
+    return int(len(names) == len(rules["expected"]) and set(names) == set(rules["expected"]))
+
+
+@metric(failure="TypeError for None", source="../metrics/__init__.py")
+def infeasible() -> None:
+    """Nothing: the control flow scores `infeasible` before any metric is called."""
+
+
+def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:
+    """Whether a value satisfies `{"method": ..., "ref": ...}` as JSON, cell and sheet rules write it."""
+    method, ref = rule["method"], rule.get("ref")
+    if method.startswith("re"):
+        flags = re.RegexFlag(0)
+        for name in method.split(".")[1:]:
+            flags |= re.RegexFlag[name]
+        return re.search(rule["ref"], value, flags) is not None
+    if method in {"eq", "ne", "le", "lt", "ge", "gt"}:
+        return bool(getattr(operator, method)(value, rule["ref"]))
+    if method.startswith("approx"):
+        return _is_close(value, ref, float(method.split(":")[1]))
+    if method.startswith("range."):
+        return _in_range(value, rule["ref"], method[6], method[7])
+    if method == "spreadsheet_range":
+        return _covers(value, rule["ref"])
+    if method in {"str_list_eq", "str_set_eq"}:
+        parts = value.strip("\"'").split(",")
+        return parts == list(ref) if method == "str_list_eq" else set(parts) == set(ref)  # type: ignore[arg-type]
+    raise NotImplementedError(f"unknown comparison {method!r}")
+
+
+def _is_close(value: Any, ref: Any, threshold: float) -> bool:
+    try:
+        number = float(value)
+    except (ValueError, TypeError):
+        return False
+    return bool(abs(number - ref) <= threshold)
+
+
+def _in_range(value: Any, ref: Any, left: str, right: str) -> bool:
+    compare = {"e": operator.le, "t": operator.lt}
+    return bool(compare[left](ref[0], value) and compare[right](value, ref[1]))
+
+
+def _covers(value: Any, limits: Any) -> bool:
+    """Whether a range of cells has all of the first limit and nothing outside the second."""
+    from openpyxl.worksheet.cell_range import MultiCellRange  # noqa: PLC0415  # an extra
+
+    inner, outer = MultiCellRange(limits[0]), MultiCellRange(limits[1])
+    return all(part in value for part in inner) and all(part in outer for part in value)
+
+
+def _holds_expected(result: Any, rules: Mapping[str, Any]) -> float:
+    expected = rules["expected"]
+    if not rules.get("expect_in_result", False):
+        return float(all(value == result.get(key) for key, value in expected.items()))
+    return float(all(_within(value, result.get(key)) for key, value in expected.items()))
+
+
+def _within(expected: Any, found: Any) -> bool:
+    if isinstance(expected, list):
+        return isinstance(found, list) and any(each in found for each in expected)
+    return isinstance(expected, str) and expected in found
+
+
+def _in_days(days: int) -> Callable[[datetime], datetime]:
+    return lambda now: now + timedelta(days=days)
+
+
+def _next_month(day: int) -> Callable[[datetime], datetime]:
+    def pick(now: datetime) -> datetime:
+        first = (now.replace(day=1) + timedelta(days=32)).replace(day=day)
+        return datetime(first.year, first.month, day)  # noqa: DTZ001  # vanilla's clock is naive
+
+    return pick
+
+
+def _next_monday(now: datetime) -> datetime:
+    return now + timedelta(days=7 - now.weekday())
+
+
+def _monday_in_four_months(now: datetime) -> datetime:
+    """From September on the year changes; in August vanilla asks for month 0, which raises."""
+    year = now.year + 1 if now.month >= 9 else now.year  # noqa: PLR2004  # September
+    first = datetime(year, (now.month + 4) % 12, 1)  # noqa: DTZ001  # vanilla's clock is naive
+    return first + timedelta(days=(7 - first.weekday()) % 7)
+
+
+def _unknown(now: datetime) -> datetime:
+    raise UnboundLocalError("this relative time is not computed here, as in vanilla")
+
+
+_WORDS = (
+    "5th next month", "10th next month", "11th next month", "this month", "this Saturday",
+    "this Sunday", "next Monday", "next Friday", "first monday four months later",
+)  # fmt: skip
+_START: dict[str, Callable[[datetime], datetime]] = {
+    "tomorrow": _in_days(1),
+    "5th next month": _next_month(5),
+    "10th next month": _next_month(10),
+    "this month": _in_days(0),
+    "next Monday": _next_monday,
+    "first monday four months later": _monday_in_four_months,
+}
+_RANGE_START: dict[str, Callable[[datetime], datetime]] = {
+    "tomorrow": _in_days(1),
+    "this Saturday": lambda now: now + timedelta(days=_SATURDAY - now.weekday()),
+    "10th next month": _next_month(10),
+    "next Monday": _next_monday,
+}
+
+
+def _from_day(
+    word: str, now: datetime, known: Mapping[str, Callable[[datetime], datetime]]
+) -> datetime:
+    if word not in _WORDS and word not in known:
+        raise KeyError(word)
+    return known.get(word, _unknown)(now)
+
+
+def _to_day(word: str, now: datetime, start: str) -> datetime:
+    if word == "next Friday":
+        return now + timedelta(days=_days_to_friday(now.weekday(), start))
+    known: dict[str, Callable[[datetime], datetime]] = {
+        "tomorrow": _in_days(1),
+        "this Sunday": lambda day: day + timedelta(days=_SUNDAY - day.weekday()),
+        "11th next month": _next_month(11),
+    }
+    return _from_day(word, now, known)
+
+
+def _days_to_friday(weekday: int, start: str) -> int:
+    if weekday < _FRIDAY:
+        return _FRIDAY - weekday + (7 if start == "next Monday" else 0)
+    return (_SUNDAY - weekday) + 5
+
+
+def _write_date(pattern: str, day: datetime) -> str:
+    month = _MONTHS[day.month - 1]
+    for field, value in (
+        ("{DoW}", _DAYS[day.weekday()]),
+        ("{Month}", month[:3]),
+        ("{DayD}", str(day.day)),
+        ("{Year}", str(day.year)),
+        ("{Month0D}", f"{day.month:02d}"),
+        ("{month}", month.lower()),
+        ("{MonthFull}", month),
+        ("{Day0D}", f"{day.day:02d}"),
+    ):
+        pattern = pattern.replace(field, value, 1)
+    return pattern

@@ -1,0 +1,107 @@
+"""Screen, windows and folders of the VM as its server reports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.registry import getter, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from waa_server_ext.native.environment import Environment
+
+__all__: list[str] = []
+
+_OK = 200
+_NAMESPACES = {
+    "st": "uri:deskat:state.at-spi.gnome.org",
+    "attr": "uri:deskat:attributes.at-spi.gnome.org",
+    "cp": "uri:deskat:component.at-spi.gnome.org",
+    "doc": "uri:deskat:document.at-spi.gnome.org",
+    "docattr": "uri:deskat:attributes.document.at-spi.gnome.org",
+    "txt": "uri:deskat:text.at-spi.gnome.org",
+    "val": "uri:deskat:value.at-spi.gnome.org",
+    "act": "uri:deskat:action.at-spi.gnome.org",
+}
+"""Of the accessibility tree; see section A.4 of the server's protocol."""
+
+
+@getter(failure="None where the VM fails", source="info.py")
+def vm_screen_size(env: Environment, config: Mapping[str, Any]) -> Any:
+    """Width and height of the screen in pixels."""
+    answer = env.vm.post("/screen_size")
+    return answer.json() if answer.status == _OK else None
+
+
+@getter(failure="None where the VM fails: always on Windows", source="info.py")
+def vm_window_size(env: Environment, config: Mapping[str, Any]) -> Any:
+    """Width and height of a window in pixels."""
+    answer = env.vm.post("/window_size", form={"app_class_name": config["app_class_name"]})
+    return answer.json() if answer.status == _OK else None
+
+
+@getter(failure="TypeError where the VM has none", source="info.py")
+def vm_wallpaper(env: Environment, config: Mapping[str, Any]) -> str:
+    """The wallpaper, fetched; its local path."""
+    path = env.scratch_path(config["dest"])
+    answer = env.vm.post("/wallpaper")
+    if answer.status != _OK:
+        raise TypeError("the VM gave no wallpaper")
+    path.write_bytes(answer.body)
+    return str(path)
+
+
+@getter(failure="None for an absent folder", source="info.py")
+def list_directory(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The tree of a folder."""
+    return env.directory(config["path"])
+
+
+@getter(
+    failure="None where the VM fails",
+    source="misc.py",
+    notes="Asks for no backend, which is win32 on Windows.",
+)
+def accessibility_tree(env: Environment, *_: Any) -> Any:
+    """The accessibility tree as XML."""
+    return env.accessibility(None)
+
+
+@metric(
+    failure="0.0 where nothing is selected",
+    source="general.py",
+    needs=("lxml", "cssselect", "rapidfuzz"),
+)
+def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) -> float:
+    """How well elements chosen by XPath or CSS have the expected text: a product over all rules."""
+    from lxml import etree  # noqa: PLC0415  # an extra
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    tree = etree.fromstring(result, parser)
+    total = 1.0
+    for each in rules:
+        found = _select(tree, each)
+        if not found:
+            return 0.0
+        total *= _best_text(found, each) if "text" in each else 1.0
+    return float(total)
+
+
+def _select(tree: Any, rule: Mapping[str, Any]) -> Any:
+    from lxml.cssselect import CSSSelector  # noqa: PLC0415  # an extra
+
+    if "xpath" in rule:
+        return tree.xpath(rule["xpath"], namespaces=_NAMESPACES)
+    if "selectors" in rule:
+        return CSSSelector(", ".join(rule["selectors"]), namespaces=_NAMESPACES)(tree)
+    raise ValueError("At least one of xpath and selectors is required")
+
+
+def _best_text(found: Sequence[Any], rule: Mapping[str, Any]) -> float:
+    from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
+
+    texts: list[Any] = [element.text or None for element in found]
+    if rule["exact"]:
+        return float(any(rule["text"] == text for text in texts))
+    return max(0.0, *(fuzz.ratio(rule["text"], text) / 100.0 for text in texts))

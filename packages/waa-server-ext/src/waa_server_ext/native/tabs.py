@@ -1,0 +1,135 @@
+"""The address bar of the active tab, read from the accessibility tree, and checks of tabs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlparse
+
+from waa_server_ext.native.refusals import MAX_TEXT_BYTES, RefusedFileError
+from waa_server_ext.native.registry import getter, metric
+from waa_server_ext.native.urls import same_pages, same_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["active_url"]
+
+_ADDRESS_BAR = "Address and search bar"
+_VALUE = "{uri:deskat:value.at-spi.gnome.org}value"
+_DECLARED_ENCODING = re.compile(r"^\s*<\?xml[^>]*\bencoding\s*=", re.IGNORECASE)
+
+
+@getter(
+    failure="None without an address bar; KeyError for one without a value",
+    source="chrome.py",
+    needs=("defusedxml",),
+)
+def active_url_from_accessTree(env: Environment, config: Mapping[str, Any]) -> str | None:  # noqa: N802  # its name in tasks
+    """The text of the address bar, after the prefix that the task gives (`https://`)."""
+    return active_url(env, config)
+
+
+@getter(
+    failure="None without an address bar; raises without a query, which counts as zero",
+    source="chrome.py",
+    needs=("defusedxml",),
+)
+def active_tab_url_parse(env: Environment, config: Mapping[str, Any]) -> dict[str, str] | None:
+    """Parameters of the active tab's URL, some under other names."""
+    url = active_url(env, config)
+    if url is None:
+        return None
+    query = parse_qs(urlparse(url).query)
+    found = {key: query.get(key, [""])[0] for key in config["parse_keys"]}
+    for key, name in config.get("replace", {}).items():
+        found[name] = found.pop(key)
+    for key, fallback in config.get("or", {}).items():
+        found[key] = found[key] or found[fallback]
+    return found
+
+
+@getter(
+    failure="None without an address bar",
+    source="chrome.py",
+    needs=("defusedxml",),
+)
+def url_dashPart(env: Environment, config: Mapping[str, Any]) -> Any:  # noqa: N802  # its name in tasks
+    """One part of the active tab's URL between slashes."""
+    url = active_url(env, config)
+    if url is None:
+        return None
+    part = url.split("/")[config["partIndex"]]
+    if config["needDeleteId"]:
+        part = part.split("?")[0]
+    if config["returnType"] == "string":
+        return part
+    return {config["key"]: part} if config["returnType"] == "json" else None
+
+
+@metric(failure="0.0 for None", source="chrome.py")
+def is_expected_active_tab(active_tab_info: Any, rule: Mapping[str, Any]) -> float:
+    """Whether the active tab shows the page."""
+    if not active_tab_info:
+        return 0.0
+    if rule["type"] != "url":
+        return 0
+    tab = active_tab_info
+    found = tab.get("url", None) if isinstance(tab, dict) else tab
+    return int(same_url(rule["url"], found))
+
+
+@metric(
+    failure="TypeError for None",
+    source="chrome.py",
+    notes="As many tabs as pages; two tabs of one page count as two.",
+)
+def is_expected_tabs(open_tabs: Any, rule: Mapping[str, Any]) -> int:
+    """Whether exactly the expected pages are open."""
+    if rule["type"] != "url":
+        return 0
+    return int(same_pages(rule["urls"], [tab["url"] for tab in open_tabs]))
+
+
+@metric(failure="TypeError for None", source="chrome.py")
+def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> float:
+    """Whether the page's HTML names every item."""
+    items, content = rule["items"], active_tab_info["content"]
+    return float(all(item in content for item in items))
+
+
+def active_url(env: Environment, config: Mapping[str, Any]) -> str | None:
+    """Return the URL in the address bar; None where there is no bar or it is empty."""
+    system = env.platform
+    tree = env.accessibility("uia" if system == "Windows" else None)
+    # a tree that names its encoding is refused by upstream's parser, which counts as no tree
+    if tree is None or _DECLARED_ENCODING.match(tree):
+        return None
+    if len(tree) > MAX_TEXT_BYTES:
+        raise RefusedFileError("the accessibility tree", f"more than {MAX_TEXT_BYTES} characters")
+    bars = _address_bars(tree, system)
+    if not bars:
+        return None
+    text = bars[-1].attrib[_VALUE] if system == "Windows" else bars[-1].text
+    return f"{config.get('goto_prefix', 'https://')}{text}" if text else None
+
+
+def _address_bars(tree: str, system: str) -> list[Any]:
+    """Return what is called address bar inside a Chromium window, in the order of the tree."""
+    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
+
+    root = fromstring(tree)
+    if system == "Windows":
+        windows, tag = root.iter("chrome_widgetwin_1"), None
+    else:
+        named = root.iter("application")
+        windows, tag = (each for each in named if each.get("name") == "Google Chrome"), "entry"
+    found = {
+        id(element)
+        for window in windows
+        for element in window.iter(tag)
+        if element is not window and element.get("name") == _ADDRESS_BAR
+    }
+    return [element for element in root.iter() if id(element) in found]

@@ -1,0 +1,42 @@
+"""When two URLs are the same page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse, urlunparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["same_pages", "same_url"]
+
+
+def same_url(first: Any, second: Any) -> bool:
+    """Compare but for case of scheme and host, `www.`, a missing scheme and a lone slash.
+
+    A URL without a scheme has its host in its path, so `a.com` and `http://a.com` differ.
+
+    Raises:
+        ValueError: One cannot be a URL.
+    """
+    if first is None or second is None:
+        return bool(first == second)
+    return bool(_normal(first) == _normal(second))
+
+
+def same_pages(expected: Sequence[Any], found: Sequence[Any]) -> bool:
+    """Whether as many pages are open as expected and each expected one is among them."""
+    if len(expected) != len(found):
+        return False
+    return all(any(same_url(each, other) for other in found) for each in expected)
+
+
+def _normal(url: Any) -> Any:
+    parts = urlparse(url)
+    return urlunparse(
+        parts._replace(
+            scheme=(parts.scheme or "http").lower(),
+            netloc=parts.netloc.lower().replace("www.", ""),
+            path=parts.path if parts.path != "/" else "",
+        )
+    )

@@ -1,0 +1,174 @@
+"""VLC's configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_size, or_else
+from waa_server_ext.native.registry import getter, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.native.environment import Environment
+
+__all__: list[str] = []
+
+_WINDOWS = r"C:\Users\Docker\AppData\Roaming\vlc\vlcrc"
+_SCRIPTS = {
+    "Linux": "import os; print(os.path.expanduser('~/.config/vlc/vlcrc'))",
+    "Darwin": "import os; print(os.path.expanduser("
+    "'~/Library/Preferences/org.videolan.vlc/vlcrc'))",
+}
+_DEFAULT_COLOURS = "153;210;153;20;210;20;255;199;15;245;39;29"
+_DARK = 100
+
+
+@getter(
+    failure="TypeError for an absent file, which counts as zero",
+    source="vlc.py",
+    notes="On Windows the path of the user Docker, whoever is logged on.",
+)
+def vlc_config(env: Environment, config: Mapping[str, Any]) -> str:
+    """VLC's configuration file, fetched; its local path."""
+    system = env.platform
+    return _fetch(env, config, _WINDOWS if system == "Windows" else _ask(env, system))
+
+
+@vlc_config.differs("fixed", "looks in the profile of the user who is logged on")
+def _vlc_config_fixed(env: Environment, config: Mapping[str, Any]) -> str:
+    if env.platform != "Windows":
+        return str(vlc_config.function(env, config))
+    path = env.python(
+        r"import os; print(os.path.join(os.getenv('LOCALAPPDATA'), '..', 'Roaming', 'vlc', 'vlcrc'))"
+    ).strip()
+    return _fetch(env, config, path.replace(r"Local\..", "").replace("\\\\", "\\"))
+
+
+@metric(
+    failure="0; TypeError for None",
+    source="vlc.py",
+    notes="The first line with the setting decides; compared as text, case included.",
+)
+def is_vlc_recordings_folder(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether recordings go to the folder."""
+    lines = _lines(actual_config_path)
+    wanted = rule["recording_file_path"]
+    live = (line for line in lines if not line.startswith("#") and line.strip())
+    found = next((line for line in live if "input-record-path" in line), None)
+    return int(found is not None and _value(found) == wanted)
+
+
+@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+def check_qt_bgcone(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether the cone in the background has the state; on by default."""
+    return _is_set(actual_config_path, "qt-bgcone", "1", rule["expected_qt_bgcone"])
+
+
+@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+def check_qt_max_volume(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether the volume goes up to a percentage; 125 by default."""
+    return _is_set(actual_config_path, "qt-max-volume", "125", rule["expected_qt_max_volume"])
+
+
+@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+def check_qt_minimal_view(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether VLC starts without menus; off by default."""
+    return _is_set(actual_config_path, "qt-minimal-view", "0", rule["expected_qt_minimal_view"])
+
+
+@metric(
+    failure="0; TypeError for None",
+    source="vlc.py",
+    notes="Takes 0 for the default, which is 1 in VLC: an untouched file passes.",
+)
+def check_qt_video_resize(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether the window takes the size of the video."""
+    return _is_set(actual_config_path, "qt-video-autoresize", "0", rule["qt-video-autoresize"])
+
+
+@check_qt_video_resize.differs("fixed", "an absent setting is VLC's default, 1; comments count not")
+def _video_resize_fixed(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    key, wanted = "qt-video-autoresize", _text(rule["qt-video-autoresize"])
+    live = [line for line in _lines(actual_config_path) if not line.startswith("#")]
+    found = [_value(line) for line in live if f"{key}=" in line]
+    return int((found[-1] if found else "1") == wanted)
+
+
+@metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
+def check_one_instance_when_started_from_file(
+    actual_config_path: str, rule: Mapping[str, Any]
+) -> int:
+    """Whether files open in the VLC that runs already; on by default."""
+    key = "one-instance-when-started-from-file"
+    wanted = rule["expected_one_instance_when_started_from_file"]
+    return _is_set(actual_config_path, key, "1", wanted)
+
+
+@metric(
+    failure="0; TypeError for None",
+    source="vlc.py",
+    notes="Any key at all counts as set; a commented line counts too.",
+)
+def check_global_key_play_pause(actual_config_path: str, rule: Mapping[str, Any]) -> int:
+    """Whether a global key plays and pauses."""
+    lines = _lines(actual_config_path)
+    wanted = _text(rule["expected_global_key_play_pause"])
+    found = [_value(line) for line in lines if "global-key-play-pause=" in line]
+    state = "1" if found and found[-1] else "0"
+    return int(state == wanted)
+
+
+@metric(
+    failure="0, also for colours that are no numbers; TypeError for None",
+    source="vlc.py",
+    notes="Another rule type than `match` and `blackish` gives None, which counts as zero.",
+)
+def check_qt_slider_colours(actual_config_path: str, rule: Mapping[str, Any]) -> int | None:
+    """Whether the volume slider has the colours, or dark ones."""
+    return or_else(0, _colours_hold, _lines(actual_config_path), rule)
+
+
+def _fetch(env: Environment, config: Mapping[str, Any], source: str) -> str:
+    local = env.scratch_path(config["dest"])
+    content = env.file(source)
+    if content is None:
+        raise TypeError("the VM has no such file, or it is locked")
+    local.write_bytes(content)
+    return str(local)
+
+
+def _ask(env: Environment, system: str) -> str:
+    if system not in _SCRIPTS:
+        raise RuntimeError(f"Unsupported operating system {system!r}")
+    return env.python(_SCRIPTS[system]).strip()
+
+
+def _lines(path: str) -> list[str]:
+    return Path(check_size(path, MAX_TEXT_BYTES)).read_bytes().decode("utf-8").split("\n")
+
+
+def _value(line: str) -> str:
+    return line.rsplit("=", maxsplit=1)[-1].strip()
+
+
+def _text(expected: Any) -> Any:
+    return str(expected) if isinstance(expected, int) else expected
+
+
+def _is_set(path: str, key: str, default: str, expected: Any) -> int:
+    found = [_value(line) for line in _lines(path) if f"{key}=" in line]
+    return int((found[-1] if found else default) == _text(expected))
+
+
+def _colours_hold(lines: list[str], rule: Mapping[str, Any]) -> int | None:
+    found = [_value(line) for line in lines if "qt-slider-colours" in line]
+    colours = found[-1] if found else _DEFAULT_COLOURS
+    if rule["type"] == "match":
+        return int(colours == rule["expected_qt_slider_colours"])
+    if rule["type"] != "blackish":
+        return None
+    numbers = [int(number) for number in colours.split(";")]
+    whole = numbers[: len(numbers) // 3 * 3]
+    return int(all(number < _DARK for number in whole))
