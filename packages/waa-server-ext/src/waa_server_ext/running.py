@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluator_settings", "running_server", "serve_forever"]
 
 _MB = 1024 * 1024
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
@@ -73,9 +74,12 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
             IsolatedEvaluator(settings) as evaluator,
             Service(evaluator, service_settings) as service,
         ):
-            with running_server(service, host=host, port=port, token=token) as server:
+            with (
+                _ended_by_signals() as stop,
+                running_server(service, host=host, port=port, token=token) as server,
+            ):
                 say(_greeting(evaluator, vm, f"http://{_shown(host)}:{server.port}"))
-                _until_signal()
+                _wait(stop)
             say("stopped")
     except ValueError as error:
         raise InputError(f"--vm: {error}") from error
@@ -130,13 +134,18 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _until_signal() -> None:
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set."""
     stop = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    before = {each: signal.signal(each, lambda *_: stop.set()) for each in _SIGNALS}
     try:
-        while not stop.wait(0.5):  # a wait without end would not notice Ctrl-C on Windows
-            pass
-    except KeyboardInterrupt:
-        pass
+        yield stop
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _wait(stop: threading.Event) -> None:
+    while not stop.wait(0.5):  # a wait without end would not notice Ctrl-C on Windows
+        pass

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Read settings, make the evaluator, then answer calls until the input ends."""
+    """Read settings, make the evaluator, then answer calls; the process ends with its input."""
     replies = _private_output()
     settings = EvaluatorSettings.model_validate_json(sys.stdin.readline())
     logging.getLogger("desktopenv").addHandler(logging.NullHandler())
@@ -39,9 +41,10 @@ def main() -> int:
         _reply(replies, {"fatal": str(error), "input": isinstance(error, InputError)})
         return 1
     _reply(replies, ready)
-    for line in sys.stdin:
-        _reply(replies, _answer(evaluator, json.loads(line)))
-    return 0
+    calls: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_calls, args=(calls,), daemon=True).start()
+    while True:
+        _reply(replies, _answer(evaluator, json.loads(calls.get())))
 
 
 def _answer(evaluator: Evaluator, call: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +61,13 @@ def _answer(evaluator: Evaluator, call: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # one evaluation must not end the worker
         return {"broken": f"{type(error).__name__}: {error}"}
+
+
+def _read_calls(calls: queue.Queue[str]) -> None:
+    """Pass calls on; end at once where the server has gone, so that nobody works on its VM."""
+    for line in sys.stdin:
+        calls.put(line)
+    os._exit(0)
 
 
 def _reply(replies: IO[str], message: dict[str, Any]) -> None:
