@@ -25,7 +25,9 @@ def check_json_settings(actual: str | None, expected: Mapping[str, Any], **_: An
     if not actual:
         return 0.0
     data = json.loads(read_text(actual))
-    return float(data == {**data, **expected["expected"]})
+    merged = data.copy()
+    merged.update(expected["expected"])
+    return float(data == merged)
 
 
 @metric(

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["NativeEvaluator", "Surroundings"]
 
 _MESSAGE = 2000
+_VANILLA_NAMES = {"CdpError": "Error", "HttpStatusError": "HTTPError"}
+"""What requests and Playwright, which are not used here, call the same error."""
 
 
 @dataclass
@@ -304,7 +306,7 @@ def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> Ev
         phase=phase,
         stage=stage,
         func=func,
-        type=type(error).__name__,
+        type=_VANILLA_NAMES.get(type(error).__name__, type(error).__name__),
         message=_clean(str(error))[:_MESSAGE],
     )
 

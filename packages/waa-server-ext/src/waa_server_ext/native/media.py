@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from waa_server_ext.native.isolation import isolated
+from pathlib import Path
+
+from waa_server_ext.native.decoding import isolated
 from waa_server_ext.native.refusals import check_size
 from waa_server_ext.native.registry import metric
 
 __all__: list[str] = []
+
+_MAX_FILM_BYTES = 256 * 1024 * 1024
 
 
 @metric(
@@ -24,14 +28,20 @@ def compare_audios(audio_path_1: str | None, audio_path_2: str | None) -> float:
 
 
 @metric(
-    failure="TypeError for None; what cannot be decoded has no pictures, like another such file",
+    failure="None, an absent file and what cannot be decoded have no pictures; two such are the same",
     source="vlc.py",
     needs=("numpy", "PIL", "cv2"),
     notes="Only the first 100 pictures count; up to five of them may differ.",
 )
 def compare_videos(
-    video_path1: str, video_path2: str, max_frames_to_check: int = 100, threshold: int = 5
+    video_path1: str | None,
+    video_path2: str | None,
+    max_frames_to_check: int = 100,
+    threshold: int = 5,
 ) -> bool:
     """Whether two films look the same, by the perceptual hashes of their pictures."""
-    paths = [check_size(path, 256 * 1024 * 1024) for path in (video_path1, video_path2)]
+    paths = video_path1, video_path2
+    for path in paths:
+        if path is not None and Path(path).exists():
+            check_size(path, _MAX_FILM_BYTES)
     return bool(isolated("video:same", *paths, max_frames_to_check, threshold))

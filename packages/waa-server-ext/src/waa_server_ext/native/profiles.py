@@ -60,7 +60,6 @@ def _rows(env: Environment, path: str, dest: str, query: str) -> list[Any]:
     if content is None:
         raise TypeError("the VM has no such file, or it is locked")
     local.write_bytes(content)
-    uri = f"{local.resolve().as_uri()}?mode=ro"
     check_size(local)
-    with closing(sqlite3.connect(uri, uri=True)) as connection:
+    with closing(sqlite3.connect(local)) as connection:
         return connection.execute(query).fetchmany(_MAX_ROWS)

@@ -18,7 +18,7 @@ _SIDE = 32
 _HASH = 8
 
 
-def same(first: str, second: str, pictures: int, threshold: int) -> bool:
+def same(first: str | None, second: str | None, pictures: int, threshold: int) -> bool:
     """Whether both end together and no more than `threshold` pictures differ by more bits than that."""
     films = [_open(path) for path in (first, second)]
     different = 0
@@ -33,7 +33,7 @@ def same(first: str, second: str, pictures: int, threshold: int) -> bool:
     return True
 
 
-def _open(path: str) -> Any:
+def _open(path: str | None) -> Any:
     import cv2  # noqa: PLC0415  # an extra
 
     film = cv2.VideoCapture(path)

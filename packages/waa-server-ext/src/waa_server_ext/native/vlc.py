@@ -63,19 +63,19 @@ def is_vlc_recordings_folder(actual_config_path: str, rule: Mapping[str, Any]) -
 @metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
 def check_qt_bgcone(actual_config_path: str, rule: Mapping[str, Any]) -> int:
     """Whether the cone in the background has the state; on by default."""
-    return _is_set(actual_config_path, "qt-bgcone", "1", rule["expected_qt_bgcone"])
+    return _is_set(actual_config_path, "qt-bgcone", "1", rule, "expected_qt_bgcone")
 
 
 @metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
 def check_qt_max_volume(actual_config_path: str, rule: Mapping[str, Any]) -> int:
     """Whether the volume goes up to a percentage; 125 by default."""
-    return _is_set(actual_config_path, "qt-max-volume", "125", rule["expected_qt_max_volume"])
+    return _is_set(actual_config_path, "qt-max-volume", "125", rule, "expected_qt_max_volume")
 
 
 @metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
 def check_qt_minimal_view(actual_config_path: str, rule: Mapping[str, Any]) -> int:
     """Whether VLC starts without menus; off by default."""
-    return _is_set(actual_config_path, "qt-minimal-view", "0", rule["expected_qt_minimal_view"])
+    return _is_set(actual_config_path, "qt-minimal-view", "0", rule, "expected_qt_minimal_view")
 
 
 @metric(
@@ -85,15 +85,15 @@ def check_qt_minimal_view(actual_config_path: str, rule: Mapping[str, Any]) -> i
 )
 def check_qt_video_resize(actual_config_path: str, rule: Mapping[str, Any]) -> int:
     """Whether the window takes the size of the video."""
-    return _is_set(actual_config_path, "qt-video-autoresize", "0", rule["qt-video-autoresize"])
+    return _is_set(actual_config_path, "qt-video-autoresize", "0", rule, "qt-video-autoresize")
 
 
 @check_qt_video_resize.differs("fixed", "an absent setting is VLC's default, 1; comments count not")
 def _video_resize_fixed(actual_config_path: str, rule: Mapping[str, Any]) -> int:
-    key, wanted = "qt-video-autoresize", _text(rule["qt-video-autoresize"])
+    key = "qt-video-autoresize"
     live = [line for line in _lines(actual_config_path) if not line.startswith("#")]
     found = [_value(line) for line in live if f"{key}=" in line]
-    return int((found[-1] if found else "1") == wanted)
+    return int((found[-1] if found else "1") == _text(rule[key]))
 
 
 @metric(failure="0; TypeError for None", source="vlc.py", notes="A commented line counts too.")
@@ -102,8 +102,8 @@ def check_one_instance_when_started_from_file(
 ) -> int:
     """Whether files open in the VLC that runs already; on by default."""
     key = "one-instance-when-started-from-file"
-    wanted = rule["expected_one_instance_when_started_from_file"]
-    return _is_set(actual_config_path, key, "1", wanted)
+    expected = "expected_one_instance_when_started_from_file"
+    return _is_set(actual_config_path, key, "1", rule, expected)
 
 
 @metric(
@@ -157,9 +157,9 @@ def _text(expected: Any) -> Any:
     return str(expected) if isinstance(expected, int) else expected
 
 
-def _is_set(path: str, key: str, default: str, expected: Any) -> int:
+def _is_set(path: str, key: str, default: str, rule: Mapping[str, Any], wanted: str) -> int:
     found = [_value(line) for line in _lines(path) if f"{key}=" in line]
-    return int((found[-1] if found else default) == _text(expected))
+    return int((found[-1] if found else default) == _text(rule[wanted]))
 
 
 def _colours_hold(lines: list[str], rule: Mapping[str, Any]) -> int | None:

@@ -6,6 +6,7 @@ a hang or a bomb is an error with a name and nothing more.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import importlib
 import json
@@ -30,8 +31,7 @@ class DecoderError(EvaluationError):
 def isolated(function: str, *arguments: Any, seconds: float = _SECONDS) -> Any:
     """Call `module:function` of this package in a child; what goes in and out is JSON.
 
-    An exception there is raised here with its class where that is a built-in one, else as a
-    RuntimeError that names it.
+    An exception there is raised here under its own name.
 
     Raises:
         DecoderError: The child crashed, or took too long or too much memory.
@@ -61,10 +61,10 @@ def isolated(function: str, *arguments: Any, seconds: float = _SECONDS) -> Any:
 def _raise(kind: str, message: str, names: str) -> None:
     if kind in ("EvaluationError", "MemoryError", "RefusedFileError"):
         raise DecoderError(f"{names}: {message or kind}")
-    known = {each.__name__: each for each in (KeyError, OSError, TypeError, ValueError)}
-    if kind in known:
-        raise known[kind](message)
-    raise RuntimeError(f"{kind}: {message}")
+    built_in = getattr(builtins, kind, None)
+    if isinstance(built_in, type) and issubclass(built_in, Exception):
+        raise built_in(message)
+    raise type(kind, (RuntimeError,), {})(message)
 
 
 def _main() -> None:
