@@ -80,13 +80,14 @@ class Evidence(Record):
     """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold.
 
     Attributes:
-        kind: `present`: the quote stands there; `absent`: nothing does, or the quote does not.
+        kind: `present`: the quote is what stands there; `passage`: it is a part of a long text
+            there; `absent`: nothing stands there, or the quote does not.
         verified: Whether it was checked without a model and holds; null where that cannot be done.
         status: What the check found, in a word or two.
         provenance: Whose words these are: the application's or text the agent typed.
     """
 
-    kind: Literal["present", "absent"] = "present"
+    kind: Literal["present", "passage", "absent"] = "present"
     pointer: str | None = None
     quote: str | None = None
     screenshot: str | None = None

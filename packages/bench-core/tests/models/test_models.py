@@ -89,6 +89,11 @@ def test_json_is_read_back_with_and_without_a_fence(value: object) -> None:
     assert parse_json(text) == parse_json(f"```json\n{text}\n```") == value
 
 
+def test_a_text_nested_too_deeply_is_not_json() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_json("[" * 100_000)
+
+
 @given(
     st.builds(
         Reply,

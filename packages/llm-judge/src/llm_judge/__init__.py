@@ -1,7 +1,72 @@
-"""A judge of end states that must show its evidence."""
+"""A judge of end states that must show its evidence.
+
+Each step is usable alone, and only `Judge` needs a model: `lint`, `pack`, `prepare`, `Judge`,
+`verify`, `calibrate`, `stress`. Names load lazily.
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from llm_judge.__about__ import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from llm_judge.batching import judge_many
+    from llm_judge.calibrating import Calibration, CalibrationReport, calibrate, load_calibration
+    from llm_judge.documents import case_state, read_case, read_json
+    from llm_judge.judge import Brief, Judge, prepare
+    from llm_judge.legacy import legacy_dict
+    from llm_judge.linting import lint
+    from llm_judge.mutations import changed_leaves, mutants
+    from llm_judge.packing import EvidencePack, pack
+    from llm_judge.policy import Policy
+    from llm_judge.stressing import StressReport, stress, visibility
+    from llm_judge.verifying import verify
+
+__all__ = [
+    "Brief",
+    "Calibration",
+    "CalibrationReport",
+    "EvidencePack",
+    "Judge",
+    "Policy",
+    "StressReport",
+    "__version__",
+    "calibrate",
+    "case_state",
+    "changed_leaves",
+    "judge_many",
+    "legacy_dict",
+    "lint",
+    "load_calibration",
+    "mutants",
+    "pack",
+    "prepare",
+    "read_case",
+    "read_json",
+    "stress",
+    "verify",
+    "visibility",
+]
+
+_HOMES = {
+    "batching": ("judge_many",),
+    "calibrating": ("Calibration", "CalibrationReport", "calibrate", "load_calibration"),
+    "documents": ("case_state", "read_case", "read_json"),
+    "judge": ("Brief", "Judge", "prepare"),
+    "legacy": ("legacy_dict",),
+    "linting": ("lint",),
+    "mutations": ("changed_leaves", "mutants"),
+    "packing": ("EvidencePack", "pack"),
+    "policy": ("Policy",),
+    "stressing": ("StressReport", "stress", "visibility"),
+    "verifying": ("verify",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

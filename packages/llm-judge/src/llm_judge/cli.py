@@ -1,12 +1,344 @@
-"""The `llm-judge` command, which says that the package is not built yet."""
+"""The `llm-judge` command: lint, pack, show, judge, verify, calibrate, stress, batch."""
 
 from __future__ import annotations
 
-from bench_core.unbuilt import unbuilt_command
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli.groups import runner_group
+from bench_core.cli.options import json_option
 from llm_judge.__about__ import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 __all__ = ["main"]
 
-main = unbuilt_command(
-    "llm-judge", __version__, "A judge of end states that must show its evidence."
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+_POSITIVE = click.IntRange(min=1)
+_AMOUNT = click.FloatRange(min=0, min_open=True)
+_CASE = click.argument("case_file", metavar="CASE", type=_FILE)
+_CASES = click.argument("case_files", metavar="CASE...", type=_FILE, nargs=-1, required=True)
+
+
+def _stack(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    def decorate(command: _Command) -> _Command:
+        for each in reversed(decorators):
+            command = each(command)
+        return command
+
+    return decorate
+
+
+_CHARS = click.option(
+    "--chars", type=_POSITIVE, default=40_000, show_default=True, metavar="N",
+    help="Characters of evidence a model is shown.",
+)  # fmt: skip
+_PROMPT = _stack(
+    _CHARS,
+    click.option("--pictures", type=click.IntRange(min=0), default=8, show_default=True,
+                 help="Screenshots shown at most."),
+    click.option("--agent-text", is_flag=True,
+                 help="Show the agent's own final answer, marked as a claim."),
+)  # fmt: skip
+_MODEL = _stack(
+    click.option("--model", "-m", required=True, metavar="PROVIDER:MODEL",
+                 help="Also replay:CASSETTE and scripted:FILE, which need no key."),
+    click.option("--second", metavar="PROVIDER:MODEL",
+                 help="Asked about passes, low margins and doubtful cases; without its agreement "
+                      "nothing passes."),
+    click.option("--samples", type=_POSITIVE, default=1, show_default=True,
+                 help="Answers of the first model that must agree."),
+    _PROMPT,
+    click.option("--calibration", type=_FILE, help="What `calibrate --out` wrote."),
+    click.option("--base-url", metavar="URL", help="Of the first model's API."),
+    click.option("--any-model", is_flag=True,
+                 help="Accept that the API names another model than was asked for."),
+    click.option("--deadline", type=_AMOUNT, default=300.0, show_default=True, metavar="SECONDS",
+                 help="For one case, all calls together."),
+    click.option("--max-cost", type=_AMOUNT, metavar="USD", help="For one case; a call that may "
+                 "cost more is not made."),
+    click.option("--cache", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+                 help="Keep replies by prompt, schema, evidence and model."),
+    click.option("--record", type=_OUT, metavar="FILE", help="Record the calls as a cassette."),
+    click.option("--replay", type=_FILE, metavar="FILE", help="Answer from a cassette only."),
+)  # fmt: skip
+
+
+@runner_group("llm-judge", __version__)
+def main() -> None:
+    """Judge end states, with evidence that is checked."""
+
+
+@main.command()
+@_CASES
+@json_option
+def lint(case_files: Sequence[Path], *, as_json: bool) -> None:
+    """Find what is wrong with cases and their states, without a model.
+
+    Exits with 1 if there is a warning or an error.
+    """
+    from llm_judge import cli_output, documents, linting  # noqa: PLC0415  # loaded when needed
+
+    found = []
+    for path in case_files:
+        case = documents.read_case(path)
+        found.append((case.case_id, linting.lint(case, documents.case_state(case))))
+    cli_output.show_findings(found, as_json=as_json)
+    serious = any(each.severity != "info" for _, findings in found for each in findings)
+    _exit(exit_codes.FELL_SHORT if serious else exit_codes.OK)
+
+
+@main.command()
+@_CASE
+@_CHARS
+@json_option
+def pack(case_file: Path, chars: int, *, as_json: bool) -> None:
+    """Print the evidence chosen from a case's state, without a model."""
+    from llm_judge import cli_output, documents, packing  # noqa: PLC0415
+
+    case = documents.read_case(case_file)
+    evidence = packing.pack(
+        documents.case_state(case), case.goal, case.criteria,
+        initial=case.initial_state, actions=case.actions, chars=chars,
+    )  # fmt: skip
+    cli_output.show_pack(evidence, as_json=as_json)
+
+
+@main.command("show-prompt")
+@_CASE
+@_PROMPT
+@click.option("--model", "-m", metavar="PROVIDER:MODEL", help="Tell about what it would cost.")
+@json_option
+def show_prompt(case_file: Path, model: str | None, *, as_json: bool, **options: Any) -> None:
+    """Print exactly what would be sent, with tokens and cost, without sending it."""
+    from llm_judge import cli_output, documents, judge  # noqa: PLC0415
+
+    rules = _policy(options)
+    brief = judge.prepare(documents.read_case(case_file), rules)
+    cli_output.show_prompt(brief, rules, model, as_json=as_json)
+
+
+@main.command()
+@_CASE
+@_MODEL
+@click.option("--out", type=_OUT, metavar="FILE", help="Write the verdict to a file, too.")
+@click.option("--legacy", is_flag=True, help="Print the four keys of the hybrid validator.")
+@json_option
+def judge(
+    case_file: Path, out: Path | None, *, legacy: bool, as_json: bool, **options: Any
+) -> None:
+    """Judge one case. Exits with 0 for pass, 1 for fail, 2 for an error, 3 for undecided."""
+    from llm_judge import cli_output, documents  # noqa: PLC0415
+
+    case = documents.read_case(case_file)
+    verdict = _judge(options).judge_now(case)
+    if out is not None:
+        cli_output.write_verdict(verdict, out)
+    cli_output.show_verdict(verdict, as_json=as_json, legacy=legacy)
+    _exit(cli_output.EXIT_CODES[verdict.outcome])
+
+
+@main.command()
+@click.argument("verdict_file", metavar="VERDICT", type=_FILE)
+@click.option("--case", "case_file", type=_FILE, help="The case: goal, criteria and state.")
+@click.option("--state", "state_file", type=_FILE, help="The end state, if not the case's.")
+@json_option
+def verify(
+    verdict_file: Path, case_file: Path | None, state_file: Path | None, *, as_json: bool
+) -> None:
+    """Check the evidence of an old verdict against a state, without a model.
+
+    VERDICT is one verdict or JSON lines of them, of which the case's own is checked. Exits with 0 if
+    the evidence holds, 1 if it does not, 3 if the verdict was undecided.
+    """
+    from llm_judge import cli_output, documents, verifying  # noqa: PLC0415
+
+    if case_file is None and state_file is None:
+        raise click.UsageError("give the state to check against: --case FILE or --state FILE")
+    case = None if case_file is None else documents.read_case(case_file)
+    if state_file is not None:
+        state = documents.read_json(state_file)
+    else:
+        state = documents.case_state(case) if case is not None else None
+    verdict = cli_output.read_verdict(verdict_file, None if case is None else case.case_id)
+    found = verifying.verify(verdict, state, case)
+    cli_output.show_verification(found, as_json=as_json)
+    codes = {"holds": exit_codes.OK, "broken": exit_codes.FELL_SHORT}
+    _exit(codes.get(found.outcome, exit_codes.UNDECIDED))
+
+
+@main.command()
+@click.argument("labels_file", metavar="LABELS", type=_FILE)
+@click.argument("verdicts_file", metavar="VERDICTS", type=_FILE)
+@click.option("--out", type=_OUT, metavar="FILE", help="Write what `--calibration` reads.")
+@click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True,
+              help="Nominal confidence of the intervals.")  # fmt: skip
+@json_option
+def calibrate(
+    labels_file: Path, verdicts_file: Path, out: Path | None, level: float, *, as_json: bool
+) -> None:
+    """Hold verdicts against labels: how often the judge errs, what its confidence is worth.
+
+    LABELS are JSON lines or CSV with case_id and passed; VERDICTS is what `batch` wrote.
+    """
+    from llm_judge import batching, calibrating, cli_output  # noqa: PLC0415
+
+    labels = calibrating.read_labels(labels_file)
+    report = calibrating.calibrate(batching.read_verdicts(verdicts_file), labels, level=level)
+    cli_output.show_calibration(report, as_json=as_json)
+    if out is not None:
+        if report.calibration is None:
+            reason = report.refused.get("calibration", "there is no confidence to calibrate")
+            raise click.ClickException(f"nothing written to {out}: {reason}")
+        calibrating.save_calibration(report.calibration, out)
+
+
+@main.command()
+@_CASES
+@click.option(
+    "--model",
+    "-m",
+    metavar="PROVIDER:MODEL",
+    help="Judge the states; without it only visibility is measured.",
 )
+@click.option("--second", metavar="PROVIDER:MODEL", help="The second model.")
+@_CHARS
+@click.option(
+    "--every",
+    type=_POSITIVE,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Visibility: mutate every N-th changed value.",
+)
+@click.option(
+    "--per-operator",
+    type=_POSITIVE,
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Wrong states of each kind per case.",
+)
+@click.option(
+    "--attacks",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Plant only the first N attack texts.  [default: all]",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--base-url", metavar="URL", help="Of the first model's API.")
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Keep replies.",
+)
+@json_option
+def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None:
+    """Try a judge on known-good states: made wrong, harmlessly changed, planted with attacks.
+
+    Exits with 1 if a wrong or planted state passes.
+    """
+    from llm_judge import cli_output, cli_stress  # noqa: PLC0415
+
+    seen, report = cli_stress.run(case_files, options)
+    cli_output.show_stress(seen, report, as_json=as_json)
+    bad = report is not None and any(
+        row.wrong is not None and row.wrong.estimate > 0
+        for row in report.families
+        if row.family in {"violating", "injection"}
+    )
+    _exit(exit_codes.FELL_SHORT if bad else exit_codes.OK)
+
+
+@main.command()
+@click.argument("cases_path", metavar="CASES", type=click.Path(exists=True, path_type=Path))
+@_MODEL
+@click.option(
+    "--out",
+    "-o",
+    type=_OUT,
+    required=True,
+    metavar="FILE",
+    help="JSON lines of verdicts; run again, it goes on where it stopped.",
+)
+@click.option(
+    "--workers", "-j", type=_POSITIVE, default=4, show_default=True, help="Cases at once."
+)
+@click.option("--max-total-cost", type=_AMOUNT, metavar="USD", help="For all cases.")
+@click.option("--max-tokens", type=_POSITIVE, metavar="N", help="For all cases.")
+@click.option("--max-minutes", type=_AMOUNT, metavar="N", help="For this run.")
+@json_option
+def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None:
+    """Judge many cases: JSON lines of cases, or a folder of case files.
+
+    Exits with 0 if all are decided, 2 if there were errors, 3 if some are undecided or left.
+    """
+    from llm_judge import cli_batch, cli_output  # noqa: PLC0415
+
+    limits = {name: options.pop(name) for name in ("max_total_cost", "max_tokens", "max_minutes")}
+    workers = options.pop("workers")
+    result = cli_batch.run(cases_path, _judge(options), out, workers, limits, as_json=as_json)
+    cli_output.show_batch(result, out, as_json=as_json)
+    outcomes = {each.outcome for each in result.verdicts}
+    undecided = bool(result.left) or bool(outcomes & {"abstain", "void"})
+    _exit(
+        exit_codes.USAGE
+        if "error" in outcomes
+        else exit_codes.UNDECIDED if undecided else exit_codes.OK
+    )  # fmt: skip
+
+
+@main.command()
+@json_option
+def models(*, as_json: bool) -> None:
+    """List the providers: is there a key, is the SDK installed, what do prices rest on."""
+    from llm_judge import cli_output  # noqa: PLC0415
+
+    cli_output.show_models(as_json=as_json)
+
+
+def _policy(options: dict[str, Any]) -> Any:
+    from llm_judge.policy import Policy  # noqa: PLC0415
+
+    named = {
+        "chars": "chars", "pictures": "pictures", "agent_text": "agent_text", "samples": "samples",
+        "any_model": "any_model", "deadline": "deadline_s", "max_cost": "max_cost_usd",
+    }  # fmt: skip
+    given = {field: options[name] for name, field in named.items() if options.get(name) is not None}
+    if given.get("chars", 1_000) < 1_000:  # noqa: PLR2004  # `packing.LEAST_CHARS`, not imported for --help
+        raise click.UsageError("--chars: less than 1000 characters show nothing")
+    return Policy(**given)
+
+
+def _judge(options: dict[str, Any]) -> Any:
+    from bench_core.models import Cassette, ReplyCache  # noqa: PLC0415
+    from llm_judge.judge import Judge  # noqa: PLC0415
+
+    if options.get("record") and options.get("replay"):
+        raise click.UsageError("--record and --replay exclude each other")
+    cassette = None
+    if options.get("record"):
+        cassette = Cassette(options["record"], "record")
+    elif options.get("replay"):
+        cassette = Cassette(options["replay"])
+    return Judge(
+        options["model"],
+        second=options.get("second"),
+        policy=_policy(options),
+        calibration=options.get("calibration"),
+        base_url=options.get("base_url"),
+        cache=ReplyCache(options["cache"]) if options.get("cache") else None,
+        cassette=cassette,
+    )
+
+
+def _exit(code: int) -> None:
+    click.get_current_context().exit(code)

@@ -76,4 +76,7 @@ def parse_json(text: str) -> Any:
     {'passed': True}
     """
     fenced = _FENCE.match(text)
-    return json.loads(fenced.group(1) if fenced else text)
+    try:
+        return json.loads(fenced.group(1) if fenced else text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

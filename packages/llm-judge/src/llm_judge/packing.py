@@ -1,0 +1,287 @@
+"""Chooses what a model sees of a state: what the run changed, within a budget of characters.
+
+The order of things: find the apps and what changed in each; say copies once; rank records by what
+they have in common with the goal; give each app its share; say what was left out.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, NonNegativeInt
+
+from bench_core.errors import InputError
+from bench_core.judging import Criterion
+from bench_core.records import Record
+from llm_judge.effects import Effect, app_effects, compact
+from llm_judge.lines import Sheet
+from llm_judge.naming import find_paths
+from llm_judge.pointers import MISSING, child, nearest, resolve
+from llm_judge.relevance import relevance, terms
+from llm_judge.snapshots import find_apps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from llm_judge.snapshots import App
+
+__all__ = ["DEFAULT_CHARS", "EvidencePack", "PackedLine", "pack"]
+
+DEFAULT_CHARS = 40_000
+"""About ten thousand tokens: what the run changed in a state of some megabytes mostly fits."""
+LEAST_CHARS = 1_000
+
+_NAMED_SHARE = 0.2
+_EMPTY_SHARE = 0.05
+_ACTION_SHARE = 0.06
+_NOTE = 400
+_MISFITS = 300
+"""After so many records in a row that did not fit, the sheet counts as full."""
+_ACTION_CHARS = 300
+_LAST_ACTIONS = 12
+_EMPTY_DEPTH = 3
+_NOISE = ("/router", "/_persist", "/ui/", "/config/", "/loading", "/errors", "imageurl")
+_UNTOLD = (
+    "answer", "conclusion", "evaluation", "memory", "message", "plan", "rationale", "reason",
+    "reflection", "result", "summary", "think", "thought",  # what the agent says of itself
+    "description", "formatted", "index", "timestamp",  # what the recorder adds
+)  # fmt: skip
+
+
+class PackedLine(Record):
+    """What one line of the evidence is about; `copies` are places where the same stands."""
+
+    kind: Literal[
+        "added", "removed", "changed", "listed", "present", "named", "missing", "empty", "action"
+    ]
+    pointer: str
+    copies: tuple[str, ...] = ()
+    app: str = ""
+
+
+class EvidencePack(Record):
+    """What a model is shown of a state.
+
+    Attributes:
+        text: One JSON object per line, ASCII.
+        lines: What the lines are about, in the same order; the last line of the text may state
+            what was left out.
+        records: Records the run changed, as far as the state tells.
+        omitted: How many of them did not fit, by app.
+        omitted_pointers: Where the first of those stand.
+        recorded: For each app, whether the state tells what the run changed in it.
+    """
+
+    schema_version: Literal[1] = 1
+    text: str
+    lines: tuple[PackedLine, ...] = ()
+    chars: NonNegativeInt
+    records: NonNegativeInt = 0
+    omitted: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    omitted_pointers: tuple[str, ...] = ()
+    recorded: dict[str, bool] = Field(default_factory=dict)
+
+
+def pack(  # noqa: PLR0913  # all but the state are optional and most are named
+    state: Any,
+    goal: str = "",
+    criteria: Sequence[Criterion | str] = (),
+    *,
+    initial: Any = None,
+    actions: Sequence[Any] = (),
+    chars: int = DEFAULT_CHARS,
+) -> EvidencePack:
+    """Choose what to show of `state`; no model is needed.
+
+    Args:
+        state: The end state, any JSON.
+        goal: What the agent was asked to do; what shares words with it comes first.
+        criteria: What will be asked; places they name are shown even if nothing changed there.
+        initial: The state from before, where `state` does not hold it itself.
+        actions: What the agent did, oldest first; the last ones are shown, without its reasoning.
+        chars: The longest the text may be.
+
+    Raises:
+        InputError: The budget is too small or the state is nested too deeply.
+
+    >>> shown = pack({"cart": {"before": {"items": []}, "after": {"items": [{"id": 1, "qty": 2}]}}})
+    >>> print(shown.text)
+    {"n":1,"at":"/cart/after/items/0","is":"added","value":{"id":1,"qty":2}}
+    """
+    if chars < LEAST_CHARS:
+        raise InputError(f"a budget of {chars} characters shows nothing: use {LEAST_CHARS} or more")
+    asked = [_criterion(number, each) for number, each in enumerate(criteria, 1)]
+    try:
+        apps = find_apps(state, initial)
+        draft = _Draft(Sheet(chars - _NOTE), {app.name: app.recorded for app in apps})
+        _write_named(draft, state, asked, apps)
+        _write_empty(draft, apps)
+        _write_actions(draft, apps, actions)
+        _write_effects(draft, apps, terms(goal, *(each.text for each in asked)))
+    except RecursionError as error:
+        raise InputError("the state is nested too deeply to be shown") from error
+    return draft.finish(chars)
+
+
+@dataclass
+class _Draft:
+    sheet: Sheet
+    recorded: dict[str, bool]
+    records: int = 0
+    omitted: list[Effect] = field(default_factory=list)
+
+    def finish(self, chars: int) -> EvidencePack:
+        counts = Counter(each.app for each in self.omitted)
+        text = self.sheet.text()
+        if self.omitted:
+            names = dict(itertools.islice(((k[:40], n) for k, n in counts.items()), 8))
+            note = compact({"left_out": names, "reason": "no room"})
+            text = f"{text}\n{note[: _NOTE - 1]}" if text else note
+        return EvidencePack(
+            text=text,
+            lines=tuple(
+                PackedLine(
+                    kind=each.kind, pointer=each.pointer, copies=tuple(each.copies), app=each.app
+                )
+                for each in self.sheet.lines
+            ),
+            chars=chars,
+            records=self.records,
+            omitted=dict(counts),
+            omitted_pointers=tuple(each.pointer for each in self.omitted[:20]),
+            recorded=self.recorded,
+        )
+
+
+def _criterion(number: int, given: Criterion | str) -> Criterion:
+    return Criterion(id=f"c{number}", text=given) if isinstance(given, str) else given
+
+
+def _write_named(
+    draft: _Draft, state: Any, criteria: Sequence[Criterion], apps: Sequence[App]
+) -> None:
+    """Show what stands where the criteria point, or that nothing does."""
+    roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
+    limit = draft.sheet.chars * _NAMED_SHARE
+    for pointer in find_paths(state, criteria, roots):
+        value = resolve(state, pointer)
+        if value is MISSING:
+            reached, there = nearest(state, pointer)
+            shown = {"at": pointer, "is": "missing", "nearest": reached, "holds": _members(there)}
+            kind = "missing"
+        else:
+            cut = compact(value)
+            held = value if len(cut) <= limit / 4 else _members(value)
+            shown = {"at": pointer, "is": "there", "value": held}
+            kind = "named"
+        if draft.sheet.used + len(compact(shown)) <= limit:
+            draft.sheet.write(kind, pointer, "", shown)
+
+
+def _members(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"keys": [str(key)[:60] for key in itertools.islice(value, 20)], "of": len(value)}
+    if isinstance(value, list):
+        return {"elements": len(value)}
+    return value if not isinstance(value, str) else value[:200]
+
+
+def _write_empty(draft: _Draft, apps: Sequence[App]) -> None:
+    """Name empty collections: that nothing is there is evidence, too."""
+    limit = draft.sheet.chars * _EMPTY_SHARE
+    for app in apps:
+        found: list[str] = []
+        size = 0
+        for part in (*app.changes, *app.after[:1]):
+            for pointer in _empties(part.value, part.pointer, 0):
+                size += len(pointer) + 3
+                if size <= limit / len(apps) - 40:
+                    found.append(pointer)
+        if found:
+            draft.sheet.write("empty", app.pointer, app.name, {"is": "empty", "at": found})
+
+
+def _empties(value: Any, pointer: str, depth: int) -> Iterator[str]:
+    if value in ({}, []) and depth:
+        yield pointer
+    elif isinstance(value, dict) and depth <= _EMPTY_DEPTH:
+        for key, each in value.items():
+            if isinstance(each, dict | list):
+                yield from _empties(each, child(pointer, key), depth + 1)
+
+
+def _write_actions(draft: _Draft, apps: Sequence[App], actions: Sequence[Any]) -> None:
+    """Show what was done last: the agent's actions, or else what the apps say was done."""
+    limit = draft.sheet.used + draft.sheet.chars * _ACTION_SHARE
+    sources = [("", list(actions))] if actions else [
+        (part.pointer, part.value) for app in apps for part in app.actions
+        if isinstance(part.value, list)
+    ]  # fmt: skip
+    share = max(1, _LAST_ACTIONS // max(1, len(sources)))
+    for pointer, done in sources:
+        for number in range(max(0, len(done) - share), len(done)):
+            where = child(pointer, number) if pointer else ""
+            shown = {"is": "action", "at": where or number, "did": _action(done[number])}
+            if draft.sheet.used + len(compact(shown)) <= limit:
+                draft.sheet.write("action", where, "", shown)
+
+
+def _action(action: Any) -> Any:
+    told = _without_thoughts(action)
+    text = compact(told)
+    return told if len(text) <= _ACTION_CHARS else text[:_ACTION_CHARS]
+
+
+def _without_thoughts(action: Any) -> Any:
+    """Drop what the agent says about itself: a judge that reads it believes it."""
+    if isinstance(action, dict):
+        return {
+            key: _without_thoughts(value)
+            for key, value in action.items()
+            if not any(each in str(key).lower() for each in _UNTOLD)
+        }
+    if isinstance(action, list):
+        return [_without_thoughts(each) for each in action]
+    return action
+
+
+def _write_effects(draft: _Draft, apps: Sequence[App], wanted: Sequence[str]) -> None:
+    """Write the most telling record of the app with the least room taken, until none fits."""
+    effects = [effect for app in apps for effect in app_effects(app)]
+    draft.records = len(effects)
+    queues: dict[str, list[tuple[float, int, Effect]]] = {app.name: [] for app in apps}
+    for number, (effect, score) in enumerate(zip(effects, _scores(effects, wanted), strict=True)):
+        queues[effect.app].append((-score, number, effect))
+    taken = dict.fromkeys(queues, 0)
+    for queue in queues.values():
+        heapq.heapify(queue)
+    misfits = 0
+    while any(queues.values()) and misfits < _MISFITS:
+        name = min((name for name, queue in queues.items() if queue), key=taken.__getitem__)
+        effect = heapq.heappop(queues[name])[2]
+        before = draft.sheet.used
+        if draft.sheet.add(effect):
+            taken[name] += draft.sheet.used - before
+            misfits = 0
+        else:
+            draft.omitted.append(effect)
+            misfits += 1
+    draft.omitted += [each[2] for queue in queues.values() for each in sorted(queue)]
+
+
+def _scores(effects: Sequence[Effect], wanted: Sequence[str]) -> list[float]:
+    texts = [f"{effect.pointer} {effect.text}" for effect in effects]
+    found = relevance(texts, wanted)
+    return [score - _handicap(effect) for effect, score in zip(effects, found, strict=True)]
+
+
+def _handicap(effect: Effect) -> float:
+    """Show last, but do not leave out, what is the interface's own bookkeeping."""
+    lowered = f"{effect.pointer.lower()}/"
+    noise = any(each in lowered for each in _NOISE)
+    unloaded = effect.kind == "removed" and effect.first_row is not None
+    return noise * 1.0 + unloaded * 1.0 + (effect.kind == "listed") * 0.2

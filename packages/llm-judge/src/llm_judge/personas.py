@@ -1,0 +1,185 @@
+"""Scripted judges: an honest one, and the ways in which judges go wrong.
+
+They read the prompt as a model would and answer in its form, so that all that stands between a
+model and a verdict can be tried without one. They understand one kind of criterion, as the controls
+are worded: `In the end state, "..." stands at /...`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from llm_judge.pointers import MISSING
+from llm_judge.reading import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.models.records import ModelRequest
+
+__all__ = [
+    "blanket_fail",
+    "gullible_believer",
+    "gullible_obeyer",
+    "gullible_parrot",
+    "gullible_spare",
+    "honest",
+    "inventor",
+    "rubber_stamp",
+    "shrug",
+    "stands_at",
+]
+
+Persona = "Callable[[ModelRequest], dict[str, Any]]"
+
+_STANDS_AT = re.compile(
+    r'\AIn the end state, (".*"|-?\d[\d.eE+-]*|true|false|null) stands at (/\S+)\.\Z', re.DOTALL
+)
+
+
+def stands_at(pointer: str, value: Any) -> str:
+    """Return the criterion that `value` stands at `pointer`.
+
+    >>> stands_at("/cart/0/qty", 2)
+    'In the end state, 2 stands at /cart/0/qty.'
+    """
+    return f"In the end state, {json.dumps(value)} stands at {pointer}."
+
+
+def honest(request: ModelRequest) -> dict[str, Any]:
+    """Look every question up in the evidence and quote what stands there."""
+    known = read_evidence(_text(request))
+    return _reply(
+        {name: _looked_up(question, known) for name, question in _questions(request).items()}
+    )
+
+
+def rubber_stamp(request: ModelRequest) -> dict[str, Any]:
+    """Pass everything, quoting the first thing in sight."""
+    quote = _first_quote(request)
+    return _reply({name: _answer("pass", "looks fine", [quote]) for name in _questions(request)})
+
+
+def blanket_fail(request: ModelRequest) -> dict[str, Any]:
+    """Fail everything, quoting the first thing in sight."""
+    quote = _first_quote(request)
+    return _reply({name: _answer("fail", "not convinced", [quote]) for name in _questions(request)})
+
+
+def inventor(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with quotations that stand nowhere."""
+    known = read_evidence(_text(request))
+    made_up = _quote("/confirmation/status", "confirmed")
+    return _with_controls(request, known, lambda: _answer("pass", "it is confirmed", [made_up]))
+
+
+def shrug(request: ModelRequest) -> dict[str, Any]:
+    """Never know."""
+    return _reply({name: _answer("unknown", "cannot tell", []) for name in _questions(request)})
+
+
+def gullible_obeyer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that passes everything as soon as it reads `planted`; honest otherwise."""
+    return lambda request: (rubber_stamp if _reads(request, planted) else honest)(request)
+
+
+def gullible_parrot(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that repeats `planted` as its answer; honest where it does not read it."""
+    return lambda request: {"text": planted} if _reads(request, planted) else honest(request)
+
+
+def gullible_believer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that takes `planted` for proof, quotes it, and answers the controls rightly."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        known = read_evidence(_text(request))
+        places = [p for p, value in known.items() if isinstance(value, str) and planted in value]
+        if not places:
+            return honest(request)
+        quote = _quote(places[0], known[places[0]])
+        return _with_controls(request, known, lambda: _answer("pass", "it says so", [quote]))
+
+    return answer
+
+
+def gullible_spare(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return the worst: it obeys `planted`, quotes genuine records, and answers the controls rightly."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        if not _reads(request, planted):
+            return honest(request)
+        known = read_evidence(_text(request))
+        quote = _first_quote(request)
+        return _with_controls(request, known, lambda: _answer("pass", "as I was told", [quote]))
+
+    return answer
+
+
+def _text(request: ModelRequest) -> str:
+    return request.messages[0].text
+
+
+def _reads(request: ModelRequest, planted: str) -> bool:
+    """Whether a text stands in the evidence, as a value or as a key."""
+    held = json.dumps(planted)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e")
+    pointer = json.dumps(planted.replace("~", "~0").replace("/", "~1"))[1:-1]
+    text = _text(request)
+    return held in text or pointer.replace("<", "\\u003c").replace(">", "\\u003e") in text
+
+
+def _questions(request: ModelRequest) -> dict[str, str]:
+    lines = (request.system or "").splitlines()
+    start = max(i for i, line in enumerate(lines) if line == "The questions:") + 1
+    asked = [json.loads(line) for line in lines[start:]]
+    return {each["question"]: each["text"] for each in asked}
+
+
+def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
+    asked = _STANDS_AT.match(question)
+    if asked is None:
+        return _answer("unknown", "the evidence does not tell", [])
+    pointer, wanted = asked[2], json.loads(asked[1])
+    there = known.get(pointer, MISSING)
+    if there is MISSING:
+        return _answer("unknown", "nothing is shown there", [])
+    verdict = "pass" if json.dumps(there) == json.dumps(wanted) else "fail"
+    return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
+
+
+def _with_controls(
+    request: ModelRequest, known: dict[str, Any], other: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Answer rightly what looks like a control, and the rest by `other`."""
+    answers = {}
+    for name, question in _questions(request).items():
+        honestly = _looked_up(question, known)
+        control = honestly["verdict"] == "pass" or "with the reference" in question
+        answers[name] = honestly if control else other()
+    return _reply(answers)
+
+
+def _first_quote(request: ModelRequest) -> dict[str, Any]:
+    known = read_evidence(_text(request))
+    first = next(((p, v) for p, v in known.items() if not isinstance(v, dict | list)), ("/", ""))
+    return _quote(*first)
+
+
+def _quote(pointer: str, value: Any) -> dict[str, Any]:
+    quote = value if isinstance(value, str) else json.dumps(value)
+    return {
+        "kind": "present",
+        "pointer": pointer,
+        "quote": quote,
+        "screenshot": None,
+        "region": None,
+    }
+
+
+def _answer(verdict: str, reason: str, evidence: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"reason": reason, "evidence": evidence, "verdict": verdict, "confidence": 0.9}
+
+
+def _reply(answers: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"data": {"answers": [{"question": name, **each} for name, each in answers.items()]}}

@@ -1,0 +1,44 @@
+"""How a judge decides: how much it looks at, when it asks again, what makes it doubt."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from bench_core.records import Record
+from llm_judge.packing import DEFAULT_CHARS, LEAST_CHARS
+
+__all__ = ["Policy"]
+
+
+class Policy(Record):
+    """The rules of a judgement.
+
+    Attributes:
+        chars: Characters of evidence.
+        pictures: Screenshots shown at most.
+        samples: Independent answers of the first model; all must agree.
+        max_output_tokens: For one reply; asked again with twice as many if it does not suffice.
+        low_margin: A confidence below this makes the second model look.
+        second_on_pass: Whether it looks at every pass.
+        second_on_findings: Whether it looks where the case is doubtful.
+        controls: Whether questions with known answers stand among the criteria.
+        agent_text: Whether the agent's own final answer is shown.
+        any_model: Accept a reply in which the API names another model than was asked for.
+        deadline_s: Seconds for one case, all calls together.
+        max_cost_usd: Dollars for one case; a call that may exceed it is not made.
+    """
+
+    chars: Annotated[int, Field(ge=LEAST_CHARS)] = DEFAULT_CHARS
+    pictures: Annotated[int, Field(ge=0)] = 8
+    samples: PositiveInt = 1
+    max_output_tokens: PositiveInt = 8_000
+    low_margin: Annotated[float, Field(ge=0, le=1)] = 0.7
+    second_on_pass: bool = True
+    second_on_findings: bool = True
+    controls: bool = True
+    agent_text: bool = False
+    any_model: bool = False
+    deadline_s: PositiveFloat = 300.0
+    max_cost_usd: PositiveFloat | None = None

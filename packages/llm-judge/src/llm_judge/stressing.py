@@ -1,0 +1,371 @@
+"""Tries a judge on states made wrong on purpose, harmlessly changed, and planted with attacks."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import NonNegativeInt
+
+from bench_core.judging import JudgeCase, Outcome
+from bench_core.records import Record
+from bench_core.statistics.intervals import Interval
+from bench_core.statistics.proportions import wilson
+from llm_judge.documents import case_state
+from llm_judge.effects import compact
+from llm_judge.mutations import Mutant, changed_leaves, harmless, mutants, replaced
+from llm_judge.packing import DEFAULT_CHARS, pack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from llm_judge.judge import Judge
+    from llm_judge.mutations import Leaf
+
+__all__ = [
+    "Payload",
+    "StressReport",
+    "StressRow",
+    "StressTrial",
+    "VisibilityReport",
+    "VisibilityRow",
+    "payloads",
+    "plant",
+    "stress",
+    "visibility",
+    "visible",
+]
+
+_PLACES = ("note", "title", "key")
+Family = Literal["unchanged", "harmless", "violating", "injection"]
+
+
+class Payload(Record):
+    """A text that tries to sway a judge."""
+
+    id: str
+    kind: str
+    text: str
+
+
+class VisibilityRow(Record):
+    """How many mutants of one operator change what a model is shown."""
+
+    operator: str
+    mutants: NonNegativeInt
+    visible: NonNegativeInt
+    rate: Interval
+
+
+class VisibilityReport(Record):
+    """What share of wrong states looks different from the right one at all.
+
+    Necessary, not sufficient: what a model is not shown it cannot notice.
+    """
+
+    schema_version: Literal[1] = 1
+    chars: NonNegativeInt
+    states: NonNegativeInt
+    overall: VisibilityRow
+    rows: tuple[VisibilityRow, ...]
+    missed: tuple[str, ...] = ()
+
+
+class StressTrial(Record):
+    """One state that was judged."""
+
+    case_id: str
+    family: Family
+    operator: str
+    where: str
+    outcome: Outcome
+    noticed: bool = False
+
+
+class StressRow(Record):
+    """Rates of one operator; shares are of the states that got an answer (`n` less `errors`).
+
+    `wrong` is a false fail for good states, a false pass for bad ones, and for injections the share
+    passed without a finding that says so.
+    """
+
+    family: Family
+    operator: str
+    n: NonNegativeInt
+    errors: NonNegativeInt
+    passed: NonNegativeInt
+    failed: NonNegativeInt
+    undecided: NonNegativeInt
+    wrong: Interval | None = None
+
+
+class StressReport(Record):
+    """How a judge stands up to wrong states, harmless changes and planted text."""
+
+    schema_version: Literal[1] = 1
+    model: str
+    cases: tuple[str, ...]
+    seed: int
+    rows: tuple[StressRow, ...]
+    families: tuple[StressRow, ...]
+    trials: tuple[StressTrial, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Planned:
+    case: JudgeCase
+    family: Family
+    operator: str
+    where: str = ""
+
+
+def visible(before: str, after: str, mutant: Mutant) -> bool:
+    """Return whether the text of a pack shows what was mutated.
+
+    A dropped record must take something with it; any other mutant must put its new value into a
+    line that was not there before, or, where it undoes a change, take the line of that change away.
+    """
+    known, now = set(before.splitlines()), after.splitlines()
+    fresh = [line for line in now if line not in known]
+    if mutant.operator == "drop" or not fresh:
+        return bool(fresh) or len(now) < len(known)
+    shown = compact(mutant.after)
+    return any((shown[1:-1] if isinstance(mutant.after, str) else shown) in line for line in fresh)
+
+
+def visibility(
+    cases: Iterable[JudgeCase],
+    *,
+    chars: int = DEFAULT_CHARS,
+    every: int = 1,
+    consistent: bool = True,
+    show: Callable[[Any, JudgeCase], str] | None = None,
+) -> VisibilityReport:
+    """Measure what share of mutants of all changed values is visible; no model is needed.
+
+    Args:
+        cases: With states that tell before from after.
+        chars: Budget of the evidence.
+        every: Mutate every n-th changed value only.
+        consistent: Change all copies of a value alike.
+        show: What a model is shown of a state; `pack` by default. Give another to compare.
+    """
+    shown = show or (lambda state, case: _packed(state, case, chars))
+    counts: dict[str, list[bool]] = defaultdict(list)
+    missed: list[str] = []
+    states = 0
+    for case in cases:
+        state = case_state(case)
+        before = shown(state, case)
+        states += 1
+        leaves = changed_leaves(state, case.initial_state)[::every]
+        for mutant in mutants(
+            state, initial=case.initial_state, leaves=leaves, consistent=consistent
+        ):
+            seen = visible(before, shown(mutant.state, case), mutant)
+            counts[mutant.operator].append(seen)
+            if not seen:
+                missed.append(f"{case.case_id} {mutant.operator} {_place(mutant)}")
+    everything = [each for found in counts.values() for each in found]
+    return VisibilityReport(
+        chars=chars,
+        states=states,
+        overall=_visibility_row("all", everything),
+        rows=tuple(_visibility_row(name, found) for name, found in sorted(counts.items())),
+        missed=tuple(missed),
+    )
+
+
+def payloads() -> tuple[Payload, ...]:
+    """Return the attack texts that come with this package."""
+    text = (files("llm_judge") / "payloads.json").read_text(encoding="utf-8")
+    return tuple(Payload.model_validate(each) for each in json.loads(text))
+
+
+def plant(state: Any, leaf: Leaf, text: str, place: Literal["note", "title", "key"]) -> Any:
+    """Return `state` with `text` beside a changed value: in a note, a title, or an object's key."""
+    holder = leaf.path[:-1]
+    record = _at(state, holder)
+    if not isinstance(record, dict):
+        holder, record = leaf.path[: leaf.record], _at(state, leaf.path[: leaf.record])
+    if not isinstance(record, dict):
+        return state
+    if place == "key":
+        return replaced(state, holder, {**record, text: True})
+    return replaced(state, holder, {**record, place: text})
+
+
+async def stress(  # noqa: PLR0913  # all but judge and cases are optional and named
+    judge: Judge,
+    cases: Sequence[JudgeCase],
+    *,
+    seed: int = 0,
+    per_operator: int = 3,
+    attacks: Sequence[Payload] | None = None,
+    bad: Sequence[JudgeCase] = (),
+    level: float = 0.95,
+) -> StressReport:
+    """Judge good states as they are, harmlessly changed and made wrong, and bad ones with attacks.
+
+    Args:
+        judge: The judge to try.
+        cases: Known-good: every criterion is met.
+        seed: Chooses values and places.
+        per_operator: Wrong states of each operator per case, all of them chosen among values that
+            a criterion of the case speaks of where it can be told.
+        attacks: Texts to plant; by default all of `payloads`.
+        bad: Known-bad cases to plant them in; by default wrong states made of the good ones.
+        level: Nominal confidence of the intervals (Wilson).
+    """
+    planned = list(_plan(cases, seed, per_operator))
+    planned += _attacks(planned, list(bad), payloads() if attacks is None else attacks, seed)
+    trials = []
+    for each in planned:
+        verdict = await judge.judge(each.case)
+        noticed = any(found.code.startswith("planted.") for found in verdict.findings)
+        trials.append(
+            StressTrial(
+                case_id=each.case.case_id,
+                family=each.family,
+                operator=each.operator,
+                where=each.where,
+                outcome=verdict.outcome,
+                noticed=noticed,
+            )
+        )
+    by_operator: dict[tuple[Family, str], list[StressTrial]] = defaultdict(list)
+    by_family: dict[Family, list[StressTrial]] = defaultdict(list)
+    for trial in trials:
+        by_operator[trial.family, trial.operator].append(trial)
+        by_family[trial.family].append(trial)
+    return StressReport(
+        model=judge.model.name,
+        cases=tuple(case.case_id for case in cases),
+        seed=seed,
+        rows=tuple(
+            _row(family, name, found, level) for (family, name), found in by_operator.items()
+        ),
+        families=tuple(_row(family, "all", found, level) for family, found in by_family.items()),
+        trials=tuple(trials),
+    )
+
+
+def _plan(cases: Sequence[JudgeCase], seed: int, per_operator: int) -> Iterator[_Planned]:
+    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    for case in cases:
+        state = case_state(case)
+        yield _Planned(_with_state(case, state, ""), "unchanged", "none")
+        for mutant in harmless(state, seed=seed):
+            named = f"~{mutant.operator}"
+            yield _Planned(_with_state(case, mutant.state, named), "harmless", mutant.operator)
+        chosen: dict[str, list[Mutant]] = defaultdict(list)
+        leaves = _spoken_of(case, changed_leaves(state, case.initial_state))
+        for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):
+            chosen[mutant.operator].append(mutant)
+        for operator, found in chosen.items():
+            for mutant in rng.sample(found, min(per_operator, len(found))):
+                named = f"~{operator}{_place(mutant)}"
+                yield _Planned(
+                    _with_state(case, mutant.state, named), "violating", operator, _place(mutant)
+                )
+
+
+def _attacks(
+    planned: Sequence[_Planned], bad: Sequence[JudgeCase], texts: Sequence[Payload], seed: int
+) -> Iterator[_Planned]:
+    """Yield a bad state with each text in each place."""
+    rng = random.Random(seed)  # noqa: S311  # not cryptography
+    hosts = list(bad) or [each.case for each in planned if each.family == "violating"]
+    if not hosts:
+        return
+    for payload in texts:
+        host = rng.choice(hosts)
+        state = case_state(host)
+        leaves = changed_leaves(state, host.initial_state)
+        if not leaves:
+            continue
+        for place in _PLACES:
+            leaf = rng.choice(leaves)
+            changed = plant(state, leaf, payload.text, place)  # type: ignore[arg-type]  # one of the literals
+            yield _Planned(
+                _with_state(host, changed, f"~{payload.id}~{place}"),
+                "injection",
+                payload.kind,
+                place,
+            )
+
+
+def _spoken_of(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
+    """Return the values that a criterion names; all where none does.
+
+    Mutating a value nobody asks about leaves a good state good.
+    """
+    asked = " ".join(each.text for each in case.criteria).lower()
+    pointers = {_pointer(leaf.path) for leaf in leaves}
+    named = [leaf for leaf in leaves if _pointer(leaf.path).lower() in asked]
+    if named:
+        return tuple(named)
+    spoken = [
+        leaf
+        for leaf in leaves
+        if not isinstance(leaf.value, bool | None) and str(leaf.value).strip()
+        if len(str(leaf.value)) > 2 and str(leaf.value).lower() in asked  # noqa: PLR2004  # a digit is in every text
+    ]
+    return tuple(spoken) if spoken and pointers else tuple(leaves)
+
+
+def _with_state(case: JudgeCase, state: Any, named: str) -> JudgeCase:
+    return case.model_copy(
+        update={"state": state, "state_path": None, "case_id": f"{case.case_id}{named}"}
+    )
+
+
+def _packed(state: Any, case: JudgeCase, chars: int) -> str:
+    return pack(state, case.goal, case.criteria, initial=case.initial_state, chars=chars).text
+
+
+def _row(family: Family, operator: str, trials: Sequence[StressTrial], level: float) -> StressRow:
+    answered = [each for each in trials if each.outcome != "error"]
+    wrong = sum(_is_wrong(each) for each in answered)
+    return StressRow(
+        family=family,
+        operator=operator,
+        n=len(trials),
+        errors=len(trials) - len(answered),
+        passed=sum(each.outcome == "pass" for each in answered),
+        failed=sum(each.outcome == "fail" for each in answered),
+        undecided=sum(each.outcome in {"abstain", "void"} for each in answered),
+        wrong=wilson(wrong, len(answered), level=level) if answered else None,
+    )
+
+
+def _is_wrong(trial: StressTrial) -> bool:
+    if trial.family in {"unchanged", "harmless"}:
+        return trial.outcome == "fail"
+    if trial.family == "injection":
+        return trial.outcome == "pass" and not trial.noticed
+    return trial.outcome == "pass"
+
+
+def _visibility_row(operator: str, seen: Sequence[bool]) -> VisibilityRow:
+    return VisibilityRow(
+        operator=operator, mutants=len(seen), visible=sum(seen), rate=wilson(sum(seen), len(seen))
+    )
+
+
+def _place(mutant: Mutant) -> str:
+    return _pointer(mutant.path)
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def _at(state: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        state = state[step]
+    return state

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from bench_core.judging import Criterion, JudgeCase
+from bench_core.models import Model, ScriptedAdapter
+from llm_judge import Judge, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+
+DATA = Path(os.environ.get("PROCTOR_DATA", Path(__file__).parents[4] / "shared" / "data"))
+RECORDED = DATA / "multireal" / "final_states"
+
+
+@pytest.fixture
+def shop() -> dict[str, Any]:
+    """An app with a booking that a run made, and one that was there before."""
+    old = {"id": "b0", "place": "Old Mill", "time": "7:00 PM", "guests": 2, "status": "confirmed"}
+    new = {
+        "id": "b1",
+        "place": "Steakhouse 101",
+        "time": "8:30 PM",
+        "guests": 3,
+        "status": "confirmed",
+        "note": "window seat",
+    }
+    return {
+        "tablely": {
+            "initialstate": {"bookings": [old], "search": {"term": ""}},
+            "finalstate": {"bookings": [old, new], "search": {"term": "steak"}},
+            "differences": {"bookings": {"added": [new], "deleted": []}},
+        }
+    }
+
+
+@pytest.fixture
+def case(shop: dict[str, Any]) -> JudgeCase:
+    return JudgeCase(
+        case_id="table",
+        goal="Book a table for 3 at Steakhouse 101 at 8:30 PM",
+        criteria=(
+            Criterion(
+                id="time",
+                text='In the end state, "8:30 PM" stands at /tablely/finalstate/bookings/1/time.',
+            ),
+            Criterion(
+                id="guests",
+                text="In the end state, 3 stands at /tablely/finalstate/bookings/1/guests.",
+            ),
+        ),
+        state=shop,
+    )
+
+
+@pytest.fixture
+def judge_by() -> Callable[..., Judge]:
+    """Make a judge whose model is a function of the request, or a list of replies."""
+
+    def make(script: Any, second: Any = None, **policy: Any) -> Judge:
+        other = None if second is None else Model(ScriptedAdapter(second, model="other"))
+        return Judge(Model(ScriptedAdapter(script)), second=other, policy=Policy(**policy))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def recorded() -> tuple[JudgeCase, ...]:
+    """The recorded end states of real runs, with their tasks."""
+    files = sorted(RECORDED.glob("*.json"))
+    if not files:
+        pytest.skip(f"no recorded states in {RECORDED}: set PROCTOR_DATA")
+    return tuple(_case(path) for path in files)
+
+
+def _case(path: Path) -> JudgeCase:
+    task = json.loads((path.parents[1] / "tasks" / path.name).read_text(encoding="utf-8"))
+    criteria = tuple(
+        Criterion(id=f"e{n}", text=each["description"]) for n, each in enumerate(task["evals"])
+    )
+    return JudgeCase(
+        case_id=task["id"],
+        goal=task["goal"],
+        criteria=criteria,
+        state=json.loads(path.read_text(encoding="utf-8")),
+        metadata={"apps": [each["id"] for each in task["websites"]]},
+    )

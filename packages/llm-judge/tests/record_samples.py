@@ -1,0 +1,83 @@
+"""Write the replies of the sample cassette again; run it when the prompt changes.
+
+The replies are written by hand, here. `python tests/record_samples.py` in the package's folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models import Cassette, Model, ScriptedAdapter
+from llm_judge import Judge, samples
+
+if TYPE_CHECKING:
+    from bench_core.models.records import ModelRequest
+
+BOOKING = "/tablely/finalstate/bookings/0"
+EVENT = "/daybook/finalstate/events/1"
+RATING = "/tablely/finalstate/restaurants/0/rating"
+
+
+def main() -> None:
+    """Record the verdicts on both sample cases."""
+    cassette = Cassette(samples.cassette(), "record", written_by="hand")
+    adapter = ScriptedAdapter(_reply, model="written", provider="by-hand")
+    judge = Judge(Model(adapter, cassette=cassette))
+    for name in ("dinner", "dinner-wrong-time"):
+        verdict = asyncio.run(judge.judge(samples.case(name)))
+        print(verdict.model_dump_json(indent=1))  # noqa: T201  # a script
+
+
+def _reply(request: ModelRequest) -> dict[str, Any]:
+    import json  # noqa: PLC0415
+
+    evidence = request.messages[0].text
+    asked = [
+        json.loads(line)
+        for line in (request.system or "").partition("The questions:\n")[2].splitlines()
+    ]
+    answers = [{"question": each["question"], **_answer(each["text"], evidence)} for each in asked]
+    return {
+        "data": {"answers": answers},
+        "usage": {"input_tokens": len(evidence) // 3, "output_tokens": 120 * len(answers)},
+    }
+
+
+def _answer(question: str, evidence: str) -> dict[str, Any]:
+    wrong = '"time":"6:00 PM"' in evidence
+    if question.startswith("A table for 3"):
+        time = "6:00 PM" if wrong else "8:30 PM"
+        said = "at 6:00 PM instead of 8:30 PM" if wrong else "for 3 on July 18 at 8:30 PM"
+        quotes = [
+            (f"{BOOKING}/time", time),
+            (f"{BOOKING}/guests", "3"),
+            (f"{BOOKING}/date", "2026-07-18"),
+        ]
+        return _said(
+            "fail" if wrong else "pass", f"The table at Steakhouse 101 is booked {said}.", quotes
+        )
+    if question.startswith("The restaurant booked"):
+        quotes = [(f"{BOOKING}/restaurantId", "r7"), (RATING, "4.6")]
+        return _said("pass", "The booking is for r7, Steakhouse 101, which is rated 4.6.", quotes)
+    if question.startswith("The calendar"):
+        quotes = [(f"{EVENT}/title", "Client dinner"), (f"{EVENT}/start", "2026-07-18T20:30")]
+        return _said("pass", "The event was added; 20:30 is 8:30 PM.", quotes)
+    if question.startswith("In the end state"):
+        quote, pointer = (
+            question.removeprefix("In the end state, ").removesuffix(".").split(" stands at ")
+        )
+        return _said("pass", "That is what stands there.", [(pointer, quote.strip('"'))])
+    return _said("unknown", "No record with this reference is shown.", [])
+
+
+def _said(verdict: str, reason: str, quotes: list[tuple[str, str]]) -> dict[str, Any]:
+    evidence = [
+        {"kind": "present", "pointer": pointer, "quote": quote, "screenshot": None, "region": None}
+        for pointer, quote in quotes
+    ]
+    return {"reason": reason, "evidence": evidence, "verdict": verdict, "confidence": 0.95}
+
+
+if __name__ == "__main__":
+    main()
