@@ -17,6 +17,11 @@ __all__ = ["main"]
 
 _FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 _DEFAULT_FORMATS = "html,md,json"
+_EXPORTS = (
+    "inspect", "atif", "baseline", "comparison", "waa-baseline", "webarena", "template",
+    "md", "json", "html", "latex", "csv", "parquet", "junit",
+)  # fmt: skip
+_SHOWN_FILES = 20
 _SCREENSHOTS = ("auto", "embed", "link", "none")
 _PATH = click.Path(path_type=Path)
 _STRICT = click.option(
@@ -261,3 +266,58 @@ def plan(*, as_json: bool, **options: Any) -> None:
         click.echo(json.dumps([each.model_dump() for each in found]))
         return
     click.echo(told_plans(found))
+
+
+@main.command()
+@click.argument("what", type=click.Choice(_EXPORTS))
+@click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
+@click.option("--out", "-o", type=_PATH, required=True, help="File or folder to write.")
+@click.option(
+    "--template", type=_PATH, metavar="FILE", help="Your own Jinja template, for `template`."
+)
+@click.option("--title", help="Title of the document.")
+@_STRICT
+@_MIX
+@json_option
+def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None:
+    r"""Write runs in another form.
+
+    \b
+    inspect       an EvalLog of Inspect (a .json file)
+    atif          ATIF trajectories, one file per trial (a folder)
+    baseline      what later runs are compared with (a file)
+    comparison    models side by side (a .md file, and .json beside it)
+    waa-baseline  two harnesses on the same tasks (a .md file)
+    webarena      sites and template average (a .md file)
+    template      your own document
+    md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
+    """
+    from bench_report.exporting import export as export_runs  # noqa: PLC0415  # loads statistics
+
+    as_json, strict = options.pop("as_json"), options.pop("strict")
+    files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
+    if as_json:
+        click.echo(json.dumps({"files": [str(file) for file in files]}))
+        return
+    for file in files[:_SHOWN_FILES]:
+        click.echo(f"  {file}")
+    if len(files) > _SHOWN_FILES:
+        click.echo(f"  ... and {len(files) - _SHOWN_FILES:,} more")
+
+
+@main.command("import")
+@click.argument("what", type=click.Choice(("inspect", "atif")))
+@click.argument("path", type=_PATH)
+@click.option("--out", "-o", type=_PATH, required=True, help="Run folder to make.")
+@click.option("--scorer", help="Whose score counts, in an Inspect log with several.")
+@click.option(
+    "--benchmark",
+    default="atif",
+    show_default=True,
+    help="Name of the benchmark, where ATIF files do not say.",
+)
+def import_(what: str, path: Path, out: Path, **options: Any) -> None:
+    """Make a run folder from another tool's log: an Inspect EvalLog, or ATIF trajectories."""
+    from bench_report.exporting import import_run  # noqa: PLC0415  # loads statistics
+
+    click.echo(f"  {import_run(what, path, out, **options)}")  # type: ignore[arg-type]  # click has checked it

@@ -108,6 +108,7 @@ class MethodRow(Record):
         scored: Trials it scored.
         passed: Successes among them.
         confidence: Trials by level: `high`, `medium`, `low`, `unstated`.
+        confidence_of_passed: Successes by level.
         mean_confidence: Over the trials that state one.
     """
 
@@ -115,6 +116,7 @@ class MethodRow(Record):
     scored: NonNegativeInt
     passed: NonNegativeInt
     confidence: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    confidence_of_passed: dict[str, NonNegativeInt] = Field(default_factory=dict)
     mean_confidence: _Fraction | None = None
 
 

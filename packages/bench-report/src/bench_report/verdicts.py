@@ -72,9 +72,11 @@ def methods_of(results: Iterable[TrialResult]) -> tuple[MethodRow, ...]:
 
 def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]) -> MethodRow:
     own = {key: number for key, number in seen.items() if key[0] == method}
-    levels, passed, sure, stated = Counter[str](), 0, 0.0, 0
+    levels, wins = Counter[str](), Counter[str]()
+    passed, sure, stated = 0, 0.0, 0
     for (_, success, level, confidence), number in own.items():
         levels[level] += number
+        wins[level] += number * success
         passed += number * success
         sure += number * (confidence or 0.0)
         stated += number * (confidence is not None)
@@ -83,6 +85,7 @@ def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]
         scored=sum(own.values()),
         passed=passed,
         confidence={level: levels[level] for level in _LEVELS if levels[level]},
+        confidence_of_passed={level: wins[level] for level in _LEVELS if wins[level]},
         mean_confidence=sure / stated if stated else None,
     )
 

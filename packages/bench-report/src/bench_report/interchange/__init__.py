@@ -1,0 +1,1 @@
+"""Runs to and from the formats of other tools: Inspect's EvalLog, ATIF trajectories."""

@@ -1,0 +1,285 @@
+"""Trajectories in ATIF (Agent Trajectory Interchange Format) v1.8: one file per trial, as Harbor reads them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from bench_core.files import folder_name, write_atomic
+from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
+from bench_report.evidence import PICTURES, link
+from bench_report.interchange.importing import Imported, ImportedTrial, read_json
+from bench_report.interchange.inspect_log import call_of, steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from bench_report.sources import Source
+
+__all__ = ["VERSION", "export_atif", "import_atif"]
+
+VERSION = "ATIF-v1.8"
+_PREFIX = "ATIF-v1."
+_Json = dict[str, Any]
+
+
+def export_atif(run: Source, out: Path) -> list[Path]:
+    """Write every trial of a run as `<task>.<trial>.json` in `out`.
+
+    Screenshots are linked where they are, in the run folder.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = {task.task_id: task for task in run.tasks}
+    files = []
+    for result in run.results:
+        file = out / f"{folder_name(result.task_id)}.{result.trial}.json"
+        document = _trajectory(run, tasks[result.task_id], result, run.seen_from(out))
+        write_atomic(file, json.dumps(document, ensure_ascii=True, allow_nan=False).encode())
+        files.append(file)
+    return files
+
+
+def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Json:
+    info = run.info
+    steps = steps_of(run, result)
+    folder = run.trial_folder(result)
+    artifacts = None if folder is None else f"{base}/{folder}"
+    turns = [_step(number, step, artifacts) for number, step in enumerate(steps, start=2)]
+    first = {"step_id": 1, "source": "user", "message": task.goal}
+    agent: _Json = {"name": info.agent, "version": info.versions.get("bench-core", "unknown")}
+    if result.model_reported or info.model:
+        agent["model_name"] = result.model_reported or info.model
+    metrics: _Json = {
+        "total_prompt_tokens": result.usage.input_tokens,
+        "total_completion_tokens": result.usage.output_tokens,
+        "total_cached_tokens": result.usage.cached_input_tokens,
+        "total_steps": result.steps,
+    }
+    if result.cost_usd is not None:
+        metrics["total_cost_usd"] = result.cost_usd
+    return {
+        "schema_version": VERSION,
+        "session_id": info.run_id,
+        "trajectory_id": f"{info.run_id}/{task.task_id}/{result.trial}",
+        "agent": agent,
+        "steps": [first, *turns],
+        "final_metrics": metrics,
+        "extra": {
+            "reward": result.score,
+            "proctor": {
+                "run": info.model_dump(mode="json"),
+                "task": task.model_dump(mode="json"),
+                "result": result.model_dump(mode="json"),
+            },
+        },
+    }
+
+
+def _step(number: int, step: Step, folder: str | None) -> _Json:
+    """Write a step; what ATIF has no field for is in `extra`."""
+    calls = [_call(step, n, action) for n, action in enumerate(step.actions)]
+    results: list[_Json] = [
+        {"content": text} | ({"source_call_id": calls[n]["tool_call_id"]} if n < len(calls) else {})
+        for n, text in enumerate(step.results)
+    ]
+    picture = _picture(step, folder)
+    if picture:
+        results.append({"content": [picture]})
+    found: _Json = {
+        "step_id": number,
+        "source": "agent",
+        "message": step.thought or "",
+        "extra": {"proctor": step.model_dump(mode="json", exclude_none=True)},
+    }
+    if step.started:
+        found["timestamp"] = step.started.isoformat()
+    if calls:
+        found["tool_calls"] = calls
+    if results:
+        found["observation"] = {"results": results}
+    if step.usage:
+        found["metrics"] = {
+            "prompt_tokens": step.usage.input_tokens,
+            "completion_tokens": step.usage.output_tokens,
+            "cached_tokens": step.usage.cached_input_tokens,
+        }
+    return found
+
+
+def _call(step: Step, number: int, action: _Json) -> _Json:
+    call = call_of(action)
+    return {
+        "tool_call_id": f"{step.step}-{number}",
+        "function_name": call["function"],
+        "arguments": call["arguments"],
+    }
+
+
+def _picture(step: Step, folder: str | None) -> _Json | None:
+    if step.screenshot is None or folder is None:
+        return None
+    kind = next(
+        (k for suffix, k in PICTURES.items() if step.screenshot.lower().endswith(suffix)), None
+    )
+    if kind is None:
+        return None
+    return {"type": "image", "source": {"media_type": kind, "path": link(folder, step.screenshot)}}
+
+
+def import_atif(path: Path, *, benchmark: str = "atif") -> Imported:
+    """Read a trajectory file, or every one in a folder.
+
+    A trajectory holds no score: it is taken from what we left in `extra`, from `extra.reward`, or from the
+    `result.json` that Harbor keeps beside the agent's folder. Without any, the trial has no score.
+
+    Args:
+        path: A `.json` file, or a folder searched with its subfolders.
+        benchmark: What to call it, where the file does not say.
+
+    Raises:
+        InputError: No trajectory is there, or one cannot be read.
+    """
+    found = [(file, document) for file in _files(path) if (document := _document(file, path))]
+    if not found:
+        raise InputError(f"{path} holds no ATIF trajectory")
+    numbers: dict[str, int] = {}
+    trials = [_read(file, document, benchmark, numbers) for file, document in found]
+    _, first = found[0]
+    kept = first.get("extra") or {}
+    info = (kept.get("proctor") or {}).get("run")
+    return Imported(
+        benchmark=trials[0].task.benchmark,
+        version=None,
+        agent=str(first["agent"]["name"]),
+        model=first["agent"].get("model_name"),
+        source=path.name,
+        trials=trials,
+        info=RunInfo.model_validate_json(json.dumps(info)) if info else None,
+    )
+
+
+def _read(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) -> ImportedTrial:
+    try:
+        return _trial(file, document, benchmark, numbers)
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise InputError(f"{file} cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _files(path: Path) -> Sequence[Path]:
+    if path.is_dir():
+        return sorted(path.rglob("*.json"))
+    if not path.is_file():
+        raise InputError(f"{path} does not exist: give an ATIF file or a folder of them")
+    return [path]
+
+
+def _document(file: Path, asked: Path) -> _Json | None:
+    """Return a trajectory; other JSON files in a folder are passed over."""
+    try:
+        found = read_json(file)
+    except InputError:
+        if file == asked:
+            raise
+        return None
+    version = found.get("schema_version")
+    if isinstance(version, str) and version.startswith(_PREFIX):
+        return found
+    if file == asked:
+        raise InputError(f"{file} is no ATIF v1 trajectory: its schema_version is {version!r}")
+    return None
+
+
+def _trial(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) -> ImportedTrial:
+    extra = document.get("extra") or {}
+    steps = [step for step in document["steps"] if step.get("source") == "agent"]
+    ours = extra.get("proctor")
+    if isinstance(ours, dict):
+        return ImportedTrial(
+            Task.model_validate_json(json.dumps(ours["task"])),
+            TrialResult.model_validate_json(json.dumps(ours["result"])),
+            [Step.model_validate_json(json.dumps(each["extra"]["proctor"])) for each in steps],
+        )
+    beside = _beside(file)
+    name = str(beside.get("task_name") or file.parent.parent.name or file.stem)
+    numbers[name] = numbers.get(name, 0) + 1
+    goal = next(
+        (_text(s.get("message")) for s in document["steps"] if s.get("source") == "user"), ""
+    )
+    task = Task(benchmark=benchmark, task_id=name, goal=goal)
+    made = [_imported_step(n, each) for n, each in enumerate(steps, start=1)]
+    return ImportedTrial(task, _result(document, task, numbers[name], beside, made), made)
+
+
+def _beside(file: Path) -> _Json:
+    """Return Harbor's record of the trial, from the trial's folder or its own."""
+    for folder in (file.parent.parent, file.parent):
+        record = folder / "result.json"
+        if record.is_file():
+            return read_json(record)
+    return {}
+
+
+def _result(
+    document: _Json, task: Task, trial: int, beside: _Json, steps: Sequence[Step]
+) -> TrialResult:
+    score = _score(document, beside)
+    failed = beside.get("exception_info")
+    metrics = document.get("final_metrics") or {}
+    message = "the trajectory has no score"
+    if failed:
+        message = f"{failed.get('exception_type')}: {failed.get('exception_message')}"
+    unscored = Status.ENVIRONMENT_ERROR if failed else Status.EVALUATION_ERROR
+    return TrialResult(
+        benchmark=task.benchmark,
+        task_id=task.task_id,
+        trial=trial,
+        agent=str(document["agent"]["name"]),
+        model=document["agent"].get("model_name"),
+        status=unscored if score is None else Status.COMPLETED,
+        score=score,
+        method=None if score is None else "harbor verifier",
+        steps=len(steps),
+        usage=Usage(
+            input_tokens=metrics.get("total_prompt_tokens") or 0,
+            output_tokens=metrics.get("total_completion_tokens") or 0,
+            cached_input_tokens=metrics.get("total_cached_tokens") or 0,
+        ),
+        cost_usd=metrics.get("total_cost_usd"),
+        error=ErrorInfo(kind="ImportError", message=message) if score is None else None,
+    )
+
+
+def _score(document: _Json, beside: _Json) -> float | None:
+    rewards = (beside.get("verifier_result") or {}).get("rewards") or {}
+    value = (document.get("extra") or {}).get("reward")
+    if value is None:
+        value = rewards.get("reward", next(iter(rewards.values()), None))
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _imported_step(number: int, step: _Json) -> Step:
+    return Step(
+        step=number,
+        thought="\n".join(filter(None, (step.get("reasoning_content"), _text(step.get("message")))))
+        or None,
+        actions=tuple({c["function_name"]: c["arguments"]} for c in step.get("tool_calls") or ()),
+        results=tuple(_results(step)),
+    )
+
+
+def _results(step: _Json) -> Iterator[str]:
+    for each in (step.get("observation") or {}).get("results", ()):
+        text = _text(each.get("content"))
+        if text:
+            yield text
+
+
+def _text(content: Any) -> str:
+    """Return the text of a message, its pictures left out."""
+    if isinstance(content, list):
+        return "\n".join(each["text"] for each in content if each.get("type") == "text")
+    return content or ""

@@ -1,0 +1,225 @@
+"""Inspect's EvalLogs as run folders: JSON logs, and `.eval` archives as far as Python can unpack them."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
+from bench_report.interchange.importing import (
+    Imported,
+    ImportedTrial,
+    read_json,
+    steps_of_calls,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["import_inspect"]
+
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Inspect's grades: correct, partial, incorrect, no answer."""
+_LIMITS = {
+    "time": Status.TIME_LIMIT,
+    "working": Status.TIME_LIMIT,
+    "token": Status.BUDGET_EXCEEDED,
+    "cost": Status.BUDGET_EXCEEDED,
+    "operator": Status.CANCELLED,
+}
+_Json = dict[str, Any]
+
+
+def import_inspect(path: Path, *, scorer: str | None = None) -> Imported:
+    """Read an EvalLog.
+
+    Args:
+        path: A `.json` log, or an `.eval` archive.
+        scorer: Whose score counts, where there are several.
+
+    Raises:
+        InputError: It is no EvalLog of version 2, or the scorer is not in it.
+    """
+    log = _archive(path) if path.suffix == ".eval" else read_json(path)
+    if log.get("version") != 2 or not isinstance(log.get("eval"), dict):  # noqa: PLR2004  # the format's version
+        raise InputError(f"{path} is not an Inspect log of version 2")
+    spec, samples = log["eval"], log.get("samples") or []
+    try:
+        ours = _dig(spec, "metadata", "proctor") or {}
+        tasks = [Task.model_validate_json(json.dumps(each)) for each in ours.get("tasks", ())]
+        known = {task.task_id: task for task in tasks}
+        trials = [_trial(each, spec, scorer, known) for each in samples]
+        info = RunInfo.model_validate_json(json.dumps(ours["run"])) if known else None
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise InputError(f"{path} has a sample that cannot be read: {_told(error)}") from None
+    return Imported(
+        benchmark=str(spec.get("task") or "inspect"),
+        version=str(spec["task_version"]) if spec.get("task_version") else None,
+        agent=str(spec.get("solver") or "inspect"),
+        model=_model(spec.get("model")),
+        source=path.name,
+        trials=trials,
+        tasks=tasks,
+        info=info,
+    )
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{type(error).__name__} {error}"
+
+
+def _archive(path: Path) -> _Json:
+    """Read header and samples of an `.eval` file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            header = "header.json" if "header.json" in names else "_journal/start.json"
+            log: _Json = json.loads(archive.read(header))
+            samples = [json.loads(archive.read(n)) for n in names if n.startswith("samples/")]
+    except (OSError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{path} cannot be unpacked ({error}): convert it with `inspect log convert --to json`"
+        ) from None
+    return {"version": 2, **log, "samples": samples}
+
+
+def _dig(data: Any, *path: str) -> Any:
+    for name in path:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data
+
+
+def _model(name: str | None) -> str | None:
+    if not name or name == "none/none":
+        return None
+    return name.replace("/", ":", 1)
+
+
+def _trial(
+    sample: _Json, spec: _Json, scorer: str | None, known: Mapping[str, Task]
+) -> ImportedTrial:
+    ours = _dig(sample, "metadata", "proctor")
+    if isinstance(ours, dict) and sample["id"] in known:
+        return ImportedTrial(
+            known[sample["id"]],
+            TrialResult.model_validate_json(json.dumps(ours["result"])),
+            [Step.model_validate_json(json.dumps(each)) for each in ours.get("steps", ())],
+        )
+    task = Task(
+        benchmark=str(spec.get("task") or "inspect"),
+        task_id=str(sample["id"]),
+        goal=_text(sample.get("input", "")),
+        config={"target": sample.get("target")},
+    )
+    steps = steps_of_calls(_turns(sample.get("messages") or ()))
+    return ImportedTrial(task, _result(sample, spec, task, len(steps), scorer), steps)
+
+
+def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | None) -> TrialResult:
+    name, score = _score(sample.get("scores") or {}, scorer)
+    value = None if score is None else _number(score.get("value"))
+    error = sample.get("error")
+    status = _status(sample, scored=value is not None)
+    usages = sample.get("model_usage") or {}
+    costs = [each.get("total_cost") for each in usages.values()]
+    told = None
+    if value is None or status is Status.AGENT_ERROR:
+        message = error["message"] if error else "the log has no score for this sample"
+        told = ErrorInfo(kind="InspectError", message=str(message))
+    return TrialResult(
+        benchmark=task.benchmark,
+        task_id=task.task_id,
+        trial=int(sample.get("epoch", 1)),
+        agent=str(spec.get("solver") or "inspect"),
+        model=_model(spec.get("model")),
+        model_reported=_model(next(iter(usages), None)),
+        status=status,
+        score=value,
+        method=None if value is None else f"inspect:{name}",
+        steps=steps,
+        usage=_usage(usages),
+        cost_usd=sum(costs) if costs and None not in costs else None,
+        timings_s={"total": sample["total_time"]} if sample.get("total_time") else {},
+        error=told,
+        details={"scores": sample.get("scores") or {}},
+    )
+
+
+def _score(scores: Mapping[str, _Json], scorer: str | None) -> tuple[str, _Json | None]:
+    if scorer is not None and scores and scorer not in scores:
+        raise InputError(f"no scorer {scorer!r} in this log: there are {', '.join(scores)}")
+    name = scorer or next(iter(scores), "")
+    return name, scores.get(name)
+
+
+def _number(value: Any) -> float | None:
+    """Return a score as a number; `None` for what is no single number, as Inspect's unscored NaN."""
+    if isinstance(value, str):
+        return _LETTERS.get(value.upper())
+    if isinstance(value, bool | int | float) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _status(sample: _Json, *, scored: bool) -> Status:
+    """Keep apart: an agent that ran into a limit is scored, one without a score was not evaluated."""
+    limit = _dig(sample, "limit", "type")
+    reached = _LIMITS.get(limit, Status.STEP_LIMIT) if limit else None
+    if scored:
+        if reached is not None:
+            return reached if reached.scored else Status.STEP_LIMIT
+        return Status.AGENT_ERROR if sample.get("error") else Status.COMPLETED
+    if sample.get("error"):
+        return Status.ENVIRONMENT_ERROR
+    return reached if reached is not None and not reached.scored else Status.EVALUATION_ERROR
+
+
+def _usage(usages: Mapping[str, _Json]) -> Usage:
+    found = Usage()
+    for each in usages.values():
+        read, written = (each.get(f"input_tokens_cache_{kind}") or 0 for kind in ("read", "write"))
+        found += Usage(
+            input_tokens=each.get("input_tokens", 0) + read + written,
+            cached_input_tokens=read,
+            cache_write_tokens=written,
+            output_tokens=each.get("output_tokens", 0),
+            reasoning_tokens=each.get("reasoning_tokens") or 0,
+        )
+    return found
+
+
+def _turns(messages: Sequence[_Json]) -> Iterator[tuple[str, list[_Json], list[str]]]:
+    """Group an assistant's message with the results of its calls."""
+    turn: tuple[str, list[_Json], list[str]] | None = None
+    for message in messages:
+        if message.get("role") == "assistant":
+            if turn:
+                yield turn
+            calls = [{c["function"]: c.get("arguments")} for c in message.get("tool_calls") or ()]
+            turn = (_text(message.get("content", "")), calls, [])
+        elif message.get("role") == "tool" and turn:
+            turn[2].append(_text(message.get("content", "")))
+    if turn:
+        yield turn
+
+
+def _text(content: Any) -> str:
+    """Return the text of a message, its images and other parts left out."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (
+        each.get("text") or each.get("reasoning") or _text(each.get("content", ""))
+        for each in parts
+        if isinstance(each, dict)
+    )
+    return "\n".join(filter(None, texts))
