@@ -9,10 +9,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
+from making import make_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from bench_core.records import Task
 
 
 @pytest.fixture
@@ -28,3 +32,14 @@ def data() -> Path:
     if not (folder / "examples").is_dir():
         pytest.skip(f"{folder} has no WAA tasks: set PROCTOR_DATA")
     return folder
+
+
+@pytest.fixture
+def evaluator() -> Iterator[FakeEvaluator]:
+    with FakeEvaluator() as running:
+        yield running
+
+
+@pytest.fixture
+def tasks() -> tuple[Task, ...]:
+    return tuple(make_task(f"{number:02d}-WOS") for number in range(1, 5))

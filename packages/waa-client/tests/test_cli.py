@@ -1,30 +1,203 @@
-"""The command of a package that is not built yet says so and does nothing."""
-
 from __future__ import annotations
 
-import pytest
-from click.testing import CliRunner
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
 
-import waa_client
+import pytest
+from click.testing import CliRunner, Result
+from fake_evaluator import FakeEvaluator, failure
+from fake_vm import FakeVm, Reply
+from making import script
+
 from waa_client.cli import main
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def test_help_says_that_the_package_is_not_built() -> None:
-    result = CliRunner().invoke(main, ["--help"])
-    assert result.exit_code == 0
-    assert f"waa-client {waa_client.__version__} is not built yet" in " ".join(
-        result.output.split()
+DRAFT = "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS"
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two tasks of one domain."""
+    path = tmp_path / "tasks" / "examples" / "notepad"
+    path.mkdir(parents=True)
+    for stem in ("0a1b2c3d-WOS", "INF-5e6f-WOS"):
+        func = "infeasible" if stem.startswith("INF") else "exact_match"
+        task = {"id": stem, "instruction": f"Do {stem}.", "config": [], "evaluator": {"func": func}}
+        (path / f"{stem}.json").write_text(json.dumps(task), encoding="utf-8")
+    return tmp_path / "tasks"
+
+
+def test_help_loads_nothing_of_weight() -> None:
+    code = (
+        "import sys; from waa_client.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "heavy = {'httpx', 'PIL', 'numpy', 'pydantic', 'anthropic', 'openai'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
     )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
-def test_version_names_the_distribution() -> None:
-    result = CliRunner().invoke(main, ["--version"])
-    assert result.exit_code == 0
-    assert result.output == f"waa-client, version {waa_client.__version__}\n"
+@pytest.mark.parametrize(
+    "command",
+    ["tasks", "run", "rescore", "evaluate", "probe", "import-vanilla", "compare", "doctor"],
+)
+def test_every_command_explains_itself(command: str) -> None:
+    assert invoke(command, "--help").exit_code == 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["run"], ["run", "--out", "somewhere"], ["--json"]])
-def test_anything_else_is_a_usage_error(arguments: list[str]) -> None:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert "is not built yet" in result.output
+def test_tasks_are_listed_with_what_can_be_filtered(folder: Path) -> None:
+    found = invoke("tasks", "--tasks", folder, "--infeasible")
+    assert "notepad/INF-5e6f-WOS" in found.output
+    assert found.output.rstrip().endswith("1 of 2 tasks")
+    listed = json.loads(invoke("tasks", "--tasks", folder, "--task", "0a1b2c3d", "--json").output)
+    assert [each["task_id"] for each in listed] == ["notepad/0a1b2c3d-WOS"]
+
+
+def test_without_task_files_the_way_out_is_told() -> None:
+    found = CliRunner().invoke(main, ["tasks"], env={"WAA_TASKS": ""})
+    assert found.exit_code == 2
+    assert "pass --tasks CHECKOUT, or set WAA_TASKS" in found.output
+
+
+def test_a_run_is_scored_and_continued(
+    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    path = script(tmp_path / "s.json", ["computer.keyboard.write('a')", "DONE"])
+    arguments = [
+        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
+        "--agent-option", f"script={path}", "--out", tmp_path / "run",
+    ]  # fmt: skip
+    first, second = invoke(*arguments), invoke(*arguments)
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "2 of 2 scored trials succeeded" in first.output
+    assert len(evaluator.bodies("/evaluate")) == 2
+    config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
+    assert config["agent_options"] == {"script": path}
+
+
+def test_a_plan_needs_no_vm(folder: Path) -> None:
+    found = invoke("run", "--tasks", folder, "--dry-run", "--agent", "do-nothing")
+    assert found.exit_code == 0
+    assert "waa: 2 tasks x 1 = 2 trials" in found.output
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ([], "no VM is given"),
+        (["--vm", "a,a"], "a VM is given twice"),
+        (["--vm", "a,b", "--evaluate", "c"], "2 VMs need 2 evaluators"),
+        (["--vm", "a", "--agent-option", "x"], "is not of the form NAME=VALUE"),
+        (["--vm", "a", "--observe", "smell"], "--observe takes"),
+        (["--vm", "a", "--demo", "nowhere"], "there is no demonstration nowhere"),
+        (["--vm", "a", "--task", "99999999"], "has no task"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_runs(
+    folder: Path, extra: list[str], message: str
+) -> None:
+    found = invoke("run", "--tasks", folder, "--agent", "do-nothing", *extra)
+    assert found.exit_code == 2
+    assert message in found.output
+
+
+def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator) -> None:
+    arguments = ["evaluate", "0a1b2c3d", "--tasks", folder, "--evaluate", evaluator.url]
+    failing, passing = invoke(*arguments), invoke(*arguments, "--action", "DONE")
+    assert (failing.exit_code, passing.exit_code) == (1, 0)
+    assert "score 1  (/evaluate, native evaluators, v2)" in passing.output
+    evaluator.judge = lambda _: failure()
+    undecided = invoke(*arguments)
+    assert undecided.exit_code == 3
+    assert "not scored: HTTPError: 404" in undecided.output
+
+
+def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> None:
+    found = invoke("probe", "--vm", vm.url, "--evaluate", evaluator.url, "--json")
+    checks = {each["name"].split()[0]: each for each in json.loads(found.output)["checks"]}
+    assert {name: each["status"] for name, each in checks.items()} == dict.fromkeys(
+        ["reach", "system", "screenshot", "window", "accessibility", "action", "evaluate"], "ok"
+    )
+    assert checks["accessibility"]["detail"].endswith("3 elements")
+    assert vm.computer.pointer == (640, 360)
+
+
+@pytest.mark.parametrize(
+    ("path", "fault", "layer", "hint"),
+    [
+        ("/screenshot", Reply(200, b"torn", "image/png"), "screenshot", "port 8006"),
+        ("/accessibility", Reply(200, b'{"AT": "<a"}'), "accessibility", "pywinauto"),
+        (
+            "/execute_windows",
+            Reply(500, b'{"status": "error", "message": "no"}'),
+            "action",
+            "server.log",
+        ),
+        (
+            "/probe",
+            Reply(500, b'{"message": "404 Not Found: x"}'),
+            "reach",
+            "something else listens",
+        ),
+        ("/obs_winagent", Reply(500, b'{"message": "secure desktop"}'), "window", "lock screen"),
+    ],
+)
+def test_a_layer_that_fails_is_named_with_its_fix(
+    vm: FakeVm, path: str, fault: Reply, layer: str, hint: str
+) -> None:
+    vm.always[path] = fault
+    found = invoke("probe", "--vm", vm.url)
+    assert found.exit_code == 1
+    lines = found.output.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"✗ {layer}"))
+    assert hint in lines[at + 1]
+
+
+def test_a_vm_that_is_off_is_told_with_the_port(evaluator: FakeEvaluator) -> None:
+    evaluator.stop()
+    found = invoke("probe", "--vm", evaluator.url, "--evaluate", evaluator.url)
+    assert found.exit_code == 1
+    assert "docker run -p 5000:5000" in found.output
+    assert "waa-server-ext serve --vm HOST" in found.output
+
+
+def test_doctor_tells_what_is_missing(folder: Path, vm: FakeVm) -> None:
+    found = invoke("doctor", "--tasks", folder, "--vm", vm.url)
+    assert found.exit_code == 0
+    assert "2, 1 of them infeasible, 0 need the Internet" in found.output
+    wrong = invoke("doctor", "--tasks", folder / "nowhere")
+    assert wrong.exit_code == 1
+    assert "git clone" in wrong.output
+
+
+def test_results_of_vanilla_are_imported_and_compared(tmp_path: Path, folder: Path) -> None:
+    place = tmp_path / "results/p/t/m/0/notepad/0a1b2c3d-WOS"
+    place.mkdir(parents=True)
+    (place / "result.txt").write_text("1\n")
+    out = tmp_path / "run"
+    imported = invoke("import-vanilla", tmp_path / "results", "--tasks", folder, "--out", out)
+    assert imported.exit_code == 0, imported.output
+    assert "1 results, 0 tasks that raised" in imported.output
+    found = invoke("compare", out, out, "--out", tmp_path / "c.json")
+    assert found.exit_code == 3, found.output
+    assert "Verdict: undecided" in found.output
+    assert json.loads((tmp_path / "c.json").read_text())["verdict"] == "undecided"
+
+
+def test_a_run_is_rescored_by_command(
+    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    out = tmp_path / "run"
+    invoke("run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url,
+           "--agent", "do-nothing", "--out", out)  # fmt: skip
+    found = invoke("rescore", out, "--evaluate", evaluator.url)
+    assert "2 trials scored again" in found.output

@@ -1,12 +1,271 @@
-"""The `waa-client` command, which says that the package is not built yet."""
+"""The `waa-client` command: tasks, run, rescore, evaluate, probe, doctor, compare."""
 
 from __future__ import annotations
 
-from bench_core.unbuilt import unbuilt_command
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import (
+    execute_doctor,
+    execute_rescore,
+    execute_run,
+    json_option,
+    list_tasks,
+    rescore_options,
+    run_options,
+    runner_group,
+    task_options,
+)
 from waa_client.__about__ import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bench_core.records import Task
 
 __all__ = ["main"]
 
-main = unbuilt_command(
-    "waa-client", __version__, "Run and score agents on Windows Agent Arena from anywhere."
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
+_COLUMNS = ("domain",)
+
+
+def _stacked(command: _Command, *options: Callable[[Any], Any]) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _source_options(command: _Command) -> _Command:
+    """Add the options that say where the task files are."""
+    return _stacked(
+        command,
+        click.option("--tasks", "tasks_folder", type=_FOLDER, metavar="DIR",
+                     help="A checkout of WindowsAgentArena, or a folder with examples/.  [default: $WAA_TASKS]"),
+        click.option("--index", metavar="FILE",
+                     help="Only the tasks of this index: test_all.json, test_custom.json."),
+        click.option("--variant", type=click.Choice(["normal", "hard"]), default="normal",
+                     show_default=True, help="hard starts without open windows."),
+    )  # fmt: skip
+
+
+def _query_options(command: _Command) -> _Command:
+    """Add the options that choose tasks by what WAA knows of them."""
+    return _stacked(
+        command,
+        click.option("--domain", "domains", multiple=True, metavar="DOMAIN",
+                     help="Only tasks of this domain, e.g. notepad; repeat it for several."),
+        click.option("--app", "apps", multiple=True, metavar="APP", help="Only tasks that need this application."),
+        click.option("--infeasible/--feasible", default=None,
+                     help="Only tasks that cannot be done, or only those that can."),
+        click.option("--network/--offline", default=None,
+                     help="Only tasks that reach out to the Internet, or only those that do not."),
+    )  # fmt: skip
+
+
+def _vm_options(command: _Command) -> _Command:
+    """Add the options that say where VMs and evaluators are."""
+    return _stacked(
+        command,
+        click.option("--vm", "vms", metavar="URL[,URL...]", help="VMs: host, host:port or URL."),
+        click.option("--evaluate", "evaluators", metavar="URL[,URL...]",
+                     help="waa-server-ext, one for each VM in their order; without it nothing is scored."),
+    )  # fmt: skip
+
+
+def _episode_options(command: _Command) -> _Command:
+    """Add the options that say how trials go."""
+    return _stacked(
+        command,
+        click.option("--profile", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
+                     help="vanilla sleeps as WAA does, for parity; fast waits until the screen is still."),
+        click.option("--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
+                     help="Who runs the tasks' set-up steps: the evaluator, or this client."),
+        click.option("--reset-command", metavar="COMMAND",
+                     help="Restores a VM before each trial; {url} and {host} are filled in."),
+        click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Keep downloads of --setup client here."),
+        click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
+                     help="A setting of the agent; repeat it for several."),
+        click.option("--observe", metavar="WHAT[,WHAT...]",
+                     help="Show the agent elements, marks, tree, windows, or none.  [default: what it wants]"),
+        click.option("--demo", "demo_path", type=click.Path(path_type=Path), metavar="FILE|DIR",
+                     help="Demonstrations: one for all tasks, or found by the task's id."),
+    )  # fmt: skip
+
+
+@runner_group("waa-client", __version__)
+def main() -> None:
+    """Run and score agents on Windows Agent Arena."""
+
+
+@main.command()
+@task_options
+@_query_options
+@_source_options
+@json_option
+def tasks(**options: Any) -> None:
+    """List the tasks; ids may be written domain/id, domain_id or just id."""
+    known, options = _with_ids(options)
+    list_tasks(known, options, _COLUMNS)
+
+
+@main.command()
+@task_options
+@_query_options
+@_source_options
+@_vm_options
+@_episode_options
+@run_options(agent="vision", workers=1)
+def run(**options: Any) -> None:
+    """Run an agent on tasks; the same command continues an unfinished run."""
+    from waa_client.running import make_benchmark, make_spec, provenance  # noqa: PLC0415  # heavy
+
+    known, options = _with_ids(options)
+    spec = make_spec(options)
+    benchmark = make_benchmark(known, options)
+    execute_run(benchmark, spec, options, provenance=provenance(), price_of=_price_of)
+
+
+@main.command()
+@rescore_options
+@click.option("--evaluate", "evaluators", metavar="URL", required=True, help="The evaluator.")
+def rescore(run_folder: Path, name: str | None, as_json: bool, evaluators: str) -> None:  # noqa: FBT001  # click's flag
+    """Score a finished run again from its stored transcripts, without a VM."""
+    from waa_client.benchmark import WaaBenchmark  # noqa: PLC0415  # heavy
+    from waa_client.settings import WaaSettings  # noqa: PLC0415  # with it
+
+    benchmark = WaaBenchmark((), settings=WaaSettings(evaluators=(evaluators,)))
+    execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
+
+
+@main.command()
+@click.argument("task_id", metavar="TASK")
+@_source_options
+@click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
+@click.option("--action", "history", multiple=True, metavar="ACTION",
+              help="The action history as vanilla records it, e.g. FAIL; repeat it.")  # fmt: skip
+@json_option
+def evaluate(**options: Any) -> None:
+    """Evaluate a task on the VM as it is now; exit code 1 when it is not done."""
+    from waa_client.evaluating import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
+    from waa_client.tasks import load_tasks  # noqa: PLC0415  # same
+
+    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
+    verdict = evaluate_now(known, options["task_id"], options["evaluator"], options["history"])
+    shown = json.dumps(verdict.raw, indent=2) if options["as_json"] else verdict_text(verdict)
+    click.echo(shown)
+    if verdict.score is None:
+        raise click.exceptions.Exit(exit_codes.UNDECIDED)
+    if verdict.score < 1.0:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@main.command()
+@_vm_options
+@click.option("--act/--look-only", default=True, help="Also move the pointer by one code block.")
+@json_option
+def probe(**options: Any) -> None:
+    """Check a VM layer by layer: reach, screenshot, accessibility, action, evaluator."""
+    from waa_client.probing import vm_checks  # noqa: PLC0415  # heavy
+
+    checks = vm_checks(options["vms"], options["evaluators"], act=options["act"])
+    execute_doctor(checks, as_json=options["as_json"])
+
+
+@main.command("import-vanilla")
+@click.argument("results", type=_EXISTING)
+@_source_options
+@click.option(
+    "--out", "-o", type=_FOLDER, required=True, metavar="FOLDER", help="The new run folder."
 )
+@click.option(
+    "--only", metavar="TEXT", help="Only results below folders that hold TEXT, e.g. a model's name."
+)
+@click.option("--agent", default="navi", show_default=True, help="What to call the agent.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="What to call its model.")
+@json_option
+def import_vanilla(**options: Any) -> None:
+    """Read a result tree of WAA or WindowsAgentArena-V2 into a run folder."""
+    from waa_client.tasks import load_tasks  # noqa: PLC0415  # heavy
+    from waa_client.vanilla import import_results, imported_text  # noqa: PLC0415  # same
+
+    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
+    imported = import_results(
+        options["results"], options["out"], known,
+        only=options["only"], agent=options["agent"], model=options["model"],
+    )  # fmt: skip
+    click.echo(
+        imported.model_dump_json(indent=2) if options["as_json"] else imported_text(imported)
+    )
+
+
+@main.command()
+@click.argument("baseline", type=_EXISTING)
+@click.argument("new", type=_EXISTING)
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Also write the comparison as JSON.")  # fmt: skip
+@click.option("--report", "report_folder", type=_FOLDER, metavar="DIR",
+              help="Also let bench-report write its document on both runs.")  # fmt: skip
+@click.option("--tolerance", type=click.FloatRange(0, 1), default=0.10, show_default=True,
+              help="By how much success rates may differ and still match.")  # fmt: skip
+@json_option
+def compare(**options: Any) -> None:
+    """Compare a run with a baseline, task by task; exit code 1 when it does not match."""
+    from waa_client.comparing import compare_runs, comparison_text, write_report  # noqa: PLC0415  # heavy
+
+    found = compare_runs(options["baseline"], options["new"], tolerance=options["tolerance"])
+    if options["out"]:
+        options["out"].parent.mkdir(parents=True, exist_ok=True)
+        options["out"].write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if options["report_folder"]:
+        write_report([options["baseline"], options["new"]], options["report_folder"])
+    click.echo(found.model_dump_json(indent=2) if options["as_json"] else comparison_text(found))
+    if found.verdict == "differs":
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+    if found.verdict == "undecided":
+        raise click.exceptions.Exit(exit_codes.UNDECIDED)
+
+
+@main.command()
+@_vm_options
+@_source_options
+@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
+@json_option
+def doctor(**options: Any) -> None:
+    """Check everything a run needs and say how to fix what is missing."""
+    from waa_client.doctor import checks  # noqa: PLC0415  # heavy
+
+    execute_doctor(checks(options), as_json=options["as_json"])
+
+
+def _with_ids(options: dict[str, Any]) -> tuple[Sequence[Task], dict[str, Any]]:
+    """Turn spellings of ids and WAA's own filters into the ids they select."""
+    from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks  # noqa: PLC0415  # pydantic
+
+    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
+    query = TaskQuery(
+        ids=options["ids"],
+        domains=options["domains"],
+        apps=options["apps"],
+        infeasible=options["infeasible"],
+        network=options["network"],
+    )
+    skipped = tuple(resolve_task_id(each, known) for each in options["skip_ids"])
+    options = {**options, "skip_ids": skipped}
+    if query == TaskQuery():
+        return known, options
+    chosen = select_tasks(known, query)
+    if not chosen:
+        raise click.UsageError("no task fits all of these filters")
+    return known, {**options, "ids": tuple(task.task_id for task in chosen)}
+
+
+def _price_of(model: str) -> object | None:
+    from bench_core.models.prices import price_row  # noqa: PLC0415  # only with a budget
+
+    return price_row(model)

@@ -79,7 +79,9 @@ def find_examples(folder: Path | str | None = None) -> Path:
             f"{TASKS_VARIABLE}"
         )
     root = Path(given)
-    for place in (root, root / _INSIDE_CHECKOUT, root / "evaluation_examples_windows", root.parent):
+    if root.name == "examples" and root.is_dir():
+        return root.parent
+    for place in (root, root / _INSIDE_CHECKOUT, root / "evaluation_examples_windows"):
         if (place / "examples").is_dir():
             return place
     raise InputError(

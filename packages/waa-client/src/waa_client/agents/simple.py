@@ -1,0 +1,180 @@
+"""Agents that are a few lines over bench-core's: do nothing, a script, a replay, HTTP, computer use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
+from bench_core.agents.http import http_agent
+from bench_core.agents.records import Action, Done, Fail, RunCode, Wait
+from bench_core.agents.replay import read_actions, scripted_agent
+from bench_core.artifacts import TRAJECTORY
+from bench_core.errors import InputError
+from bench_core.files import folder_name
+from waa_client.agents.loading import option
+from waa_client.agents.models import model_of
+from waa_client.desktop import View
+
+if TYPE_CHECKING:
+    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.records import AgentOutcome, AgentTask
+
+    Handle = BrowserHandle | DesktopHandle
+
+__all__ = [
+    "ComputerUseAgent",
+    "DoNothingAgent",
+    "HttpAgent",
+    "ReplayAgent",
+    "ScriptedAgent",
+    "read_script",
+]
+
+_STEP: TypeAdapter[Action] = TypeAdapter(Action)
+_WORDS: dict[str, type[Wait | Done | Fail]] = {"WAIT": Wait, "DONE": Done, "FAIL": Fail}
+
+
+class DoNothingAgent:
+    """`do-nothing`: says at once that it is done. What it scores is the floor."""
+
+    name = "do-nothing"
+
+    def view(self, _: TrialContext) -> View:
+        """Look at the screenshot only."""
+        return View()
+
+    async def run(
+        self, task: AgentTask, environment: Handle, context: TrialContext
+    ) -> AgentOutcome:
+        """End at once; see `bench_core.protocols.Agent`."""
+        return await scripted_agent([[Done()]]).run(task, environment, context)
+
+
+class ScriptedAgent:
+    """`scripted`: does what the file of the option `script` says for the task."""
+
+    name = "scripted"
+
+    def view(self, context: TrialContext) -> View:
+        """Look at the tree only where the script aims at elements."""
+        return View(elements=bool(option(context, "elements", default=False)))
+
+    async def run(
+        self, task: AgentTask, environment: Handle, context: TrialContext
+    ) -> AgentOutcome:
+        """Follow the script; see `bench_core.protocols.Agent`."""
+        steps = read_script(Path(_needed(context, self.name, "script")), task.task_id)
+        return await scripted_agent(steps).run(task, environment, context)
+
+
+class ReplayAgent:
+    """`replay`: does again what the run folder of the option `run` recorded for the task."""
+
+    name = "replay"
+
+    def view(self, context: TrialContext) -> View:
+        """Look at what the recorded agent looked at, as far as its actions need it."""
+        return View(elements=bool(option(context, "elements", default=True)))
+
+    async def run(
+        self, task: AgentTask, environment: Handle, context: TrialContext
+    ) -> AgentOutcome:
+        """Repeat the trial; see `bench_core.protocols.Agent`."""
+        path = _recorded(context, task.task_id)
+        return await scripted_agent(read_actions(path)).run(task, environment, context)
+
+
+class HttpAgent:
+    """`http`: asks the endpoint of the option `url` for each step; see `bench_core.agents`."""
+
+    name = "http"
+
+    async def run(
+        self, task: AgentTask, environment: Handle, context: TrialContext
+    ) -> AgentOutcome:
+        """Let the endpoint decide; see `bench_core.protocols.Agent`."""
+        url = str(_needed(context, self.name, "url"))
+        return await http_agent(url).run(task, environment, context)
+
+
+class ComputerUseAgent:
+    """`computer-use`: Claude through its native tool, on the screen's own pixels.
+
+    Options: `computer_tool` (its version), `images`, `base_url`.
+    """
+
+    name = "computer-use"
+
+    def view(self, _: TrialContext) -> View:
+        """Look at the screenshot only."""
+        return View()
+
+    async def run(
+        self, task: AgentTask, environment: Handle, context: TrialContext
+    ) -> AgentOutcome:
+        """Let Claude use the computer; see `bench_core.protocols.Agent`."""
+        screen = environment.screen if environment.kind == "desktop" else None
+        async with model_of(self.name, context) as model:
+            agent = computer_use_agent(
+                model,
+                screen=screen or (1280, 720),
+                tool=str(option(context, "computer_tool", DEFAULT_TOOL)),
+                images=int(option(context, "images", 3)),
+                browser=False,
+            )
+            return await agent.run(task, environment, context)
+
+
+def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
+    """Return the steps of a script for a task.
+
+    The file is JSON: `{"domain/stem": [step, ...], ...}`, or one list for every task. A step is a code
+    block, one of WAIT, DONE and FAIL, an action like `{"kind": "keys", "keys": ["ctrl", "s"]}`, or a
+    list of these.
+
+    Raises:
+        InputError: The file is missing or malformed, or knows nothing of the task.
+    """
+    try:
+        script = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"the script {path} cannot be read: {error}") from error
+    steps = script.get(task_id) if isinstance(script, dict) else script
+    if not isinstance(steps, list):
+        raise InputError(f"the script {path} has no list of steps for {task_id}")
+    return [_step(path, number, step) for number, step in enumerate(steps, 1)]
+
+
+def _recorded(context: TrialContext, task_id: str) -> Path:
+    run = Path(_needed(context, ReplayAgent.name, "run"))
+    trial = str(option(context, "trial", 1))
+    path = run if run.is_file() else run / "trials" / trial / folder_name(task_id) / TRAJECTORY
+    if not path.is_file():
+        raise InputError(f"{run} recorded no trial {trial} of {task_id}: {path} is missing")
+    return path
+
+
+def _step(path: Path, number: int, step: Any) -> tuple[Action, ...]:
+    given = step if isinstance(step, list) else [step]
+    try:
+        return tuple(_action(each) for each in given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(f"the script {path}, step {number}: {first['msg']}") from error
+
+
+def _action(given: Any) -> Action:
+    if isinstance(given, str):
+        return _WORDS[given]() if given in _WORDS else RunCode(code=given)
+    return _STEP.validate_python(given)
+
+
+def _needed(context: TrialContext, agent: str, name: str) -> str:
+    value = option(context, name)
+    if not value:
+        raise InputError(f"the agent {agent!r} needs --agent-option {name}=...")
+    return str(value)

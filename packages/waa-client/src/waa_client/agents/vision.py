@@ -1,0 +1,135 @@
+"""`vision`: any model that sees and calls tools, shown the screen with marks on its elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.agents.conversation import Conversation
+from bench_core.agents.loop import LoopAgent
+from bench_core.agents.prompts import observation_parts, system_prompt
+from bench_core.agents.tool_calling import CallingStepper
+from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
+from bench_core.errors import AgentError, InputError
+from bench_core.models.records import TextPart, Tool
+from waa_client.agents.loading import option
+from waa_client.agents.models import model_of
+from waa_client.desktop import View
+
+if TYPE_CHECKING:
+    from bench_core.agents.records import Action, Decision, Observation
+    from bench_core.models.client import Model
+    from bench_core.models.records import Part, ToolCall
+    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.records import AgentOutcome, AgentTask
+
+__all__ = ["VisionAgent"]
+
+_SYSTEM = """
+
+The computer runs Windows. Coloured frames with numbers mark the elements you can act on; the same \
+numbers are in the list of elements. Act on an element by its number where one fits, else on a point in \
+pixels of the picture. A demonstration, if you are shown one, was made on another screen: follow what it \
+does, not where it clicks.
+
+Some tasks cannot be done on this computer. If you are sure that this one cannot, call `fail`.
+Write what you must not forget into your notes with `remember`; older pictures disappear."""
+_NOT_ON_A_DESKTOP = frozenset({"goto", "back"})
+_REMEMBER = Tool(
+    name="remember",
+    description="Replace your notes, which you are shown at every step. Call it beside an action.",
+    parameters={
+        "type": "object", "properties": {"notes": {"type": "string"}}, "required": ["notes"],
+    },
+)  # fmt: skip
+_MOST_NOTES = 4000
+
+
+class VisionAgent:
+    """Shows a model the marked screen and carries out the tools it calls.
+
+    Options: `marks` (true), `tree` (false: also the raw accessibility tree), `uia` (false: the slow
+    backend), `images` (3), `max_cost_usd` (none: of one trial), `base_url`.
+    """
+
+    name = "vision"
+
+    def view(self, context: TrialContext) -> View:
+        """Look at elements and windows, with marks unless the option says otherwise."""
+        marks = _flag(context, "marks", default=True)
+        backend = "uia" if _flag(context, "uia", default=False) else "win32"
+        tree = _flag(context, "tree", default=False)
+        return View(elements=True, marks=marks, tree=tree, windows=True, backend=backend)
+
+    async def run(
+        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
+        async with model_of(self.name, context) as model:
+
+            def begin(task: AgentTask, context: TrialContext) -> _Stepper:
+                return _Stepper(model, task, context)
+
+            return await LoopAgent(self.name, begin).run(task, environment, context)
+
+
+class _Stepper:
+    """One trial: the conversation, the notes, what it has cost."""
+
+    def __init__(self, model: Model, task: AgentTask, context: TrialContext) -> None:
+        tools = [tool for tool in TOOLS if tool.name not in _NOT_ON_A_DESKTOP]
+        conversation = Conversation(
+            model,
+            context,
+            tools=(*tools, _REMEMBER),
+            system=system_prompt() + _SYSTEM,
+            images=int(option(context, "images", 3)),
+        )
+        self._stepper = CallingStepper(conversation, task, self._read, self._show)
+        self._notes = ""
+        self._spent_usd = 0.0
+        self._most_usd = _dollars(option(context, "max_cost_usd"))
+
+    async def act(self, observation: Observation) -> Decision:
+        """Decide on one observation; see `bench_core.agents.StepAgent`."""
+        if self._most_usd is not None and self._spent_usd >= self._most_usd:
+            raise AgentError(
+                f"the trial has cost ${self._spent_usd:.4f}, its limit is ${self._most_usd}"
+            )
+        decision = await self._stepper.act(observation)
+        if self._most_usd is not None and decision.cost_usd is None:
+            raise InputError("max_cost_usd needs a model whose price is known")
+        self._spent_usd += decision.cost_usd or 0.0
+        return decision
+
+    def _read(self, call: ToolCall) -> tuple[Action, ...]:
+        if call.name != _REMEMBER.name:
+            return (action_of(call),)
+        notes = (call.arguments or {}).get("notes")
+        if not isinstance(notes, str):
+            raise InvalidCallError("remember needs `notes`, a text")
+        self._notes = notes[:_MOST_NOTES]
+        return ()
+
+    def _show(self, observation: Observation) -> tuple[Part, ...]:
+        parts = observation_parts(observation)
+        return (TextPart(text=f"Your notes:\n{self._notes}"), *parts) if self._notes else parts
+
+
+def _flag(context: TrialContext, name: str, *, default: bool) -> bool:
+    value: Any = option(context, name, default)
+    if isinstance(value, str):
+        value = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
+            value.lower(), value
+        )
+    if not isinstance(value, bool):
+        raise InputError(f"the option {name} is true or false, not {value!r}")
+    return value
+
+
+def _dollars(value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"the option max_cost_usd is a number, not {value!r}") from None

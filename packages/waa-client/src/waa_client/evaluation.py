@@ -1,0 +1,357 @@
+"""Asking an evaluator over HTTP, without ever asking the same thing twice.
+
+An evaluation changes the VM (it presses Ctrl+S and closes browsers), so every request carries an
+idempotency key: after a lost answer the same key is asked again, and the server gives the verdict it
+has. There is no other way to a score here: without an evaluator a trial is not scored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+from pydantic import ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
+
+from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
+from bench_core.records import Check, Record
+from waa_client.errors import EvaluatorDownError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from typing_extensions import Self
+
+__all__ = [
+    "TOKEN_VARIABLE",
+    "EvaluationClient",
+    "EvaluationFault",
+    "MetricDetail",
+    "SetupReport",
+    "SetupStep",
+    "Verdict",
+    "evaluator_url",
+]
+
+TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
+_T = TypeVar("_T", bound="_Answer")
+_PORT = 5050
+_OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 200, 401, 404, 409, 503
+_SHOWN = 300
+_QUICK_S = 10.0
+
+
+class _Answer(Record):
+    """What a server answers may grow: what is not known here is kept in the artifact, not refused."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class EvaluationFault(_Answer):
+    """An exception that kept the benchmark's rule from giving a score."""
+
+    phase: str
+    stage: str | None = None
+    func: str | None = None
+    type: str
+    message: str = ""
+
+
+class MetricDetail(_Answer):
+    """What one metric was given and what it said."""
+
+    metric: str
+    getter: str | None = None
+    actual: JsonValue = None
+    expected: JsonValue = None
+    score: FiniteFloat | None = None
+    error: str | None = None
+
+
+class Verdict(_Answer):
+    """What `POST /evaluate` answered.
+
+    Attributes:
+        score: As the benchmark gives it; null with an `evaluation_error`, never in place of zero.
+        vanilla_score: What vanilla would have written where a failed transport left no score.
+        raw: The whole answer, transcript included.
+    """
+
+    score: FiniteFloat | None
+    reason: str = ""
+    evaluation_error: EvaluationFault | None = None
+    vanilla_score: FiniteFloat | None = None
+    metrics: tuple[MetricDetail, ...] = ()
+    evaluator: str = "unknown"
+    fidelity: str = "unknown"
+    notes: tuple[str, ...] = ()
+    raw: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
+
+    @property
+    def method(self) -> str:
+        """How it was evaluated, for the trial's result."""
+        return f"/evaluate, {self.evaluator} evaluators, {self.fidelity}"
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """One check per metric."""
+        return tuple(
+            Check(
+                criterion=each.metric,
+                expected=each.expected,
+                actual=each.actual,
+                passed=None if each.score is None else each.score >= 1.0,
+                reason=each.error,
+            )
+            for each in self.metrics
+        )
+
+    @property
+    def transcript(self) -> list[Any]:
+        """Every call to the VM that the evaluation made."""
+        found = self.raw.get("transcript")
+        return found if isinstance(found, list) else []
+
+
+class SetupStep(_Answer):
+    """How one set-up step went."""
+
+    type: str
+    ok: bool
+    error: str | None = None
+    seconds: FiniteFloat = 0.0
+
+
+class SetupReport(_Answer):
+    """How the set-up of a task went; a step that raises is the last one."""
+
+    ok: bool
+    steps: tuple[SetupStep, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def evaluator_url(text: str) -> str:
+    """Return the base URL of an evaluator for a host, `host:port` or URL.
+
+    Raises:
+        InputError: It is none of these.
+
+    >>> evaluator_url("localhost"), evaluator_url("http://h:5050/evaluate")
+    ('http://localhost:5050', 'http://h:5050')
+    """
+    from waa_client.vm.client import vm_url  # noqa: PLC0415  # the same rules
+
+    text = text.strip().rstrip("/").removesuffix("/evaluate")
+    bare = "://" not in text and ":" not in text
+    return vm_url(f"{text}:{_PORT}" if bare and text else text)
+
+
+class EvaluationClient:
+    """Talks to one evaluator; use it as `async with`.
+
+    Args:
+        url: Where it answers.
+        token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`.
+        timeout_s: How long one evaluation may take.
+        tries: How often the same key is asked in all when answers get lost.
+        wait_s: Pause before asking again; doubles up to 5 s.
+        transport: Instead of real sockets.
+    """
+
+    def __init__(  # noqa: PLR0913  # settings, all named
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 900.0,
+        tries: int = 4,
+        wait_s: float = 0.5,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = evaluator_url(url)
+        self._timeout_s = timeout_s
+        self._tries = tries
+        self._wait_s = wait_s
+        token = token or os.environ.get(TOKEN_VARIABLE)
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.AsyncClient(transport=transport, trust_env=False, headers=headers)
+
+    async def evaluate(
+        self,
+        task: Mapping[str, Any] | str,
+        action_history: Sequence[str],
+        *,
+        key: str | None = None,
+    ) -> Verdict:
+        """Evaluate the state of the VM.
+
+        Args:
+            task: The task's own definition, or `domain/stem` where the server has the files.
+            action_history: Every action as vanilla records it.
+            key: Names this evaluation; a new one by default.
+
+        Raises:
+            EvaluatorDownError: It does not answer: nothing is known, the trial must be run again.
+            EvaluationError: It refuses, or its answer makes no sense.
+        """
+        body = {"task": task, "action_history": list(action_history)}
+        answer = await self._post("/evaluate", {**body, "idempotency_key": key or new_key()})
+        return self._read(Verdict, answer, raw=answer)
+
+    async def set_up(self, task: Mapping[str, Any] | str) -> SetupReport:
+        """Run the set-up steps of a task on the VM.
+
+        Raises:
+            EvaluatorDownError: It does not answer.
+            EvaluationError: It refuses, or its answer makes no sense.
+        """
+        return self._read(SetupReport, await self._post("/setup", {"task": task}, tries=1))
+
+    async def rescore(
+        self,
+        task: Mapping[str, Any] | str,
+        action_history: Sequence[str],
+        transcript: Sequence[Any],
+    ) -> Verdict:
+        """Evaluate again from a stored transcript, without the VM.
+
+        Raises:
+            EvaluatorDownError: It does not answer.
+            EvaluationError: It cannot rescore, or the transcript does not suffice.
+        """
+        body = {
+            "task": task, "action_history": list(action_history), "transcript": list(transcript),
+        }  # fmt: skip
+        answer = await self._post("/rescore", body)
+        return self._read(Verdict, answer, raw=answer)
+
+    async def health(self) -> dict[str, Any]:
+        """Ask how the evaluator and its VM are.
+
+        Raises:
+            EvaluatorDownError: It does not answer, or is something else.
+        """
+        return await self._get("/health")
+
+    async def capabilities(self) -> dict[str, Any]:
+        """Ask what it can score.
+
+        Raises:
+            EvaluatorDownError: It does not answer, or is something else.
+        """
+        return await self._get("/capabilities")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        try:
+            answer = await self._http.get(self.url + path, timeout=_QUICK_S)
+        except httpx.HTTPError as error:
+            raise self._down(error) from error
+        if answer.status_code != _OK:
+            raise EvaluatorDownError(self.url, f"{path}: {_refusal(answer)}")
+        return self._object(answer)
+
+    async def _post(
+        self, path: str, body: dict[str, Any], tries: int | None = None
+    ) -> dict[str, Any]:
+        """Ask until there is an answer; the same key makes that safe."""
+        most = tries or self._tries
+        for number in range(1, most + 1):
+            try:
+                answer = await self._http.post(
+                    self.url + path, json=body, timeout=httpx.Timeout(self._timeout_s, connect=10.0)
+                )
+            except httpx.HTTPError as error:
+                if number == most:
+                    raise self._down(error) from error
+            else:
+                if not _ask_again(answer) or number == most:
+                    return self._answered(path, answer)
+            await asyncio.sleep(min(5.0, self._wait_s * 2 ** (number - 1)))
+        raise AssertionError("the last try returns or raises")
+
+    def _answered(self, path: str, answer: httpx.Response) -> dict[str, Any]:
+        if answer.status_code == _OK:
+            return self._object(answer)
+        said = f"{path}: {_refusal(answer)}"
+        if _is_missing(answer):
+            raise EvaluationError(f"{self.url} has no {path}: is this waa-server-ext's address?")
+        if answer.status_code == _UNAUTHORIZED:
+            raise InputError(f"{self.url}{said}; set {TOKEN_VARIABLE}")
+        if _code(answer) == "interrupted" or answer.status_code >= _UNAVAILABLE:
+            raise EvaluatorDownError(self.url, said)
+        raise EvaluationError(f"{self.url}{said}")
+
+    def _object(self, answer: httpx.Response) -> dict[str, Any]:
+        try:
+            value = answer.json()
+        except (ValueError, RecursionError) as error:
+            raise EvaluationError(
+                f"{self.url} did not answer JSON: {answer.text[:_SHOWN]!r}"
+            ) from error
+        if not isinstance(value, dict):
+            raise EvaluationError(f"{self.url} did not answer an object: {answer.text[:_SHOWN]!r}")
+        return value
+
+    def _read(self, kind: type[_T], answer: dict[str, Any], **more: Any) -> _T:
+        try:
+            found = kind.model_validate({**answer, **more})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise EvaluationError(f"{self.url}: {where}: {first['msg']}") from error
+        return found
+
+    def _down(self, error: Exception) -> EnvironmentFaultError:
+        return EvaluatorDownError(
+            self.url, f"does not answer: {str(error) or type(error).__name__}"
+        )
+
+
+def new_key() -> str:
+    """Return an idempotency key that nobody has."""
+    return uuid.uuid4().hex
+
+
+def _ask_again(answer: httpx.Response) -> bool:
+    """Whether the same key may have an answer later: it is being evaluated, or nothing was done."""
+    busy = answer.status_code == _CONFLICT and _code(answer) == "in_use"
+    return busy or answer.status_code in {502, _UNAVAILABLE, 504}
+
+
+def _error(answer: httpx.Response) -> Any:
+    try:
+        body = answer.json()
+    except (ValueError, RecursionError):
+        return None
+    return body.get("error") or body.get("message") if isinstance(body, dict) else None
+
+
+def _code(answer: httpx.Response) -> str:
+    error = _error(answer)
+    return str(error.get("code", "")) if isinstance(error, dict) else ""
+
+
+def _refusal(answer: httpx.Response) -> str:
+    error = _error(answer)
+    said = error.get("message") if isinstance(error, dict) else error
+    return f"HTTP {answer.status_code}: {str(said or answer.text)[:_SHOWN]}"
+
+
+def _is_missing(answer: httpx.Response) -> bool:
+    """Flask says 404, WAA's own server says 500 with 404 inside, ours 404 for unknown tasks too."""
+    said = str(_error(answer) or "")
+    if answer.status_code == _NOT_FOUND:
+        return _code(answer) != "unknown_task"
+    return said.startswith("404 Not Found")

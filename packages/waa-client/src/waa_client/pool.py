@@ -1,0 +1,117 @@
+"""Several VMs, each held by one trial at a time, in this process and on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.records import Resource
+from bench_core.scheduling.machine_locks import FileLocks
+from waa_client.vm import vm_url
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from bench_core.scheduling.machine_locks import MachineLocks
+
+__all__ = ["VmPool", "vm_urls"]
+
+
+_LONGEST_REST_S = 600.0
+
+
+def vm_urls(text: str) -> tuple[str, ...]:
+    """Return the base URLs of VMs given with commas.
+
+    Raises:
+        InputError: One is no address, or there is none, or one is there twice.
+
+    >>> vm_urls("20.20.20.21, vm2:5001")
+    ('http://20.20.20.21:5000', 'http://vm2:5001')
+    """
+    urls = tuple(vm_url(each) for each in text.split(",") if each.strip())
+    if not urls:
+        raise InputError("no VM is given: pass --vm URL[,URL...]")
+    if len(set(urls)) < len(urls):
+        raise InputError(f"a VM is given twice: {text}")
+    return urls
+
+
+class VmPool:
+    """Hands out VMs, the one with the fewest faults first.
+
+    A VM whose trial ended with an environment fault rests, twice as long after each further one,
+    while others that work take its tasks: one that died does not eat the tasks of those that live.
+    Other processes of this machine are kept off by lock files.
+
+    Args:
+        urls: Base URLs.
+        locks: Holds VMs against other processes; by default as lock files.
+        rest_s: How long a VM rests after its first fault.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], locks: MachineLocks | None = None, *, rest_s: float = 30.0
+    ) -> None:
+        self.urls = tuple(urls)
+        self._locks = locks or FileLocks()
+        self._rest_s = rest_s
+        self._free = list(urls)
+        self._faults = dict.fromkeys(urls, 0)
+        self._rests_until = dict.fromkeys(urls, 0.0)
+        self._changed = asyncio.Event()
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[str]:
+        """Hold a VM for the time of the block; wait until one is free.
+
+        Raises what the block raises; an environment fault counts against the VM.
+        """
+        url = await self._take()
+        try:
+            held = await self._locks.acquire([Resource(name=f"waa-vm:{url}")], lambda _: None)
+            try:
+                yield url
+            finally:
+                held.release()
+        except EnvironmentFaultError:
+            self._note_fault(url)
+            raise
+        else:
+            self._faults[url], self._rests_until[url] = 0, 0.0
+        finally:
+            self._free.append(url)
+            self._changed.set()
+
+    async def _take(self) -> str:
+        while True:
+            url, wait_s = self._next(time.monotonic())
+            if url is not None:
+                self._free.remove(url)
+                return url
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), wait_s)
+
+    def _next(self, now: float) -> tuple[str | None, float | None]:
+        """Return a free VM, or how long to wait for one at most."""
+        awake = [url for url in self._free if self._rests_until[url] <= now]
+        if awake:
+            return min(awake, key=lambda url: self._faults[url]), None
+        if not self._free:
+            return None, None
+        soonest = min(self._free, key=lambda url: self._rests_until[url])
+        works_elsewhere = any(
+            self._rests_until[url] <= now for url in self.urls if url not in self._free
+        )
+        if not works_elsewhere:
+            return soonest, None  # nobody else could take the task
+        return None, self._rests_until[soonest] - now
+
+    def _note_fault(self, url: str) -> None:
+        self._faults[url] += 1
+        rest_s = min(_LONGEST_REST_S, self._rest_s * 2.0 ** min(self._faults[url] - 1, 10))
+        self._rests_until[url] = time.monotonic() + rest_s

@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_evaluator import FakeEvaluator, failure, verdict
+from fake_vm import FakeVm, Reply
+from making import NoSleep, make_task, run, script
+
+from bench_core.artifacts import read_json
+from bench_core.records import Limits, Status
+from bench_core.rescoring import rescore_run
+from bench_core.run_folder import read_run
+from bench_core.testing import BenchmarkConformance
+from waa_client.benchmark import WaaBenchmark
+from waa_client.settings import WaaSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.protocols import Benchmark
+    from bench_core.records import Task, TrialResult
+
+TYPE = "computer.keyboard.write('This is a draft.')"
+
+
+def only(out: Path) -> TrialResult:
+    (result,) = read_run(out).results.values()
+    return result
+
+
+def folder(out: Path, task: Task) -> Path:
+    (path,) = (out / "trials" / "1").iterdir()
+    return path
+
+
+@pytest.fixture
+def task() -> Task:
+    return make_task()
+
+
+@pytest.fixture
+def typing(tmp_path: Path) -> dict[str, Any]:
+    """The configuration of a scripted agent that types and is done."""
+    path = script(
+        tmp_path / "script.json", [TYPE, ["WAIT", {"kind": "keys", "keys": ["ctrl", "s"]}], "DONE"]
+    )
+    return {"agent_options": {"script": path}}
+
+
+def test_a_scripted_agent_is_scored_by_the_evaluator(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    out = tmp_path / "run"
+    outcome = run(out, [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+    result = only(out)
+    assert (outcome.succeeded, result.status, result.score) == (1, Status.COMPLETED, 1.0)
+    assert (result.method, result.steps) == ("/evaluate, native evaluators, v2", 3)
+    assert vm.computer.typed == "This is a draft."
+    assert vm.computer.pressed == [("ctrl", "s")]
+
+
+def test_the_action_history_is_vanillas(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+    (asked,) = evaluator.bodies("/evaluate")
+    assert asked["task"] == task.config
+    assert asked["action_history"] == [TYPE, "WAIT", "computer.keyboard.press('ctrl+s')", "DONE"]
+
+
+def test_everything_a_trial_leaves_is_stored(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+    kept = folder(tmp_path / "run", task)
+    assert {*only(tmp_path / "run").artifacts} >= {
+        "action_history.json", "evaluation.json", "transcript.json.gz", "setup.json",
+        "trajectory.jsonl", "screenshots/step-001.png",
+    }  # fmt: skip
+    assert read_json(kept / "transcript.json.gz")[0]["path"] == "/file"
+    assert "transcript" not in read_json(kept / "evaluation.json")
+
+
+def test_giving_up_is_fail_in_the_history(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    config = {"agent_options": {"script": script(tmp_path / "s.json", ["FAIL"])}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == ["FAIL"]
+    assert "gave_up" in only(tmp_path / "run").flags
+
+
+def test_running_out_of_steps_leaves_no_last_word_and_is_scored(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    config = {"agent_options": {"script": script(tmp_path / "s.json", ["WAIT"] * 9)}}
+    out = tmp_path / "run"
+    run(
+        out, [task.model_copy(update={"limits": Limits(max_steps=3)})], [vm.url], [evaluator.url],
+        agent="scripted", config=config,
+    )  # fmt: skip
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == ["WAIT"] * 3
+    assert (only(out).status, only(out).score) == (Status.STEP_LIMIT, 1.0)
+
+
+def test_an_agent_that_fails_is_scored_by_what_it_left(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    config = {"agent_options": {"script": script(tmp_path / "s.json", ["WAIT"])}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 1.0)
+    assert result.error is not None
+    assert result.error.phase == "agent"
+
+
+def test_what_the_agent_got_wrong_is_told_to_it_and_not_recorded(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    steps = [{"kind": "click", "target": {"x": 5000, "y": 5}}, "1 / 0", "DONE"]
+    config = {"agent_options": {"script": script(tmp_path / "s.json", steps)}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == ["1 / 0", "DONE"]
+    lines = (folder(tmp_path / "run", task) / "trajectory.jsonl").read_text().splitlines()
+    errors = [json.loads(line).get("error") for line in lines]
+    assert errors == ["(5000, 5) is not on the screen, which is 1280 x 720 pixels",
+                      "division by zero", None]  # fmt: skip
+
+
+def test_without_an_evaluator_nothing_is_scored(tmp_path: Path, vm: FakeVm, task: Task) -> None:
+    run(tmp_path / "run", [task], [vm.url], [])
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.EVALUATION_ERROR, None)
+    assert result.error is not None
+    assert result.error.kind == "NoEvaluator"
+
+
+def test_an_evaluator_that_could_not_decide_leaves_no_score(
+    tmp_path: Path, vm: FakeVm, task: Task
+) -> None:
+    with FakeEvaluator(lambda _: failure() | {"vanilla_score": 0.0}) as evaluator:
+        run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.EVALUATION_ERROR, None)
+    assert result.error is not None
+    assert result.error.message == "evaluate/expected/get_cloud_file: HTTPError: 404"
+    assert result.details["vanilla_score"] == 0.0
+
+
+def test_scores_are_kept_as_the_benchmark_gives_them(
+    tmp_path: Path, vm: FakeVm, task: Task
+) -> None:
+    with FakeEvaluator(lambda _: verdict(0.83)) as evaluator:
+        run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+    result = only(tmp_path / "run")
+    assert (result.score, result.success, result.failure_mode) == (0.83, False, "wrong_end_state")
+
+
+def test_vanillas_pace_sleeps_as_vanilla_does(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    clock = NoSleep()
+    run(
+        tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing,
+        profile="vanilla", clock=clock,
+    )  # fmt: skip
+    close, setup, wait, act = [5.0], [5.0], [3.0, 3.0], [3.0]
+    assert clock.slept == [*close, *setup, *act, *wait, *act, *act]
+    assert only(tmp_path / "run").profile == "vanilla"
+    assert vm.paths().count("/update_computer") == 3
+
+
+def test_the_fast_pace_asks_only_for_what_is_used(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+    assert "/accessibility" not in vm.paths()
+    assert "/obs_winagent" not in vm.paths()
+    assert vm.paths().count("/update_computer") == 1
+
+
+def test_clicks_on_elements_use_the_rects_the_agent_was_shown(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    steps = [{"kind": "click", "target": {"element": "1"}}, "DONE"]
+    path = script(tmp_path / "s.json", steps)
+    config = {"agent_options": {"script": path, "elements": True}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert vm.computer.clicks == [("left", 300, 215)]
+
+
+def test_the_set_up_is_asked_of_the_evaluator_or_done_over_the_vms_api(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    steps = [
+        {"type": "launch", "parameters": {"command": ["notepad.exe"]}},
+        {"type": "activate_window", "parameters": {"window_name": "Paint", "strict": True}},
+        {"type": "sleep", "parameters": {"seconds": 2}},
+    ]
+    task = make_task(config=steps)
+    run(tmp_path / "server", [task], [vm.url], [evaluator.url])
+    assert evaluator.bodies("/setup")[0]["task"] == task.config
+    assert "/setup/launch" not in vm.paths()
+    settings = {"setup": "client"}
+    run(tmp_path / "client", [task], [vm.url], [evaluator.url], settings=settings)
+    assert "/setup/launch" in vm.paths()
+    result = only(tmp_path / "client")
+    assert "setup_incomplete" in result.flags
+    kept = read_json(folder(tmp_path / "client", task) / "setup.json")
+    assert [each["ok"] for each in kept["steps"]] == [True, False, True]
+
+
+def test_set_up_steps_the_client_cannot_do_are_named(tmp_path: Path, vm: FakeVm) -> None:
+    steps = [{"type": "chrome_open_tabs", "parameters": {"urls_to_open": ["x"]}}]
+    run(tmp_path / "run", [make_task(config=steps)], [vm.url], [])
+    result = only(tmp_path / "run")
+    assert result.status is Status.EVALUATION_ERROR
+    assert result.error is not None
+    assert "chrome_open_tabs need an evaluator" in result.error.message
+
+
+def test_a_reset_command_restores_the_vm_before_each_trial(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, tasks: tuple[Task, ...]
+) -> None:
+    log = tmp_path / "log"
+    command = f"sh -c 'echo {{host}} {{url}} >> {log}'"
+    settings = {"reset_command": command}
+    run(tmp_path / "run", tasks[:2], [vm.url], [evaluator.url], settings=settings)
+    assert log.read_text() == f"127.0.0.1 {vm.url}\n" * 2
+
+
+def test_a_reset_command_that_fails_is_an_environment_error(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    settings = {"reset_command": "sh -c 'echo no such snapshot; exit 3'"}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], settings=settings)
+    result = only(tmp_path / "run")
+    assert result.status is Status.ENVIRONMENT_ERROR
+    assert result.error is not None
+    assert result.error.message.endswith("ended with 3: no such snapshot")
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("/screenshot", Reply(200, b"\x89PNG\r\n\x1a\n torn", "image/png")),
+        ("/screenshot", Reply(500, b"<html>", "text/html")),
+        ("/screenshot", Reply(reset=True)),
+        ("/screen_size", Reply(200, b"[]")),
+        ("/execute_windows", Reply(reset=True)),
+        ("/execute_windows", Reply(502, b"bad gateway", "text/html")),
+        ("/update_computer", Reply(500, b'{"status": "error", "message": "no"}')),
+        ("/accessibility", Reply(200, b'{"AT": "<desktop><a></desktop>"}')),
+        ("/accessibility", Reply(200, b'{"AT": "<!DOCTYPE x [<!ENTITY a \'b\'>]><x>&a;</x>"}')),
+    ],
+)
+def test_a_fault_of_the_vm_is_never_a_score(  # noqa: PLR0913, PLR0917  # fixtures
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, path: str, fault: Reply
+) -> None:
+    config = {
+        "agent_options": {"script": script(tmp_path / "s.json", [TYPE, "DONE"]), "elements": True}
+    }
+    vm.always[path] = fault
+    out = tmp_path / "run"
+    outcome = run(out, [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    result = only(out)
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "harness_error" not in result.flags
+    assert (outcome.remaining, evaluator.bodies("/evaluate")) == (1, [])
+    del vm.always[path]
+    again = run(out, [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert (again.remaining, again.succeeded) == (0, 1)
+
+
+def test_a_vm_that_restarts_during_the_trial_is_an_environment_error(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    path = script(tmp_path / "s.json", [TYPE, TYPE, "DONE"])
+    config = {"agent_options": {"script": path}}
+    first = vm.on_execute_windows
+
+    def restarting(body: Any) -> Any:
+        done = first(body)
+        vm.computer.updated = False
+        return done
+
+    vm.on_execute_windows = restarting  # type: ignore[method-assign]
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    result = only(tmp_path / "run")
+    assert result.status is Status.ENVIRONMENT_ERROR
+    assert result.error is not None
+    assert "restarted during the trial" in result.error.message
+
+
+def test_a_pointer_stuck_in_a_corner_is_freed_and_told(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    steps = ["computer.mouse.move_abs(x=0, y=0)", TYPE, TYPE, "DONE"]
+    config = {"agent_options": {"script": script(tmp_path / "s.json", steps)}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert vm.computer.typed == "This is a draft."
+    assert "failsafe_tripped" in only(tmp_path / "run").flags
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_evaluator_that_is_down_leaves_the_trial_to_be_run_again(
+    tmp_path: Path, vm: FakeVm, task: Task, when: str
+) -> None:
+    with FakeEvaluator() as evaluator:
+        if when == "before":
+            evaluator.stop()
+        else:
+            evaluator.faults["/evaluate"] = [Reply(reset=True)] * 4
+        outcome = run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+        assert (only(tmp_path / "run").status, outcome.remaining) == (Status.ENVIRONMENT_ERROR, 1)
+
+
+def test_four_vms_share_the_tasks_and_one_that_dies_takes_none_along(tmp_path: Path) -> None:
+    tasks = [make_task(f"{number:02d}-WOS") for number in range(12)]
+    vms = [FakeVm().__enter__() for _ in range(4)]
+    evaluators = [FakeEvaluator().__enter__() for _ in range(4)]
+    vms[2].always["/setup/close_all"] = Reply(reset=True)
+    try:
+        outcome = run(
+            tmp_path / "run", tasks, [vm.url for vm in vms], [each.url for each in evaluators],
+            attempts=3,
+        )  # fmt: skip
+    finally:
+        for each in [*vms, *evaluators]:
+            each.stop(None)
+    assert (outcome.remaining, outcome.succeeded) == (0, 12)
+    used = {str(each.details["vm"]) for each in read_run(tmp_path / "run").results.values()}
+    assert vms[2].url not in used
+
+
+def test_evaluators_and_vms_must_pair_up(tmp_path: Path, task: Task) -> None:
+    with (
+        pytest.raises(ValueError, match="zip")
+        if False
+        else pytest.raises(Exception, match="2 VMs need 2")
+    ):
+        run(tmp_path / "run", [task], ["http://a:1", "http://b:1"], ["http://c:1"])
+
+
+async def test_a_run_is_rescored_from_its_transcripts_without_a_vm(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    out = tmp_path / "run"
+    await asyncio.to_thread(run, out, [task], [vm.url], [evaluator.url])
+    calls = len(vm.seen)
+    evaluator.judge = lambda request: verdict(float(len(request["transcript"]) - 1))
+    benchmark = WaaBenchmark((), settings=WaaSettings(evaluators=(evaluator.url,)))
+    outcome = await rescore_run(benchmark, out, name="again")
+    assert (outcome.rescored, len(outcome.changes)) == (1, 1)
+    assert (outcome.changes[0].score_before, outcome.changes[0].score) == (1.0, 0.0)
+    assert len(vm.seen) == calls
+
+
+class TestWaaBenchmark(BenchmarkConformance):
+    @pytest.fixture
+    def benchmark_under_test(self, tasks: tuple[Task, ...], evaluator: FakeEvaluator) -> Benchmark:
+        return WaaBenchmark(tasks, settings=WaaSettings(evaluators=(evaluator.url,)))
+
+    @pytest.fixture
+    def trial(
+        self, tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, tasks: tuple[Task, ...]
+    ) -> tuple[Task, TrialResult, Path]:
+        out = tmp_path / "run"
+        run(out, tasks[:1], [vm.url], [evaluator.url])
+        return tasks[0], only(out), folder(out, tasks[0])
