@@ -279,7 +279,7 @@ def _fixed_side(
     if fixed == definition or evidence.health == "incomplete":
         return None
     checks = _checks(task, definition, evidence.states, EvaluationRules(queries="fixed"))
-    changed = [
+    changed: list[JsonValue] = [
         index
         for index, (before, after) in enumerate(zip(definition.evals, fixed.evals, strict=True))
         if before != after

@@ -220,7 +220,7 @@ def _clock(app: str, actions: list[Any]) -> Iterator[Symptom]:
 def _offset_minutes(action: Any) -> int | None:
     try:
         local = datetime.strptime(action["formattedTime"], "%m/%d/%Y, %I:%M:%S %p")  # noqa: DTZ007  # zone unknown
-        seconds = (local - datetime(1970, 1, 1)).total_seconds() - action["timestamp"] / 1000  # noqa: DTZ001  # same
+        seconds: float = (local - datetime(1970, 1, 1)).total_seconds() - action["timestamp"] / 1000  # noqa: DTZ001  # same
     except (KeyError, TypeError, ValueError):
         return None
     return round(seconds / 900) * 15

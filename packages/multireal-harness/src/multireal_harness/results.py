@@ -8,6 +8,7 @@ from bench_core.jsonl import read_lines
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
 from bench_core.scheduling.attempts import NOT_RETRIED
 from multireal_harness.hybrid import CONFIDENCE
+from multireal_harness.models import ModelMismatchError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,11 +101,11 @@ def _unscored(trial: AppTrial, outcome: AgentOutcome) -> dict[str, Any]:
     fault = trial.fault
     message = str(fault) if fault else f"no end state of {'; '.join(missing) or 'any app'}"
     kind = type(fault).__name__ if fault else "CaptureError"
-    flags = (
-        _flags(trial, outcome)
-        if fault
-        else (*_flags(trial, outcome), "incomplete_state", NOT_RETRIED)
-    )
+    flags = _flags(trial, outcome)
+    if fault is None:
+        flags = (*flags, "incomplete_state", NOT_RETRIED)
+    elif isinstance(fault, ModelMismatchError):
+        flags = (*flags, "model_mismatch", NOT_RETRIED)
     return {
         "status": Status.ENVIRONMENT_ERROR,
         "flags": flags,

@@ -152,8 +152,19 @@ def _model(context: TrialContext, settings: Settings) -> Model:
 def _browser_use(context: TrialContext, settings: Settings) -> Agent:
     from multireal_harness.agents.browser_use import BrowserUseAgent  # noqa: PLC0415  # an extra
 
-    chat = settings.chat(context) if settings.chat is not None else None
-    return BrowserUseAgent(chat, use_vision=settings.use_vision)
+    agent: Agent = BrowserUseAgent(_chat(context, settings), use_vision=settings.use_vision)
+    return agent
+
+
+def _chat(context: TrialContext, settings: Settings) -> Any:
+    """Return what browser-use calls its model: over our adapters where they know the provider."""
+    if settings.chat is not None:
+        return settings.chat(context)
+    from bench_core.browser_use import ModelChat, chat_for, is_known_model  # noqa: PLC0415  # heavy
+
+    if context.model is not None and not is_known_model(context.model):
+        return chat_for(context.model)
+    return ModelChat(_model(context, settings), trial=context.trial)
 
 
 _IN_PROCESS: dict[str, Callable[[TrialContext, Task, Settings], Callable[[Lease], Agent]]] = {

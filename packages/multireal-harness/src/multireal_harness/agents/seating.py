@@ -38,7 +38,8 @@ def connect_to(lease: Lease, viewport: tuple[int, int]) -> Connect:
     """Return what hands an agent of this process the lent context instead of a connection."""
 
     @asynccontextmanager
-    async def connect(_: BrowserHandle | DesktopHandle) -> AsyncIterator[Environment]:
+    async def connect(handle: BrowserHandle | DesktopHandle) -> AsyncIterator[Environment]:
+        del handle
         yield BrowserEnvironment(lease.context, viewport)
 
     return connect

@@ -1,0 +1,229 @@
+"""Models as configuration: which API and model, what it costs, which limits and tool version.
+
+A configuration is a YAML file; those that come with the package are named without their ending.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import date
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.models.client import Model
+from bench_core.models.opening import PROVIDERS, open_model
+from bench_core.models.prices import PriceList, PriceRow, published_prices
+from bench_core.records import Limits, Record
+
+if TYPE_CHECKING:
+    from bench_core.models.prices import Prices
+    from bench_core.models.records import ModelRequest, Reply
+    from bench_core.protocols import Meter, TrialContext
+
+__all__ = ["ModelConfig", "ModelMismatchError", "ModelPrice", "load_config", "shipped_configs"]
+
+_KEY_SHAPED = re.compile(r"(?:sk-|AIza)[\w-]{8,}")
+
+
+class ModelMismatchError(EnvironmentFaultError):
+    """The API answered with another model than the one asked for."""
+
+
+class ModelPrice(Record):
+    """US dollars per million tokens; a tier holds for calls with more input than its threshold."""
+
+    input: NonNegativeFloat
+    output: NonNegativeFloat
+    cached_input: NonNegativeFloat | None = None
+    cache_write: NonNegativeFloat | None = None
+    above_input_tokens: int = 0
+
+
+class ModelConfig(Record):
+    """One model as it is run.
+
+    Attributes:
+        name: What reports call it.
+        model: `provider:model`.
+        agent: The scaffold; results are labelled by both.
+        api_key_env: The variable that holds the key; by default the provider's usual one.
+        api_key: The key itself, for a quick test: it is accepted, warned about and never written.
+        prices: The price and its tiers; without it the published table is asked.
+        prices_as_of: When they were looked up.
+        accepts: Further ids the API may report; dated snapshots of `model` always may.
+        computer_tool: Version of Claude's native tool; newer models refuse older tools.
+        note: What a user should know, such as a date of retirement.
+    """
+
+    schema_version: Literal[1] = 1
+    name: str = Field(min_length=1)
+    model: str = Field(pattern=r"^[\w-]+:.+$")
+    agent: str = "tool-calling"
+    api_key_env: str | None = None
+    api_key: str | None = Field(default=None, exclude=True, repr=False)
+    base_url: str | None = None
+    prices: tuple[ModelPrice, ...] = ()
+    prices_as_of: date | None = None
+    accepts: tuple[str, ...] = ()
+    max_steps: PositiveInt | None = None
+    time_limit_s: PositiveFloat | None = None
+    computer_tool: str | None = None
+    images: PositiveInt = 3
+    note: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """Steps and time, where the configuration says so."""
+        return Limits(max_steps=self.max_steps, time_limit_s=self.time_limit_s)
+
+    @property
+    def price_list(self) -> Prices:
+        """What its calls cost."""
+        if not self.prices:
+            return published_prices() or PriceList([])
+        rows = [
+            PriceRow(model=self.model, as_of=self.prices_as_of, **price.model_dump())
+            for price in self.prices
+        ]
+        # an API reports dated ids, which cost what the model costs
+        return _AnyName(PriceList(rows, source=f"model config {self.name!r}"), self.model)
+
+    def key(self) -> str | None:
+        """Return the key, or null to let the provider's own variables decide.
+
+        Raises:
+            InputError: The variable it names is not set.
+        """
+        if self.api_key is not None:
+            return self.api_key
+        if self.api_key_env is None:
+            return None
+        found = os.environ.get(self.api_key_env)
+        if not found:
+            raise InputError(
+                f"the model config {self.name!r} takes its key from {self.api_key_env}, which is not set"
+            )
+        return found
+
+    def open(self, context: TrialContext | None = None, *, allow_mismatch: bool = False) -> Model:
+        """Open the model for a trial.
+
+        Raises:
+            InputError: There is no key or no SDK for it.
+        """
+        opened = open_model(
+            self.model,
+            api_key=self.key(),
+            base_url=self.base_url,
+            prices=self.price_list,
+            seed=0 if context is None else context.seed,
+        )
+        return opened if allow_mismatch else _CheckedModel(opened, self)
+
+    def public(self) -> dict[str, Any]:
+        """Return what belongs into the record of a run: everything but the key."""
+        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+    def accepts_model(self, reported: str | None) -> bool:
+        """Whether a model an API reports is the one asked for.
+
+        >>> config = ModelConfig(name="x", model="openai:gpt-5.2")
+        >>> config.accepts_model("gpt-5.2-2025-12-11"), config.accepts_model("gpt-5.2-mini")
+        (True, False)
+        """
+        asked = self.model.partition(":")[2]
+        if reported is None or reported in {asked, f"models/{asked}", *self.accepts}:
+            return True
+        rest = reported.removeprefix("models/").removeprefix(asked)
+        return (
+            rest != reported and re.fullmatch(r"-(?:\d{4}-\d\d-\d\d|\d{8}|\d{3})", rest) is not None
+        )
+
+
+class _CheckedModel(Model):
+    """A model whose every reply must come from the model asked for."""
+
+    def __init__(self, opened: Model, config: ModelConfig) -> None:
+        self.__dict__ = opened.__dict__
+        self._config = config
+
+    async def complete(
+        self, request: ModelRequest, *, deadline_s: float | None = None, meter: Meter | None = None
+    ) -> Reply:
+        """Call the model once; see `Model.complete`.
+
+        Raises:
+            ModelMismatchError: Another model answered.
+        """
+        reply = await super().complete(request, deadline_s=deadline_s, meter=meter)
+        if not self._config.accepts_model(reply.model_reported):
+            raise ModelMismatchError(
+                f"asked for {self._config.model!r}, the API answered with "
+                f"{reply.model_reported!r}: name it under `accepts` in the model config, or pass "
+                f"--allow-model-mismatch"
+            )
+        return reply
+
+
+class _AnyName:
+    """Prices one model's calls by one row, whatever dated id the API reports."""
+
+    def __init__(self, prices: PriceList, model: str) -> None:
+        self._prices = prices
+        self._provider, _, self._model = model.partition(":")
+
+    def price(self, provider: str, model: str, usage: Any) -> Any:
+        del provider, model
+        return self._prices.price(self._provider, self._model, usage)
+
+
+def load_config(name: str, folder: Path | None = None) -> ModelConfig:
+    """Return a configuration by its name, by its file, or made from a bare `provider:model`.
+
+    Args:
+        name: `gpt52`, `my/models/qwen.yaml` or `openai:gpt-5.2`.
+        folder: Where to look before the shipped ones.
+
+    Raises:
+        InputError: There is none of that name, or it is no model config.
+    """
+    for path in (Path(name), *([folder / f"{name}.yaml"] if folder else [])):
+        if path.suffix in {".yaml", ".yml"} and path.is_file():
+            return _parse(path.read_text(encoding="utf-8"), str(path))
+    if name in shipped_configs():
+        source = resources.files(__package__).joinpath("model_configs", f"{name}.yaml")
+        return _parse(source.read_text(encoding="utf-8"), f"{name}.yaml")
+    if ":" in name:
+        return ModelConfig(name=name, model=name)
+    known = ", ".join(shipped_configs())
+    raise InputError(
+        f"there is no model config {name!r}: there are {known}; or name a YAML file, or a model as "
+        f"provider:model ({', '.join(PROVIDERS)})"
+    )
+
+
+def shipped_configs() -> tuple[str, ...]:
+    """Return the names of the configurations that come with the package."""
+    folder = resources.files(__package__).joinpath("model_configs")
+    names = (each.name for each in folder.iterdir() if each.name.endswith(".yaml"))
+    return tuple(sorted(name.removesuffix(".yaml") for name in names))
+
+
+def _parse(text: str, place: str) -> ModelConfig:
+    try:
+        data = yaml.safe_load(text)
+        if isinstance(data, dict) and _KEY_SHAPED.fullmatch(str(data.get("api_key_env", ""))):
+            data = {**data, "api_key": data["api_key_env"], "api_key_env": None}
+        return ModelConfig.model_validate(data)
+    except yaml.YAMLError as error:
+        raise InputError(f"{place} is not YAML: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]  # the input may be a key
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{place} is no model config: {where}: {first['msg']}") from error
