@@ -105,10 +105,17 @@ async def rescore_run(  # noqa: PLR0913  # keywords with defaults
 
 
 def rescore_run_sync(
-    benchmark: Benchmark, run_folder: Path, *, name: str | None = None, workers: int = 1
+    benchmark: Benchmark,
+    run_folder: Path,
+    *,
+    name: str | None = None,
+    profile: str | None = None,
+    workers: int = 1,
 ) -> RescoreOutcome:
     """Do what `rescore_run` does, on an event loop of its own."""
-    return asyncio.run(rescore_run(benchmark, run_folder, name=name, workers=workers))
+    return asyncio.run(
+        rescore_run(benchmark, run_folder, name=name, profile=profile, workers=workers)
+    )
 
 
 def _run_of(benchmark: Benchmark, run_folder: Path) -> RunView:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, list_tasks, runner_group, task_options
+from bench_core.cli import (
+    execute_doctor,
+    json_option,
+    list_tasks,
+    rescore_options,
+    run_options,
+    runner_group,
+    task_options,
+)
 from multireal_harness.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +29,7 @@ __all__ = ["main"]
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _COLUMNS = ("app", "difficulty")
+_MATCHES = ["equals", "truthy", "exists", "strict"]
 
 
 def _tasks_dir_option(command: _Command) -> _Command:
@@ -40,6 +49,50 @@ def _query_options(command: _Command) -> _Command:
         click.option("--min-apps", type=click.IntRange(min=1), help="Only tasks with at least so many apps."),
         click.option("--app", "--websites", "apps", multiple=True, metavar="APP",
                      help="Only tasks that use this app; repeat it for alternatives."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _judge_options(command: _Command) -> _Command:
+    """Add the options about the judge."""
+    for option in (
+        click.option("--no-hybrid", is_flag=True, help="Let queries alone decide."),
+        click.option("--audit-passes", type=click.FloatRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
+                     help="Also ask the judge about this share of passed tasks."),
+        click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
+        click.option("--judge", metavar="NAME",
+                     help="Ask this judge where a query fails; `llm-judge` is one."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _rule_options(command: _Command) -> _Command:
+    """Add the options that say which rules score."""
+    for option in (
+        click.option("--match", type=click.Choice(_MATCHES), default="equals", show_default=True,
+                     help="When a query's result meets the expectation; equals is the benchmark's rule."),
+        click.option("--queries", type=click.Choice(["original", "fixed"]), default="original", show_default=True,
+                     help="The task set's own queries, or as `lint --fix` rewrites them."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _environment_options(command: _Command) -> _Command:
+    """Add the options about apps, browser and model."""
+    for option in (
+        click.option("--allow-model-mismatch", is_flag=True, help="Go on when the API answers with another model."),
+        click.option("--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+                     help="Your model configs (YAML), for --model NAME."),
+        click.option("--timezone", default="America/Denver", show_default=True, help="What pages see as the time zone."),
+        click.option("--locale", default="en-US", show_default=True, help="What pages see as the language."),
+        click.option("--no-headless", is_flag=True, help="Show the browser."),
+        click.option("--skip-unreachable", is_flag=True, help="Leave out tasks whose apps do not answer."),
+        click.option("--solution", default="good", show_default=True, help="Which reference solution `scripted` does."),
+        click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
+                     help="The apps the tasks name, or the local ones with their own tasks."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -95,6 +148,80 @@ def lint(**options: Any) -> None:
             click.echo(f"{len(written)} changed tasks written to {options['write']}")
     if report.fatal_evals:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@main.command()
+@_tasks_dir_option
+@task_options
+@_query_options
+@_environment_options
+@_judge_options
+@_rule_options
+@run_options(workers=1)
+def run(**options: Any) -> None:
+    """Run an agent on tasks; the same command continues an unfinished run."""
+    from multireal_harness.command_runs import run_from_options  # noqa: PLC0415  # heavy
+
+    if options["world"] == "built-in":
+        options["tasks_dir"] = options["tasks_dir"] or "built-in"
+    run_from_options(_with_ids(_known_tasks(options), options))
+
+
+@main.command()
+@rescore_options
+@_judge_options
+@_rule_options
+def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
+    """Score a finished run again from its stored end states, without a browser."""
+    from multireal_harness.command_runs import rescore_from_options  # noqa: PLC0415  # heavy
+
+    rescore_from_options(run_folder, name, options, as_json=as_json)
+
+
+@main.command()
+@_tasks_dir_option
+@click.option("--model", metavar="NAME", help="Also check that this model can be opened.")
+@click.option(
+    "--models-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Your model configs (YAML).",
+)
+@json_option
+def doctor(**options: Any) -> None:
+    """Check everything a run needs, the apps included, and say how to fix what is missing."""
+    from multireal_harness.doctor import checks  # noqa: PLC0415  # heavy
+
+    as_json = options.pop("as_json")
+    execute_doctor(checks(**options), as_json=as_json)
+
+
+@main.command()
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="runs/demo",
+    show_default=True,
+    metavar="FOLDER",
+    help="Gets a run folder for each part.",
+)
+@click.option(
+    "--workers",
+    "-j",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Trials at once.",
+)
+@click.option("--judge", metavar="NAME", help="A real judge instead of one that only counts.")
+@click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
+@json_option
+def demo(**options: Any) -> None:
+    """Show the whole path on local apps: no key, no network, about a minute."""
+    from multireal_harness.command_runs import demo_from_options  # noqa: PLC0415  # heavy
+
+    demo_from_options(options)
 
 
 def _schemas(options: dict[str, Any]) -> Any:

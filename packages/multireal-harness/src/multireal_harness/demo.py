@@ -19,6 +19,7 @@ from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.health import has_changes
 from multireal_harness.provenance import provenance
 from multireal_harness.tasks import load_tasks, task_set_hash
+from multireal_harness.trial import TrialSettings
 from multireal_harness.world.solutions_file import load_solutions
 from multireal_harness.worlds import built_in_world
 
@@ -37,6 +38,10 @@ __all__ = ["CountingJudge", "DemoRun", "run_demo"]
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", None, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
 """Run folder to agent, solution (null: each task's first wrong one) and the score all must get."""
+
+
+_FEW = 5
+"""What not to do is shown on a few tasks."""
 
 
 class DemoRun(Record):
@@ -113,9 +118,10 @@ def run_demo(
                 origins=world.urls,
                 rules=EvaluationRules(judge=asked, audit=audited),
                 seat_for=_Seats(solution).seat_for,
+                settings=TrialSettings(track=False),
             )
             spec = RunSpec(
-                tasks=TaskFilter(),
+                tasks=TaskFilter(limit=None if name == "scripted" else _FEW),
                 agent=agent,
                 workers=workers,
                 world="built-in",

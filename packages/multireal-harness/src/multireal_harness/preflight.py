@@ -64,10 +64,12 @@ def preflight(
     said = "; ".join(f"{app}: {fault}" for app, fault in down.items())
     if not working:
         raise InputError(f"no task can be run, every one needs an app that does not answer: {said}")
-    return [
-        f"{len(tasks) - len(working)} of {len(tasks)} tasks will end without a score, because apps do "
-        f"not answer ({said}); --skip-unreachable leaves them out"
-    ]
+    lost = len(tasks) - len(working)
+    warning = (
+        f"{lost} of {len(tasks)} tasks will end without a score, because apps do not answer ({said}); "
+        "--skip-unreachable leaves them out"
+    )
+    return [warning]
 
 
 def reachable_tasks(tasks: Iterable[Task], down: Iterable[str]) -> list[Task]:

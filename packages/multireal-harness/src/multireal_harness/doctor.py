@@ -1,0 +1,148 @@
+"""The questions `multireal-harness doctor` asks, each with the way to fix what it finds."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from bench_core.browser import find_chromium, install_command
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.discovery import find_plugins
+from bench_core.errors import BenchError, BrowserError, InputError
+from multireal_harness.lint import lint_tasks, shipped_schemas
+from multireal_harness.models import load_config
+from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
+from multireal_harness.provenance import PACKAGES
+from multireal_harness.tasks import load_definitions, load_tasks, resolve_tasks_dir, task_set_hash
+from multireal_harness.worlds import built_in_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.records import Task
+    from multireal_harness.preflight import AppStatus
+
+__all__ = ["checks"]
+
+_OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-judge"}
+
+
+def checks(
+    *, tasks_dir: str | None = None, model: str | None = None, models_dir: Path | None = None
+) -> list[Check]:
+    """Return what to check for runs of these tasks with this model."""
+    found = [
+        Check("packages", _packages),
+        Check("jmespath", _jmespath),
+        Check("Chromium", _chromium),
+        Check("judge", _judge),
+        Check("built-in apps", _built_in),
+    ]
+    if model is not None:
+        found.append(Check(f"model {model}", partial(_model, model, models_dir)))
+    try:
+        folder = resolve_tasks_dir(tasks_dir)
+        tasks = load_tasks(folder)
+    except InputError as error:
+        return [*found, Check("tasks", partial(_no_tasks, str(error)))]
+    found += [Check("tasks", partial(_tasks, tasks)), Check("queries", partial(_queries, folder))]
+    return [*found, *_app_checks(tasks)] if str(tasks_dir) != "built-in" else found
+
+
+def _packages() -> CheckResult:
+    versions = {name: _version(name) for name in PACKAGES}
+    missing = [name for name, found in versions.items() if found is None]
+    required = [name for name in missing if name not in _OPTIONAL]
+    if required:
+        return failed(f"not installed: {', '.join(required)}", f"pip install {' '.join(required)}")
+    said = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
+    if missing:
+        adds = " ".join(f"'{_OPTIONAL[name]}'" for name in missing)
+        return warned(f"{said}; not installed: {', '.join(missing)}", f"pip install {adds}")
+    return ok(said)
+
+
+def _jmespath() -> CheckResult:
+    """jmespath-community installs its own module over jmespath's and evaluates differently."""
+    if _version("jmespath-community") is not None:
+        return failed(
+            "jmespath-community has overwritten the jmespath module",
+            "pip uninstall -y jmespath-community && pip install --force-reinstall jmespath",
+        )
+    return ok(f"jmespath {_version('jmespath')}")
+
+
+def _chromium() -> CheckResult:
+    try:
+        return ok(str(find_chromium()))
+    except BrowserError as error:
+        return failed(str(error), install_command())
+
+
+def _judge() -> CheckResult:
+    names = [plugin.name for plugin in find_plugins("judge")]
+    if not names:
+        return warned("none is installed; queries alone decide", "pip install llm-judge")
+    return ok(", ".join(names))
+
+
+def _built_in() -> CheckResult:
+    with built_in_world() as world:
+        statuses = asyncio.run(check_apps(world.urls))
+    down = [f"{each.app}: {each.fault}" for each in statuses if each.fault]
+    if down:
+        return failed("; ".join(down), "check whether a firewall blocks 127.0.0.1")
+    return ok(", ".join(each.app for each in statuses))
+
+
+def _model(name: str, folder: Path | None) -> CheckResult:
+    try:
+        config = load_config(name, folder)
+        config.open()
+    except BenchError as error:
+        return failed(str(error), "set the key's variable, or install the SDK the message names")
+    if config.note:
+        return warned(f"{config.model} with the agent {config.agent!r}: {config.note}")
+    return ok(f"{config.model} with the agent {config.agent!r}")
+
+
+def _no_tasks(reason: str) -> CheckResult:
+    return failed(reason, "pass --tasks-dir with the folder that holds the tasks' JSON files")
+
+
+def _tasks(tasks: list[Task]) -> CheckResult:
+    return ok(f"{len(tasks)} tasks, task set {task_set_hash(tasks)[:12]}")
+
+
+def _queries(folder: Path) -> CheckResult:
+    report = lint_tasks(load_definitions(folder), shipped_schemas())
+    if report.fatal_evals:
+        return warned(
+            f"{report.fatal_evals} of {report.evals} evals are fatally defective",
+            "`multireal-harness lint --fix` shows them; `run --queries fixed` scores by rewritten ones",
+        )
+    return ok(f"{report.evals} evals, none fatally defective")
+
+
+def _app_checks(tasks: list[Task]) -> list[Check]:
+    statuses = asyncio.run(check_apps(origins_of(tasks)))
+    return [Check(f"app {each.app}", partial(_app, tasks, each)) for each in statuses]
+
+
+def _app(tasks: list[Task], status: AppStatus) -> CheckResult:
+    if status.fault is None:
+        return ok(status.url)
+    lost = len(tasks) - len(reachable_tasks(tasks, [status.app]))
+    return failed(
+        f"{status.url}{status.fault}",
+        f"{lost} tasks need it: leave them out with --skip-unreachable",
+    )
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
