@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from bench_core.errors import EnvironmentFaultError
-from webarena_runner.auth import cdp_cookies, is_logged_in, log_in, log_in_all
+from webarena_runner.auth import cdp_cookies, enter_all, is_logged_in, log_in
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.sites import check_sites
 from webarena_runner.web import WebClient, parse_cookie
@@ -118,8 +118,9 @@ def test_expired_session_is_noticed(forum: str) -> None:
 
 async def test_sites_without_accounts_are_skipped(forum: str) -> None:
     config = sites(reddit=forum, map=forum, wikipedia=forum)
-    sessions = await log_in_all(config, ["reddit", "map", "wikipedia"])
+    sessions, live = await enter_all(config, ["reddit", "map", "wikipedia"])
     assert [session.site for session in sessions] == ["reddit"]
+    assert live == []
 
 
 def test_site_that_is_down_is_named(forum: str) -> None:

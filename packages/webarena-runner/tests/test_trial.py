@@ -122,7 +122,7 @@ async def test_trial_leaves_what_the_official_tools_need(
         "network.har",
         "run_config.json",
     }
-    assert set(result.timings_s) == {"environment", "agent", "evaluation", "total"}
+    assert set(result.timings_s) == {"reset", "environment", "agent", "evaluation", "total"}
     assert result.details["browser"]["name"]
 
 

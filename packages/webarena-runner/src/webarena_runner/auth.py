@@ -3,7 +3,7 @@
 No browser is needed: the form is fetched, its hidden inputs (Magento's `form_key`, Postmill's
 `_csrf_token`, GitLab's `authenticity_token`) are sent back with the user's name and password, and
 a page only a logged-in user sees is read with the cookies that came of it. Every trial logs in
-anew, so that one trial's logout never logs another one out.
+anew, so that one trial's logout never logs another one out, unless logins are kept in files.
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin
 
 from bench_core.errors import EnvironmentFaultError
+from webarena_runner.cookie_files import read_cookies, write_cookies
 from webarena_runner.sites import SITE_FACTS
 from webarena_runner.web import Cookie, Page, WebClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from webarena_runner.config import Credentials, EnvironmentConfig, SiteConfig
 
-__all__ = ["SiteSession", "cdp_cookies", "is_logged_in", "log_in", "log_in_all"]
+__all__ = [
+    "LoginRefusedError",
+    "SiteSession",
+    "cdp_cookies",
+    "enter",
+    "enter_all",
+    "is_logged_in",
+    "kept_login",
+    "log_in",
+]
 
 _OK = 200
 _TEXT_INPUTS = frozenset({"text", "email", ""})
@@ -82,44 +93,114 @@ class _Forms(HTMLParser):
             self._open = False
 
 
-async def log_in_all(
-    config: EnvironmentConfig, sites: Iterable[str], timeout_s: float = 20.0
-) -> list[SiteSession]:
-    """Log in to every site of `sites` that has accounts, at once; raises like `log_in`."""
+class LoginRefusedError(EnvironmentFaultError):
+    """A site answers, but shows no login form or does not accept the user."""
+
+
+async def enter_all(
+    config: EnvironmentConfig,
+    sites: Iterable[str],
+    timeout_s: float = 20.0,
+    folder: Path | None = None,
+) -> tuple[list[SiteSession], list[str]]:
+    """Log in to every site of `sites` that has accounts, at once; see `enter`.
+
+    Returns the logins, and the names of the sites that are left to the browser: those configured
+    so, and those whose form does not let the user in over plain HTTP.
+    """
     names = [name for name in sorted(set(sites)) if SITE_FACTS[name].login_path is not None]
-    return list(
-        await asyncio.gather(
-            *(asyncio.to_thread(log_in, config.site(name), name, timeout_s) for name in names)
-        )
+    live = [name for name in names if config.site(name).login == "browser"]
+    plain = [name for name in names if name not in live]
+    entered = await asyncio.gather(
+        *(asyncio.to_thread(enter, config.site(name), name, timeout_s, folder) for name in plain),
+        return_exceptions=True,
     )
+    sessions: list[SiteSession] = []
+    for name, result in zip(plain, entered, strict=True):
+        if isinstance(result, SiteSession):
+            sessions.append(result)
+        elif isinstance(result, LoginRefusedError) and config.site(name).login == "form":
+            live.append(name)
+        elif isinstance(result, BaseException):
+            raise result
+    return sessions, live
+
+
+def enter(
+    site: SiteConfig, name: str, timeout_s: float = 20.0, folder: Path | None = None
+) -> SiteSession:
+    """Return a login that works: the one kept in `folder`, or a new one, which is kept there.
+
+    Raises:
+        LoginRefusedError: The site does not let the user in.
+        EnvironmentFaultError: The site does not answer.
+        InputError: The file in `folder` holds something else.
+    """
+    if folder is None:
+        return log_in(site, name, timeout_s)
+    kept = kept_login(site, name, folder)
+    if kept is not None and is_logged_in(site, kept, timeout_s):
+        return kept
+    session = log_in(site, name, timeout_s)
+    write_cookies(folder, session, site.url)
+    return session
+
+
+def kept_login(site: SiteConfig, name: str, folder: Path) -> SiteSession | None:
+    """Return the login kept in `folder`; null if it is another user's or site's, or has ended."""
+    kept = read_cookies(folder, name)
+    user = site.credentials.username if site.credentials else None
+    if kept is None or kept.stale or (kept.url, kept.username) != (site.url, user):
+        return None
+    return SiteSession(name, kept.username, kept.as_cookies())
 
 
 def log_in(site: SiteConfig, name: str, timeout_s: float = 20.0) -> SiteSession:
     """Log in to one site and check it with a page only a logged-in user sees.
 
     Raises:
-        EnvironmentFaultError: The site does not answer, has no login form where its image has
-            one, or does not accept the credentials.
+        LoginRefusedError: The site has no login form where its image has one, or does not accept
+            the credentials.
+        EnvironmentFaultError: The site does not answer.
     """
     facts = SITE_FACTS[name]
-    credentials = site.credentials
-    if credentials is None or facts.login_path is None:
-        raise EnvironmentFaultError(f"the site {name!r} has no account to log in with")
-    client = WebClient(timeout_s)
+    if site.credentials is None or facts.login_path is None:
+        raise LoginRefusedError(f"the site {name!r} has no account to log in with")
+    by_header = site.login == "header"
     try:
-        page = client.get(site.url + facts.login_path)
-        form = _login_form(page, name)
-        client.post(urljoin(page.url, form.action or page.url), form.filled(credentials))
-        session = SiteSession(name, credentials.username, tuple(client.cookies))
+        session = (_by_header if by_header else _by_form)(site, name, site.credentials, timeout_s)
         logged_in = is_logged_in(site, session, timeout_s)
     except EnvironmentFaultError as error:
-        raise EnvironmentFaultError(f"cannot log in to the site {name!r}: {error}") from error
+        raise type(error)(f"cannot log in to the site {name!r}: {error}") from error
     if not logged_in:
-        raise EnvironmentFaultError(
-            f"the site {name!r} at {site.url} did not accept the user {credentials.username!r}: "
-            f"check its username and password in the configuration"
+        raise LoginRefusedError(
+            f"the site {name!r} at {site.url} did not accept the user "
+            f"{site.credentials.username!r}: check its username and password in the configuration"
         )
     return session
+
+
+def _by_form(
+    site: SiteConfig, name: str, credentials: Credentials, timeout_s: float
+) -> SiteSession:
+    client = WebClient(timeout_s)
+    page = client.get(f"{site.url}{SITE_FACTS[name].login_path}")
+    form = _login_form(page, name)
+    client.post(urljoin(page.url, form.action or page.url), form.filled(credentials))
+    return SiteSession(name, credentials.username, tuple(client.cookies))
+
+
+def _by_header(
+    site: SiteConfig, name: str, credentials: Credentials, timeout_s: float
+) -> SiteSession:
+    """Ask for a private page with the header once and keep the session the site gives for it."""
+    header = SITE_FACTS[name].login_header
+    if header is None:
+        raise LoginRefusedError(f"the image of {name!r} knows no login header: use login: form")
+    value = f"{credentials.username}:{credentials.password.get_secret_value()}"
+    client = WebClient(timeout_s, {header: value})
+    client.get(site.url + SITE_FACTS[name].private_path.format(username=credentials.username))
+    return SiteSession(name, credentials.username, tuple(client.cookies))
 
 
 def is_logged_in(site: SiteConfig, session: SiteSession, timeout_s: float = 20.0) -> bool:
@@ -145,7 +226,7 @@ def _login_form(page: Page, name: str) -> _Form:
     for form in _forms(page):
         if form.asks_for_password:
             return form
-    raise EnvironmentFaultError(
+    raise LoginRefusedError(
         f"{page.url} (status {page.status}) shows no login form; is this really {name}?"
     )
 

@@ -13,7 +13,7 @@ from webarena_runner.agents.loading import load_agent
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
 from webarena_runner.results import rescored, trial_result, with_steps
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
-from webarena_runner.trial import BrowserTrial, TrialSettings, require_sites
+from webarena_runner.trial import CONTACT_PROBE, BrowserTrial, TrialSettings, require_sites
 from webarena_runner.trial_log import trial_log
 from webarena_runner.worlds import real_environment
 
@@ -80,9 +80,8 @@ class WebArenaBenchmark:
             BudgetExceededError: The run's budget is spent.
         """
         started, began = datetime.now(timezone.utc), time.monotonic()
-        config, reset = self.environment.config, self.environment.reset
-        if reset is not None and task_type(task) == "MUTATE":
-            await reset(task_sites(task))
+        config = self.environment.config
+        reset_s = await self._reset(task)
         trial = BrowserTrial(
             task,
             self._agent_for(context.agent),
@@ -102,7 +101,7 @@ class WebArenaBenchmark:
             evaluation,
             started=started,
             browser=trial.browser,
-            timings_s={**trial.timings, "total": time.monotonic() - began},
+            timings_s={**reset_s, **trial.timings, "total": time.monotonic() - began},
         )
 
     async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
@@ -113,6 +112,14 @@ class WebArenaBenchmark:
         """
         return rescored(result, await asyncio.to_thread(evaluate, task, folder))
 
+    async def _reset(self, task: Task) -> dict[str, float]:
+        """Put a mutating task's sites back to their first state and return how long it took."""
+        if self.environment.reset is None or task_type(task) != "MUTATE":
+            return {}
+        began = time.monotonic()
+        await self.environment.reset(task_sites(task))
+        return {"reset": time.monotonic() - began}
+
     async def _run(self, trial: BrowserTrial, log: logging.Logger) -> AgentOutcome:
         log.info("task %s, trial %s", trial.task.task_id, trial.context.trial)
         try:
@@ -121,6 +128,10 @@ class WebArenaBenchmark:
             log.error("%s", error)  # noqa: TRY400  # the scheduler keeps the traceback
             raise
         log.info("the agent ended: %s", outcome.status.value)
+        if trial.context.config.get(CONTACT_PROBE):
+            outcome = outcome.model_copy(
+                update={"flags": (*outcome.flags, "contact-probe-restored")}
+            )
         return with_steps(outcome, trial.context.folder)
 
     async def _evaluate(

@@ -1,4 +1,4 @@
-"""The `webarena-runner` command: tasks, run, rescore, doctor, demo."""
+"""The `webarena-runner` command; what is about sites rather than tasks is in `cli_hosting`."""
 
 from __future__ import annotations
 
@@ -17,27 +17,38 @@ from bench_core.cli import (
     list_tasks,
     render_table,
     rescore_options,
+    run_folder,
     run_options,
     run_spec,
     runner_group,
     task_options,
 )
 from webarena_runner.__about__ import __version__
+from webarena_runner.cli_hosting import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench_core.records import Task
     from webarena_runner.demo import DemoRun
+    from webarena_runner.worlds import Environment
 
 __all__ = ["main"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
-_SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
 _TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
 _BUILT_IN = "the built-in world"
 _COLUMNS = ("site", "type", "difficulty")
+
+
+@runner_group("webarena-runner", __version__)
+def main() -> None:
+    """Run browser agents on WebArena-Verified, scored by its own evaluator."""
+
+
+for _group in (auth, config, sites):
+    main.add_command(_group)
 
 
 def _query_options(command: _Command) -> _Command:
@@ -49,7 +60,7 @@ def _query_options(command: _Command) -> _Command:
         click.option("--type", "types", type=click.Choice(_TYPES, case_sensitive=False), multiple=True,
                      help="Only tasks of this type."),
         click.option("--exact-sites", is_flag=True, help="Only tasks that use the given sites and no others."),
-        click.option("--site", "sites", type=click.Choice(_SITES), multiple=True,
+        click.option("--site", "sites", type=click.Choice(SITES), multiple=True,
                      help="Only tasks that use this site."),
     ):  # fmt: skip
         command = option(command)
@@ -57,13 +68,23 @@ def _query_options(command: _Command) -> _Command:
 
 
 def _environment_options(command: _Command) -> _Command:
-    """Add the options that say where the sites are."""
+    """Add the options that say where the sites are, the built-in ones among them."""
+    world = click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
+                         help="The sites you host, or the stand-ins that come with this package.")  # fmt: skip
+    return environment_options(world(command))
+
+
+def _site_use_options(command: _Command) -> _Command:
+    """Add the options that say how a run treats its sites."""
     for option in (
-        click.option("--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
-        click.option("--config", "config_file", type=click.Path(dir_okay=False, path_type=Path),
-                     help="YAML or JSON file that says where the sites are."),
-        click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-                     help="The sites you host, or the stand-ins that come with this package."),
+        click.option("--restore-contact-probe", is_flag=True,
+                     help="Give the shop's contact form the script that current images lack."),
+        click.option("--auth", "auth_folder", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
+                     help="Keep logins in FOLDER and use them again instead of logging in for each trial."),
+        click.option("--reset-batch", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+                     help="Mutating trials between two resets of a site under per-batch."),
+        click.option("--reset", "resets", metavar="[SITE=]POLICY", multiple=True,
+                     help="Reset sites: never, before-run, before-mutating-trial or per-batch.  [default: never]"),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -81,11 +102,6 @@ def _agent_options(command: _Command) -> _Command:
     ):  # fmt: skip
         command = option(command)
     return command
-
-
-@runner_group("webarena-runner", __version__)
-def main() -> None:
-    """Run browser agents on WebArena-Verified, scored by its own evaluator."""
 
 
 @main.command()
@@ -111,6 +127,7 @@ def tasks(**options: Any) -> None:
 @task_options
 @_query_options
 @_environment_options
+@_site_use_options
 @_agent_options
 @run_options(agent="browser-use", workers=2)
 def run(**options: Any) -> None:
@@ -215,25 +232,38 @@ def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # no
 
 
 def _run_real(options: dict[str, Any]) -> None:
+    import asyncio  # noqa: PLC0415  # with the rest
+
     from bench_core.models import price_row  # noqa: PLC0415  # heavy, as what follows
+    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415
     from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
-    from webarena_runner.preflight import preflight  # noqa: PLC0415
+    from webarena_runner.preflight import planned_sites, preflight  # noqa: PLC0415
     from webarena_runner.provenance import provenance  # noqa: PLC0415
-    from webarena_runner.worlds import real_environment  # noqa: PLC0415
+    from webarena_runner.trial import TrialSettings  # noqa: PLC0415
+    from webarena_runner.worlds import real_environment, with_resets  # noqa: PLC0415
 
     environment = real_environment(options["config_file"], options["host"])
-    config = {"sites": environment.config.public(), **_agent_config(options)}
-    spec = run_spec(options, config=config)
+    spec = run_spec(
+        options, config={**_site_config(options, environment), **_agent_config(options)}
+    )
+    out = options["out"] = run_folder("webarena", spec, options)
+    environment, resets = with_resets(environment, options["resets"], options["reset_batch"], out)
     if not options["dry_run"]:
+        resets.require_keepers(planned_sites(spec))
         for warning in preflight(spec, environment.config):
             click.echo(f"Warning: {warning}", err=True)
-    execute_run(
-        WebArenaBenchmark(environment),
-        spec,
-        options,
-        provenance=provenance(),
-        price_of=price_row,
-    )
+        asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
+    settings = TrialSettings(auth_folder=options["auth_folder"])
+    try:
+        execute_run(
+            WebArenaBenchmark(environment, settings=settings),
+            spec,
+            options,
+            provenance=provenance(),
+            price_of=price_row,
+        )
+    finally:
+        resets.write()
 
 
 def _run_built_in(options: dict[str, Any]) -> None:
@@ -244,7 +274,7 @@ def _run_built_in(options: dict[str, Any]) -> None:
     from webarena_runner.provenance import provenance  # noqa: PLC0415
     from webarena_runner.worlds import built_in_world, environment_of  # noqa: PLC0415
 
-    spec = run_spec(options, world="built-in", config=_agent_config(options))
+    spec = run_spec(options, world="built-in", config={**_probe(options), **_agent_config(options)})
     with built_in_world() as world:
         environment = environment_of(world)
         if not options["dry_run"]:
@@ -258,6 +288,22 @@ def _run_built_in(options: dict[str, Any]) -> None:
             price_of=price_row,
             locks=NoLocks(),
         )
+
+
+def _site_config(options: dict[str, Any], environment: Environment) -> dict[str, Any]:
+    """Return what the run's configuration says of the sites; defaults are left out."""
+    from webarena_runner.resets import parse_policies  # noqa: PLC0415  # pydantic
+
+    config: dict[str, Any] = {"sites": environment.config.public(), **_probe(options)}
+    policies = parse_policies(options["resets"], environment.config.sites)
+    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
+        config["resets"] = chosen
+        config["reset_batch"] = options["reset_batch"]
+    return config
+
+
+def _probe(options: dict[str, Any]) -> dict[str, Any]:
+    return {"restore_contact_probe": True} if options["restore_contact_probe"] else {}
 
 
 def _agent_config(options: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ recognise the sites in recorded traffic.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,12 +20,13 @@ from webarena_runner.sites import SITE_FACTS, SITES, SiteName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 __all__ = [
     "Credentials",
     "EnvironmentConfig",
+    "LoginWay",
     "SiteConfig",
+    "config_template",
     "default_config",
     "load_config",
     "official_config",
@@ -33,6 +35,9 @@ __all__ = [
 
 # Both keep their session in a cookie named PHPSESSID, and cookies ignore ports.
 _SAME_COOKIE = ("reddit", "shopping", "shopping_admin")
+
+
+LoginWay = Literal["form", "header", "browser"]
 
 
 class Credentials(Record):
@@ -48,10 +53,19 @@ class SiteConfig(Record):
     Attributes:
         urls: Every alias (host name, address), so that the evaluator recognises recorded traffic.
         credentials: Who logs in; null for sites without accounts.
+        login: How; `form` over plain HTTP and, where that fails, in the trial's browser; `header`
+            by the header the images understand; `browser` in the browser only.
+        local_storage: Entries that every page of the site finds in its localStorage.
+        reset_hook: A command (`{site}` is filled in) or a URL to POST to that resets the site.
+        data_dir: What the container of wikipedia needs.
     """
 
     urls: tuple[str, ...] = Field(min_length=1)
     credentials: Credentials | None = None
+    login: LoginWay = "form"
+    local_storage: dict[str, str] = Field(default_factory=dict)
+    reset_hook: str | None = Field(default=None, min_length=1)
+    data_dir: Path | None = None
 
     @field_validator("urls")
     @classmethod
@@ -110,6 +124,10 @@ class EnvironmentConfig(Record):
         """Return the sites' URLs without credentials, for a run's record."""
         return {name: list(site.urls) for name, site in sorted(self.sites.items())}
 
+    def described(self) -> dict[str, JsonValue]:
+        """Return everything as a file of `load_config` would say it, passwords blanked."""
+        return {"sites": {str(name): _described(self.sites[name]) for name in sorted(self.sites)}}
+
     def official(self) -> dict[str, JsonValue]:
         """Return webarena-verified's configuration, without credentials."""
         return {
@@ -130,6 +148,13 @@ class EnvironmentConfig(Record):
         site_of = official("types.task").WebArenaSite
         rendered = official_config(self).render_url(list(urls), [site_of(s) for s in sites])
         return [str(url) for url in rendered]
+
+
+def config_template(host: str = "localhost") -> str:
+    """Return a commented file for all six sites on `host`, to be edited."""
+    config = default_config(host)
+    blocks = [_template_block(name, config.site(name)) for name in SITES]
+    return _TEMPLATE_HEAD + "".join(blocks)
 
 
 def load_config(
@@ -185,6 +210,46 @@ def shared_cookie_hosts(config: EnvironmentConfig) -> dict[str, list[str]]:
         if name in config.sites:
             hosts.setdefault(str(urlsplit(config.site(name).url).hostname), []).append(name)
     return {host: names for host, names in hosts.items() if len(names) > 1}
+
+
+_TEMPLATE_HEAD = """\
+# Where the sites answer and who logs in; see docs/webarena.md.
+# The first URL is the one the browser uses; `aliases` are other names of the same site, by which
+# the evaluator recognises recorded traffic. Variables win over this file: WEBARENA_<SITE>_URL,
+# WEBARENA_<SITE>_USERNAME, WEBARENA_<SITE>_PASSWORD. Passwords that are not given here are those
+# documented with the images.
+sites:
+"""
+_NOTES = {
+    "map": "webarena-verified's compose file publishes the map on 3030 instead of 3000",
+    "shopping_admin": "the tasks expect /admin to belong to the URL",
+    "wikipedia": "the tasks expect the whole path of the landing page",
+}
+
+
+def _template_block(name: SiteName, site: SiteConfig) -> str:
+    lines = [f"  # {_NOTES[name]}"] if name in _NOTES else []
+    lines += [f"  {name}:", f"    url: {site.url}"]
+    if site.urls[1:]:
+        lines.append(f"    aliases: [{', '.join(site.urls[1:])}]")
+    if site.credentials:
+        lines += [f"    username: {site.credentials.username}", "    # password: from the variable"]
+    lines.append("    # reset_hook: ssh sites.example reset-site {site}")
+    if name == "wikipedia":
+        lines.append("    # data_dir: /data/wikipedia")
+    return "\n".join(lines) + "\n"
+
+
+def _described(site: SiteConfig) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"url": site.url}
+    if site.urls[1:]:
+        told["aliases"] = list(site.urls[1:])
+    if site.credentials:
+        told |= {"username": site.credentials.username, "password": "***", "login": site.login}
+    for name in ("local_storage", "reset_hook", "data_dir"):
+        if value := getattr(site, name):
+            told[name] = str(value) if isinstance(value, Path) else value
+    return told
 
 
 def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:

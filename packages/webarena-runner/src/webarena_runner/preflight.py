@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.oracle.scorability import Kind
 
-__all__ = ["preflight"]
+__all__ = ["planned_sites", "preflight"]
 
 _MEANINGS: dict[Kind, str] = {
     "never": "cannot score 1.0 with any traffic",
@@ -30,6 +30,12 @@ _MEANINGS: dict[Kind, str] = {
     "contact-probe": "cannot score 1.0 unless the shop reports unsent contact forms",
     "free": "score 1.0 for doing nothing",
 }
+
+
+def planned_sites(spec: RunSpec) -> list[str]:
+    """Return the sites that the planned tasks use."""
+    tasks = select_tasks(load_tasks(), spec.tasks, spec.seed)
+    return sorted({site for task in tasks for site in task_sites(task)})
 
 
 def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0) -> list[str]:
@@ -41,7 +47,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         BrowserError: There is no Chromium.
     """
     tasks = select_tasks(load_tasks(), spec.tasks, spec.seed)
-    sites = sorted({site for task in tasks for site in task_sites(task)})
+    sites = planned_sites(spec)
     for site in sites:
         config.site(site)
     _refuse_shared_cookies(tasks, config)

@@ -33,6 +33,7 @@ class SiteFacts:
         login_path: The page with the login form, below the site's URL; null: nobody logs in.
         private_path: A page only a logged-in user sees; `{username}` is filled in.
         health_path: A page that answers below 500 when the site is up.
+        login_header: By which the image logs in without a form; the value is `user:password`.
     """
 
     port: int
@@ -41,6 +42,7 @@ class SiteFacts:
     login_path: str | None = None
     private_path: str = "/"
     health_path: str = "/"
+    login_header: str | None = None
 
 
 SITE_FACTS: dict[str, SiteFacts] = {
@@ -58,6 +60,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         account=("MarvelsGrantMan136", "test1234"),
         login_path="/login",
         private_path="/user/{username}/edit_biography",
+        login_header="X-Postmill-Auto-Login",
         health_path="/login",
     ),
     "shopping": SiteFacts(
@@ -65,6 +68,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         account=("emma.lopez@gmail.com", "Password.123"),
         login_path="/customer/account/login/",
         private_path="/customer/account/",
+        login_header="X-M2-Customer-Auto-Login",
         health_path="/customer/account/login/",
     ),
     "shopping_admin": SiteFacts(
@@ -73,6 +77,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         account=("admin", "admin1234"),
         login_path="",
         private_path="",
+        login_header="X-M2-Admin-Auto-Login",
         health_path="",
     ),
     "wikipedia": SiteFacts(

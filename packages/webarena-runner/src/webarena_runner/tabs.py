@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
 __all__ = ["open_tabs"]
 
@@ -16,8 +16,16 @@ _SETTLE_S = 10.0
 _POLL_S = 0.05
 
 
-async def open_tabs(ws_url: str, urls: Sequence[str], timeout_s: float = 60.0) -> None:
+async def open_tabs(
+    ws_url: str,
+    urls: Sequence[str],
+    timeout_s: float = 60.0,
+    *,
+    before: Callable[[str], Awaitable[None]] | None = None,
+) -> None:
     """Open `urls` one after the other over a DevTools connection of our own.
+
+    `before` is awaited with each tab's id before anything is opened in it.
 
     A page counts as open when the site has answered; what is still loading after ten seconds
     goes on loading in front of the agent.
@@ -30,6 +38,8 @@ async def open_tabs(ws_url: str, urls: Sequence[str], timeout_s: float = 60.0) -
     async with CDPClient(ws_url) as cdp:
         targets = [await _target(cdp, is_first=index == 0) for index in range(len(urls))]
         for target, url in zip(targets, urls, strict=True):
+            if before is not None:
+                await before(target)
             await _open(cdp, target, url, timeout_s)
         await cdp.send_raw("Target.activateTarget", {"targetId": targets[0]})
 

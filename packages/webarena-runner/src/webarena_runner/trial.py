@@ -9,6 +9,7 @@ the agent is.
 from __future__ import annotations
 
 import asyncio
+import json
 import traceback
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,16 +19,19 @@ from bench_core.browser import ChromiumOptions, launch_chromium
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.protocols import BrowserHandle
 from bench_core.records import AgentOutcome, ErrorInfo, Status
-from webarena_runner.auth import cdp_cookies, log_in_all
+from webarena_runner.auth import cdp_cookies, enter_all
 from webarena_runner.evaluation import HAR_FILE, recording_fault
 from webarena_runner.injection import inject_cookies
+from webarena_runner.live_login import log_in_live
 from webarena_runner.recording import HarRecorder
 from webarena_runner.sites import check_sites
+from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable
+    from pathlib import Path
 
     from bench_core.browser import Chromium
     from bench_core.protocols import Agent, TrialContext
@@ -37,7 +41,10 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.recording import Har
 
-__all__ = ["BrowserTrial", "TrialSettings", "require_sites"]
+__all__ = ["CONTACT_PROBE", "BrowserTrial", "TrialSettings", "require_sites"]
+
+CONTACT_PROBE = "restore_contact_probe"
+"""The run's setting that injects the contact form's missing script."""
 
 _NOT_THE_AGENTS_FAULT = (EnvironmentFaultError, BudgetExceededError, InputError)
 
@@ -53,6 +60,7 @@ class TrialSettings:
     Attributes:
         overtime_s: How long after its time limit the agent may take to end by itself, which tells
             more of it than being cut off does.
+        auth_folder: Where logins are kept; null: every trial logs in anew.
     """
 
     site_s: float = 30.0
@@ -61,6 +69,7 @@ class TrialSettings:
     stop_agent_s: float = 5.0
     overtime_s: float = 10.0
     chromium: ChromiumOptions = _CHROMIUM
+    auth_folder: Path | None = None
 
 
 @dataclass
@@ -86,14 +95,17 @@ class BrowserTrial:
         began = _now()
         sites = task_sites(self.task)
         urls = self.config.render(start_urls(self.task), sites)
-        sessions = await self._open_sites(sites)
+        sessions, live = await self._open_sites(sites)
         async with launch_chromium(self.settings.chromium) as chromium:
             self._hand_over(chromium)
             await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
+            for name in live:
+                await log_in_live(chromium.ws_url, name, self.config.site(name))
             slot = _AgentSlot(chromium, self.settings.stop_agent_s)
             try:
-                async with self._recorded(chromium):
-                    await open_tabs(chromium.ws_url, urls, self.settings.start_page_s)
+                async with self._recorded(chromium) as recorder:
+                    opening_s = self.settings.start_page_s
+                    await open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
                     self.timings["environment"] = _now() - began
                     handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=tuple(urls))
                     slot.start(self.agent.run(self._for_agent(urls), handle, self.context))
@@ -104,11 +116,13 @@ class BrowserTrial:
             await self._check_recording(chromium)
         return outcome
 
-    async def _open_sites(self, sites: Iterable[str]) -> list[SiteSession]:
-        sessions = await log_in_all(self.config, sites, self.settings.site_s)
-        entered = {session.site for session in sessions}
-        await require_sites(self.config, set(sites) - entered, self.settings.site_s)
-        return sessions
+    async def _open_sites(self, sites: Iterable[str]) -> tuple[list[SiteSession], list[str]]:
+        """Log in where that works over HTTP; also name the sites that are left to the browser."""
+        settings = self.settings
+        entered = await enter_all(self.config, sites, settings.site_s, settings.auth_folder)
+        reached = {session.site for session in entered[0]}
+        await require_sites(self.config, set(sites) - reached, settings.site_s)
+        return entered
 
     def _hand_over(self, chromium: Chromium) -> None:
         """Let the scheduler kill Chromium, should this trial be given up."""
@@ -130,16 +144,26 @@ class BrowserTrial:
         )
 
     @asynccontextmanager
-    async def _recorded(self, chromium: Chromium) -> AsyncIterator[None]:
+    async def _recorded(self, chromium: Chromium) -> AsyncIterator[HarRecorder]:
         """Record while the block runs and keep the traffic however it ends."""
         har_file = self.context.folder / HAR_FILE
-        async with HarRecorder(chromium.cdp_url) as recorder:
+        setup = tab_setup(
+            self.config,
+            task_sites(self.task),
+            contact_probe=bool(self.context.config.get(CONTACT_PROBE)),
+        )
+        async with HarRecorder(chromium.cdp_url, tab_setup=setup) as recorder:
             try:
-                yield
+                yield recorder
             finally:
                 self._har = await recorder.stop(self.settings.stop_recorder_s)
                 # Of evidence only known keys are removed: what is stored is what is scored.
-                self._har.write(har_file, lambda text: self.redactor.redact(text, evidence=True))
+                self._har.write(har_file, self._without_secrets)
+
+    def _without_secrets(self, text: str) -> str:
+        for value in login_headers(self.config, task_sites(self.task)).values():
+            text = text.replace(json.dumps(value)[1:-1], "[login header]")
+        return self.redactor.redact(text, evidence=True)
 
     @property
     def browser(self) -> dict[str, str]:

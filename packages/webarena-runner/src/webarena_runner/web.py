@@ -12,9 +12,13 @@ import ssl
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from bench_core.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Cookie", "Page", "WebClient", "parse_cookie"]
 
@@ -65,10 +69,12 @@ class WebClient:
 
     Args:
         timeout_s: Longest time one call may take, redirects and slow bodies included.
+        headers: Sent with every request beside the client's own.
     """
 
-    def __init__(self, timeout_s: float = 20.0) -> None:
+    def __init__(self, timeout_s: float = 20.0, headers: Mapping[str, str] | None = None) -> None:
         self.timeout_s = timeout_s
+        self._extra = dict(headers or {})
         self.cookies: list[Cookie] = []
 
     def get(self, url: str) -> Page:
@@ -129,6 +135,7 @@ class WebClient:
             "Accept": "text/html,application/xhtml+xml",
             "Connection": "close",
             "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) webarena-runner",
+            **self._extra,
         }
         sent = [cookie for cookie in self.cookies if cookie.goes_to(url)]
         if sent:

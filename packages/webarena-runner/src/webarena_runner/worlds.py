@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from webarena_runner.config import EnvironmentConfig, default_config, load_config
+from webarena_runner.resets import Resets, parse_policies
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
 
     from webarena_runner.world import BuiltInWorld
 
-__all__ = ["Environment", "WorldReset", "built_in_world", "environment_of", "real_environment"]
+__all__ = [
+    "Environment",
+    "WorldReset",
+    "built_in_world",
+    "environment_of",
+    "real_environment",
+    "with_resets",
+]
 
 
 @dataclass(frozen=True)
@@ -76,3 +84,19 @@ def real_environment(path: Path | None = None, host: str | None = None) -> Envir
         InputError: Neither says where any site is.
     """
     return Environment(default_config(host) if host and path is None else load_config(path))
+
+
+def with_resets(
+    environment: Environment, policies: Sequence[str], batch: int, folder: Path
+) -> tuple[Environment, Resets]:
+    """Return the environment with resets by `policies`, which `folder` gets a record of.
+
+    Raises:
+        InputError: A site or a policy is misspelt.
+    """
+    config = environment.config
+    chosen = parse_policies(policies, config.sites)
+    resets = Resets(config, chosen, batch=batch, folder=folder)
+    if set(chosen.values()) == {"never"}:
+        return environment, resets
+    return replace(environment, reset=resets), resets

@@ -6,7 +6,13 @@ command is imported when it runs.
 
 from __future__ import annotations
 
-from bench_core.cli.commands import execute_rescore, execute_run, list_tasks, run_spec
+from bench_core.cli.commands import (
+    execute_rescore,
+    execute_run,
+    list_tasks,
+    run_folder,
+    run_spec,
+)
 from bench_core.cli.doctor import Check, CheckResult, execute_doctor
 from bench_core.cli.groups import BenchGroup, CommandFailed, runner_group
 from bench_core.cli.options import (
@@ -31,6 +37,7 @@ __all__ = [
     "out_option",
     "render_table",
     "rescore_options",
+    "run_folder",
     "run_options",
     "run_spec",
     "runner_group",

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from bench_core.running import Provenance, RunOutcome
     from bench_core.scheduling.machine_locks import MachineLocks
 
-__all__ = ["execute_rescore", "execute_run", "list_tasks", "run_spec", "task_filter"]
+__all__ = [
+    "execute_rescore",
+    "execute_run",
+    "list_tasks",
+    "run_folder",
+    "run_spec",
+    "task_filter",
+]
 
 _GOAL_CELLS = 60
 _MINIMUM_WIDTH = 60
@@ -104,15 +111,22 @@ def execute_run(  # noqa: PLR0913  # keywords with defaults
     processes; by default as lock files. Exit codes: 0 every planned trial has a
     lasting result, 1 some have none, 75 aborted, 130 interrupted.
     """
-    from bench_core.run_plan import default_folder, plan_run  # noqa: PLC0415  # see above
+    from bench_core.run_plan import plan_run  # noqa: PLC0415  # see above
 
-    out = options.get("out") or Path("runs") / default_folder(benchmark.name, spec)
+    out = run_folder(benchmark.name, spec, options)
     if options.get("dry_run"):
         plan = plan_run(benchmark, spec, out)
         click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
         return
     outcome = _run(benchmark, spec, out, bool(options.get("as_json")), provenance, price_of, locks)
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
+
+
+def run_folder(benchmark: str, spec: RunSpec, options: Mapping[str, Any]) -> Path:
+    """Return the folder a `run` command writes: what `--out` says, or one named by the spec."""
+    from bench_core.run_plan import default_folder  # noqa: PLC0415  # see above
+
+    return options.get("out") or Path("runs") / default_folder(benchmark, spec)
 
 
 def list_tasks(

@@ -20,7 +20,7 @@ from webarena_runner.recording.link import CONNECTION_ERRORS, Link
 from webarena_runner.recording.recovery import Recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -29,6 +29,7 @@ __all__ = ["HarRecorder"]
 _ATTACH_S = 3.0
 _POLL_S = 0.02
 _AWAITED = ("Document", "XHR", "Fetch", "Ping", "Preflight")
+_TABS = ("page", "iframe")
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
@@ -40,6 +41,7 @@ class HarRecorder:
         limits: Bounds of memory and time.
         settle_s: How long nothing must happen before `stop` believes that all has been seen.
         connect_s: How long connecting may take.
+        tab_setup: DevTools commands that every tab gets before its first request.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class HarRecorder:
         limits: RecordingLimits | None = None,
         settle_s: float = 0.3,
         connect_s: float = 10.0,
+        tab_setup: Sequence[tuple[str, Mapping[str, Any]]] = (),
     ) -> None:
+        self._tab_setup = tuple(tab_setup)
         self._cdp_url = cdp_url
         self._limits = limits or RecordingLimits()
         self._settle_s = settle_s
@@ -89,6 +93,14 @@ class HarRecorder:
     def mark(self, name: str) -> None:
         """Note a moment, such as the end of a phase, in the recording."""
         self._marks.append((name, time.time()))
+
+    async def attached(self, target_id: str, within_s: float = _ATTACH_S) -> None:
+        """Wait until everything a tab does is seen; a tab just made may be ahead of that."""
+        end = time.monotonic() + within_s
+        while target_id not in self._pages.values() and time.monotonic() < end:  # noqa: ASYNC110  # polls a set
+            await asyncio.sleep(_POLL_S)
+        if self._link is not None:
+            await self._link.wait_for_posted(end - time.monotonic())
 
     async def stop(self, deadline_s: float = 5.0) -> Har:
         """Wait until the traffic has settled, at most `deadline_s`, and return the recording."""
@@ -161,6 +173,8 @@ class HarRecorder:
             # and its page may wait for it.
             link.post("Network.enable", {**bodies.buffers(), **posted}, session)
             link.post("Network.configureDurableMessages", bodies.buffers(), session)
+            for method, settings in self._tab_setup if target["type"] in _TABS else ():
+                link.post(method, settings, session)
             link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
             link.post("Runtime.runIfWaitingForDebugger", {}, session)
             if is_page and self._started:

@@ -51,7 +51,11 @@ buy.addEventListener('submit', async (event) => {
 
 
 class Shopping(Site):
-    """Catalogue, search, wish list, newsletter, orders and the contact form."""
+    """Catalogue, search, cart, wish list, newsletter, orders and the contact form.
+
+    Attributes:
+        reports_unsent_forms: Whether the contact form has the script that current images lack.
+    """
 
     name = "shopping"
     hostname = "shopping.localhost"
@@ -61,6 +65,8 @@ class Shopping(Site):
     token_fields = ("form_key",)
     auto_login_header = "X-M2-Customer-Auto-Login"
     routes: ClassVar[Router] = Router()
+
+    reports_unsent_forms = True
 
     def populate(self) -> None:
         """Fill the shelves and empty the wish list."""
@@ -204,7 +210,8 @@ class Shopping(Site):
             tag("button", "Submit", type="submit"),
             id="contact-form",
         )  # fmt: skip
-        return self._page(visit, "Contact Us", form, script=_PROBE)
+        script = _PROBE if self.reports_unsent_forms else ""
+        return self._page(visit, "Contact Us", form, script=script)
 
     @routes.post("/contact/index/post")
     def contact(self, visit: Visit) -> Response:

@@ -1,0 +1,227 @@
+"""The commands about sites rather than tasks: `config`, `sites`, `auth`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import json_option, render_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["auth", "config", "environment_options", "sites"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
+_DEFAULT_AUTH = "auth"
+
+
+def environment_options(command: _Command) -> _Command:
+    """Add the options that say where the sites are."""
+    for option in (
+        click.option("--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
+        click.option("--config", "config_file", type=click.Path(dir_okay=False, path_type=Path),
+                     help="YAML or JSON file that says where the sites are."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _site_options(command: _Command) -> _Command:
+    chosen = click.option("--site", "names", type=click.Choice(SITES), multiple=True,
+                          help="Only this site; repeat it for several.")  # fmt: skip
+    return environment_options(chosen(command))
+
+
+_timeout_option = click.option(
+    "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+    help="How long a site may take until it can be used.",
+)  # fmt: skip
+_folder_option = click.option(
+    "--auth", "folder", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULT_AUTH,
+    show_default=True, metavar="FOLDER", help="Where the logins are kept.",
+)  # fmt: skip
+
+
+@click.group()
+def config() -> None:
+    """Write or show the configuration of the sites."""
+
+
+@config.command()
+@click.option("--host", default="localhost", show_default=True, help="Where all sites are.")
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), default="sites.yaml",
+              show_default=True, metavar="FILE", help="The file to write; it must not exist.")  # fmt: skip
+def init(host: str, out: Path) -> None:
+    """Write a file for all six sites, to be edited."""
+    from webarena_runner.config import config_template  # noqa: PLC0415  # pydantic
+
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(config_template(host))
+    except FileExistsError:
+        raise click.UsageError(f"{out} exists: choose another name with --out") from None
+    click.echo(f"Wrote {out}; check it with `webarena-runner doctor --config {out}`")
+
+
+@config.command()
+@environment_options
+@click.option("--official", is_flag=True, help="As webarena-verified's own configuration.")
+def show(config_file: Path | None, host: str | None, official: bool) -> None:  # noqa: FBT001  # click's flag
+    """Show what file and variables come to, passwords blanked."""
+    found = _config(config_file, host)
+    if official:
+        click.echo(json.dumps(found.official(), indent=2))
+        return
+    import yaml  # noqa: PLC0415  # only needed here
+
+    click.echo(yaml.safe_dump(found.described(), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@click.group()
+def sites() -> None:
+    """See, start, stop and reset the sites.
+
+    Sites on this machine are kept by Docker through webarena-verified's container manager; sites
+    elsewhere can be reset by the `reset_hook` of the configuration.
+    """
+
+
+@sites.command()
+@_site_options
+@json_option
+def status(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], **options: Any
+) -> None:
+    """Say for each site whether it answers and who can reset it; exit code 1 if one is down."""
+    from webarena_runner.hosting import site_status  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    told = [site_status(found, name) for name in _names(found, names)]
+    if options["as_json"]:
+        click.echo(json.dumps([each.model_dump(mode="json") for each in told], indent=2))
+    else:
+        rows = [
+            (each.site, each.url, each.container or "-", each.fault or "answers",
+             each.reset_by or "nobody")
+            for each in told
+        ]  # fmt: skip
+        click.echo(render_table(("site", "url", "container", "state", "reset by"), rows))
+    if any(each.fault for each in told):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@sites.command()
+@_site_options
+@_timeout_option
+def start(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
+) -> None:
+    """Start the sites' containers anew and wait until they can be used."""
+    from webarena_runner.hosting import start_site  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    for name in _names(found, names):
+        click.echo(f"{name}: started in {start_site(found, name, timeout):.1f} s")
+
+
+@sites.command()
+@_site_options
+def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> None:
+    """Remove the sites' containers and all that was changed in them."""
+    from webarena_runner.hosting import stop_site  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    for name in _names(found, names):
+        stop_site(found, name)
+        click.echo(f"{name}: stopped")
+
+
+@sites.command()
+@_site_options
+@_timeout_option
+def reset(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
+) -> None:
+    """Put the sites back to their first state; waits for running trials to let go of them."""
+    import asyncio  # noqa: PLC0415  # with the rest
+    from functools import partial  # noqa: PLC0415
+
+    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.hosting import reset_site  # noqa: PLC0415
+    from webarena_runner.resets import Resets, parse_policies  # noqa: PLC0415
+
+    found = _config(config_file, host)
+    chosen = _names(found, names)
+    policies = parse_policies(["before-run"], chosen)
+    resets = Resets(found, policies, do=partial(reset_site, timeout_s=timeout))
+    resets.require_keepers(chosen)
+    asyncio.run(resets.before_run(chosen, FileLocks()))
+    for each in resets.done:
+        click.echo(f"{each.site}: reset in {each.seconds:.1f} s")
+
+
+@click.group()
+def auth() -> None:
+    """Keep logins in files, and check them."""
+
+
+@auth.command()
+@_site_options
+@_folder_option
+def capture(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path
+) -> None:
+    """Log in to the sites and keep the cookies, readable by you alone."""
+    from webarena_runner.auth import log_in  # noqa: PLC0415  # pydantic
+    from webarena_runner.cookie_files import write_cookies  # noqa: PLC0415  # same
+
+    found = _config(config_file, host)
+    for name in _with_accounts(found, names):
+        path = write_cookies(folder, log_in(found.site(name), name), found.site(name).url)
+        click.echo(f"{name}: {path}")
+
+
+@auth.command()
+@_site_options
+@_folder_option
+def check(config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path) -> None:
+    """Try whether the kept logins still work; exit code 1 if one does not."""
+    from webarena_runner.auth import is_logged_in, kept_login  # noqa: PLC0415  # pydantic
+
+    found = _config(config_file, host)
+    works = True
+    for name in _with_accounts(found, names):
+        kept = kept_login(found.site(name), name, folder)
+        fine = kept is not None and is_logged_in(found.site(name), kept)
+        works = works and fine
+        said = "works" if fine else "has ended" if kept else "is missing or too old"
+        click.echo(f"{name}: the login {said}")
+    if not works:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def _config(path: Path | None, host: str | None) -> EnvironmentConfig:
+    from webarena_runner.worlds import real_environment  # noqa: PLC0415  # pydantic
+
+    return real_environment(path, host).config
+
+
+def _names(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
+    for name in chosen:
+        config.site(name)
+    return sorted(chosen or map(str, config.sites))
+
+
+def _with_accounts(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
+    from webarena_runner.sites import SITE_FACTS  # noqa: PLC0415  # with the rest
+
+    return [n for n in _names(config, chosen) if SITE_FACTS[n].login_path is not None]
