@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,54 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
     from bench_report.exporting import import_run  # noqa: PLC0415  # loads statistics
 
     click.echo(f"  {import_run(what, path, out, **options)}")  # type: ignore[arg-type]  # click has checked it
+
+
+@main.command()
+@click.argument("run", type=_PATH)
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks.",
+)
+@click.option("--once", is_flag=True, help="Look once and end.")
+@json_option
+def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
+    """Follow a run that is being written, until no process works on it any more."""
+    from bench_report.live_view import show_lines, show_live  # noqa: PLC0415  # loads statistics
+    from bench_report.watching import RunWatch, snapshots  # noqa: PLC0415  # as above
+
+    found = snapshots(RunWatch(run), every_s=every_s, once=once)
+    if as_json:
+        for each in found:
+            click.echo(each.model_dump_json())
+        return
+    if sys.stdout.isatty() and not once:
+        show_live(found, sys.stdout)
+    else:
+        show_lines(found, click.echo)
+
+
+@main.command()
+@click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port on 127.0.0.1.  [default: any free one]",
+)
+@click.option("--title", help="Title of the report.")
+@_STRICT
+@_MIX
+@click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
+def serve(runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, **options: Any) -> None:
+    """Show the report live in a browser on this machine, until Ctrl-C."""
+    from bench_report.serving import serve as serve_runs  # noqa: PLC0415  # loads statistics
+
+    with serve_runs(runs, port=port, count_errors_as_failures=strict, **options) as server:
+        click.echo(server.url)
+        if open_:
+            click.launch(server.url)
+        server.serve_forever()

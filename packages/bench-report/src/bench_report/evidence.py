@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from bench_core.jsonl import read_lines
 from bench_core.records import Step
+from bench_report.har import har_summary
 from bench_report.text import clip, inline, shown_json
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def evidence_of(
     }
     if folder is not None:
         found["files"] = _files(result, folder)
+        found["network"] = har_summary(folder.path)
         steps, found["note"] = _trajectory(folder.path)
         found["steps"] = [_step(each, folder, picture) for each in steps]
     return {name: value for name, value in found.items() if value}

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["render_page"]
 
-_SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main")
+_SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main", "live")
 _MAX_SLICE_ROWS = 60
 _MAX_TEMPLATES = 250
 
@@ -71,8 +71,14 @@ class Share(NamedTuple):
     href: str
 
 
-def render_page(report: Report, evidence: Evidence) -> str:
-    """Return the page of a report."""
+def render_page(report: Report, evidence: Evidence, *, live: str | None = None) -> str:
+    """Return the page of a report.
+
+    Args:
+        report: The report.
+        evidence: What its trials left.
+        live: For a page that is served: the state it shows; it then asks for a newer one.
+    """
     css = files(__package__).joinpath("static/report.css").read_text("utf-8")
     script = _script()
     summary = report.model_dump_json(exclude={"tasks": True, "runs": {"__all__": {"trials"}}})
@@ -88,7 +94,8 @@ def render_page(report: Report, evidence: Evidence) -> str:
         ),
         most_steps=most_steps(report),
         has_macro=any(run.summary.macro_average for run in report.runs),
-        csp=_policy(css, script, side_files=bool(evidence.side_files)),
+        live=live,
+        csp=_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
         css=_as_it_is(css),
         js=_as_it_is(script),
         report_json=_as_it_is(embeddable(summary)),
@@ -147,13 +154,14 @@ def _script() -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
-def _policy(css: str, script: str, *, side_files: bool) -> str:
+def _policy(css: str, script: str, *, side_files: bool, live: bool) -> str:
     """Allow this very script and style, pictures beside the page or inside it, nothing else."""
     beside = "'self' file:"
+    connect = "connect-src 'self'; " if live else ""
     scripts = f"'{_digest(script)}' {beside}" if side_files else f"'{_digest(script)}'"
     return (
         f"default-src 'none'; script-src {scripts}; style-src '{_digest(css)}'; "
-        f"img-src {beside} data:; base-uri 'none'; form-action 'none'"
+        f"img-src {beside} data:; {connect}base-uri 'none'; form-action 'none'"
     )
 
 

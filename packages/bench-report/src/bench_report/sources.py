@@ -27,11 +27,13 @@ class Source:
     Attributes:
         label: A short name, unique in the report.
         view: The run folder as it was read.
+        address: Where a page finds the run folder, if not by its path.
     """
 
-    def __init__(self, label: str, view: RunView) -> None:
+    def __init__(self, label: str, view: RunView, address: str | None = None) -> None:
         self.label = label
         self.view = view
+        self.address = address
 
     @property
     def info(self) -> RunInfo:
@@ -57,7 +59,9 @@ class Source:
         return f"trials/{result.trial}/{name}"
 
     def seen_from(self, out: Path) -> str:
-        """Return the POSIX path of the run folder as seen from `out`."""
+        """Return the POSIX path of the run folder as seen from `out`, or its address."""
+        if self.address is not None:
+            return self.address
         try:
             return Path(os.path.relpath(self.view.path, out)).as_posix()
         except ValueError:  # on another drive of Windows
@@ -80,8 +84,12 @@ class Source:
         return {}
 
 
-def read_runs(folders: Sequence[Path]) -> list[Source]:
+def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None) -> list[Source]:
     """Read run folders and give each a short unique label, in the order given.
+
+    Args:
+        folders: Run folders.
+        addresses: Where a page finds each of them, if not by its path.
 
     Raises:
         InputError: No folder, or one twice.
@@ -94,7 +102,8 @@ def read_runs(folders: Sequence[Path]) -> list[Source]:
     if twice:
         raise InputError(f"{twice[0]} is given twice: name each run folder once")
     views = [read_run(each) for each in folders]
-    return [Source(label, view) for label, view in zip(_labels(views), views, strict=True)]
+    places: Sequence[str | None] = addresses or [None] * len(views)
+    return [Source(*each) for each in zip(_labels(views), views, places, strict=True)]
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:

@@ -130,13 +130,14 @@ class Detail {
   }
 
   evidence(row, evidence) {
-    const { missing, error, checks, steps, phases, attempts, files, details, note } = evidence;
+    const { missing, error, checks, steps, phases, attempts, files, details, note, network } = evidence;
     return h("div", { class: "evidence" },
       missing ? h("p", { class: "problem" }, missing) : null,
       error ? section("Error", h("p", { class: "problem" }, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
       checks?.length ? section("Checks", checkTable(checks)) : null,
       steps?.length ? section("Trajectory", (this.film = new Film(steps)).element) : null,
       note ? h("p", { class: "quiet trajectory-note" }, note) : null,
+      network ? section("Network", networkSummary(network)) : null,
       phases ? section("Time by phase", phaseList(phases)) : null,
       attempts?.length > 1 ? section("Attempts", attemptList(attempts)) : null,
       files?.length ? section("Files", fileList(files)) : null,
@@ -163,6 +164,22 @@ const compare = (title, value) => h("div", {}, h("h4", {}, title), h("pre", {}, 
 
 const phaseList = (phases) =>
   h("dl", { class: "facts" }, phases.map(([name, seconds]) => h("div", {}, h("dt", {}, name), h("dd", {}, duration(seconds)))));
+
+const size = (bytes) => (bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${trimmed(bytes / 1e6, 1)} MB`);
+
+function networkSummary({ note, requests, failed, bytes, methods, hosts, failures }) {
+  if (note) return h("p", { class: "quiet" }, note);
+  const facts = [["Requests", count(requests)], ["Failed", count(failed)], ["Received", size(bytes)],
+    ["Methods", Object.entries(methods).map(([name, number]) => `${name} ${count(number)}`).join(", ")]];
+  const rows = hosts.map(([host, number, bad]) => h("tr", {}, h("th", { scope: "row" }, host), h("td", { class: "num" }, count(number)), h("td", { class: "num" }, bad ? count(bad) : NONE)));
+  return [
+    h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Hosts" }, h("table", { class: "plain-table compact hosts" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Host"), h("th", { scope: "col", class: "num" }, "Requests"), h("th", { scope: "col", class: "num" }, "Failed"))), h("tbody", {}, rows))),
+    failures.length ? h("details", {}, h("summary", {}, `Failed requests (${count(failed)})`), h("ul", { class: "failed-requests" },
+      failures.map(([status, method, url]) => h("li", {}, h("strong", {}, status ? String(status) : "no answer"), ` ${method} `, h("span", { class: "url" }, url))))) : null,
+  ];
+}
 
 const attemptList = (attempts) =>
   h("ol", { class: "attempts" }, attempts.map(([status, seconds, error]) =>

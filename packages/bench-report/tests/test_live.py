@@ -1,0 +1,340 @@
+"""Runs while they are written: watched on a terminal, served to a browser."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import io
+import json
+import threading
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bench_core.errors import InputError, RunFolderError
+from bench_core.records import Event, Step
+from bench_core.testing import make_results, make_tasks
+from bench_report.cli import main
+from bench_report.live_view import headline, show_lines, show_live
+from bench_report.serving import serve
+from bench_report.watching import RunWatch, Snapshot, snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Runs, Visits
+
+    from bench_report.serving import ReportServer
+
+NOW = datetime(2026, 3, 1, 10, 0, tzinfo=timezone.utc)
+
+
+class Growing:
+    """A run of 20 trials that grows as the test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = list(make_results(make_tasks(10), trials=2))
+        self.written = 0
+        self._say(outcome="running", started="2026-03-01T09:00:00Z", finished=None)
+        for name in ("results.jsonl", "events.jsonl"):
+            (folder / name).write_text("")
+
+    def _say(self, **session: Any) -> None:
+        info = json.loads((self.folder / "run.json").read_text())
+        info["sessions"] = [info["sessions"][0] | session]
+        (self.folder / "run.json").write_text(json.dumps(info))
+
+    def _append(self, name: str, line: str) -> None:
+        with (self.folder / name).open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    def start(self, task_id: str, trial: int = 1) -> None:
+        event = Event(time=NOW, kind="attempt_started", task_id=task_id, trial=trial, attempt=1)
+        self._append("events.jsonl", event.model_dump_json() + "\n")
+
+    def end(self, number: int = 1) -> None:
+        for result in self.results[self.written : self.written + number]:
+            late = result.model_copy(update={"started": NOW - timedelta(minutes=5)})
+            self._append("results.jsonl", late.model_dump_json() + "\n")
+        self.written += number
+
+    def tear(self) -> None:
+        self._append("results.jsonl", self.results[self.written].model_dump_json()[:40])
+
+    def finish(self) -> None:
+        self._say(outcome="finished", finished="2026-03-01T10:00:00Z")
+
+
+@pytest.fixture
+def growing(run: Runs) -> Growing:
+    return Growing(run(tasks=10, trials=2))
+
+
+@pytest.fixture
+def watch(growing: Growing) -> RunWatch:
+    return RunWatch(growing.folder, now=lambda: NOW)
+
+
+def test_a_watch_counts_what_has_ended(growing: Growing, watch: RunWatch) -> None:
+    assert (watch.look().ended, watch.look().planned) == (0, 20)
+
+    growing.end(7)
+    found = watch.look()
+
+    done = growing.results[:7]
+    assert found.ended == 7
+    assert found.scored == sum(r.score is not None for r in done)
+    assert found.succeeded == sum(r.success is True for r in done)
+    assert found.cost_usd == pytest.approx(sum(r.cost_usd or 0 for r in done))
+    assert sum(found.statuses.values()) == 7
+    assert found.rate is not None
+    assert not found.over
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(growing: Growing, watch: RunWatch) -> None:
+    growing.end(2)
+    growing.tear()
+    assert watch.look().ended == 2
+
+    rest = growing.results[2].model_dump_json()[40:] + "\n"
+    with (growing.folder / "results.jsonl").open("a") as file:
+        file.write(rest)
+    assert watch.look().ended == 3
+
+
+def test_trials_in_flight_are_those_started_and_not_ended(
+    growing: Growing, watch: RunWatch
+) -> None:
+    growing.start("0")
+    growing.start("1")
+    assert [each.task_id for each in watch.look().in_flight] == ["0", "1"]
+
+    growing.end(1)
+    assert [each.task_id for each in watch.look().in_flight] == ["1"]
+
+
+def test_the_time_left_follows_the_pace_of_the_session(growing: Growing, watch: RunWatch) -> None:
+    growing.end(5)
+
+    assert watch.look().eta_s == pytest.approx(3600 / 5 * 15)
+
+
+def test_a_file_that_was_replaced_is_read_again(growing: Growing, watch: RunWatch) -> None:
+    growing.end(6)
+    watch.look()
+
+    (growing.folder / "results.jsonl").write_text(growing.results[0].model_dump_json() + "\n")
+
+    assert watch.look().ended == 1
+
+
+def test_watching_ends_with_the_run(growing: Growing, watch: RunWatch) -> None:
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        growing.end(10) if len(looks) < 3 else growing.finish()
+
+    found = list(snapshots(watch, every_s=0.5, sleep=sleep))
+
+    assert [each.ended for each in found] == [0, 10, 20, 20]
+    assert found[-1].over
+    assert looks == [0.5] * 3
+
+
+def test_watching_no_run_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError):
+        RunWatch(tmp_path)
+
+
+def test_lines_are_written_when_something_has_ended(growing: Growing, watch: RunWatch) -> None:
+    growing.end(8)
+    first = watch.look()
+    lines: list[str] = []
+
+    show_lines([first, first, first.model_copy(update={"ended": 9})], lines.append)
+
+    assert len(lines) == 2
+    assert lines[0].startswith("8/20 trials · ")
+    assert " to " in lines[0]
+
+
+def test_the_terminal_shows_hostile_text_as_text(growing: Growing, watch: RunWatch) -> None:
+    growing.start("\x1b[31mred\x1b[2J[bold]")
+    growing.end(3)
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100, highlight=False)
+
+    show_live([watch.look()], stream, console=console)
+
+    shown = stream.getvalue()
+    assert "red[bold]" in shown
+    assert "\x1b[2J" not in shown
+    assert "running" in shown
+
+
+def test_watch_as_a_command(growing: Growing) -> None:
+    growing.end(3)
+    growing.finish()
+
+    line = CliRunner().invoke(main, ["watch", str(growing.folder)]).stdout
+    record = CliRunner().invoke(main, ["watch", str(growing.folder), "--json"]).stdout
+
+    assert line.startswith("3/20 trials")
+    assert line.rstrip().endswith("finished")
+    assert Snapshot.model_validate_json(record).ended == 3
+    assert headline(Snapshot.model_validate_json(record)) == line.strip()
+
+
+@pytest.fixture
+def served(
+    growing: Growing, add_trajectory: Callable[..., Path]
+) -> Iterator[Callable[..., ReportServer]]:
+    steps = [Step(step=1, thought="look", screenshot="screenshots/1.png")]
+    add_trajectory(growing.folder, "0", steps)
+    started: list[tuple[ReportServer, threading.Thread]] = []
+
+    def starter(**options: Any) -> ReportServer:
+        server = serve([growing.folder], **options)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        started.append((server, thread))
+        return server
+
+    yield starter
+    for server, thread in started:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def get(server: ReportServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read()
+    connection.close()
+    return found
+
+
+def test_the_page_is_served_with_a_state_that_moves_with_the_run(
+    growing: Growing, served: Callable[..., ReportServer]
+) -> None:
+    server = served()
+    _, _, before = get(server, "/state")
+    status, headers, page = get(server, "/")
+    growing.end(5)
+
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert json.loads(before)["state"] in page.decode()
+    assert json.loads(get(server, "/state")[2])["state"] != json.loads(before)["state"]
+    assert "5 of 20 trials have a result" in get(server, "/")[2].decode()
+
+
+def test_files_of_trials_are_served_and_nothing_else(
+    growing: Growing, served: Callable[..., ReportServer]
+) -> None:
+    server = served()
+    (growing.folder / "trials" / "1" / "0" / "page.html").write_text("<script>alert(1)</script>")
+    (growing.folder / "trials" / "1" / "0" / "out").symlink_to(growing.folder / "run.json")
+
+    status, headers, _ = get(server, "/files/0/trials/1/0/screenshots/1.png")
+    assert (status, headers["Content-Type"]) == (200, "image/png")
+    status, headers, _ = get(server, "/files/0/trials/1/0/page.html")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert "sandbox" in headers["Content-Security-Policy"]
+    for path in (
+        "/files/0/run.json", "/files/0/trials/../run.json", "/files/0/trials/%2e%2e/run.json",
+        "/files/1/trials/1/0/log.txt", "/files/x/trials", "/files/0/trials/1", "/etc/passwd",
+        "/files/0//etc/passwd", "/files/0/trials/1/0/out", "/files/0/trials/%00", "/evidence/9.js",
+    ):  # fmt: skip
+        assert get(server, path)[0] == 404, path
+
+
+def test_names_that_point_here_from_elsewhere_are_refused(
+    served: Callable[..., ReportServer],
+) -> None:
+    assert get(served(), "/", Host="attacker.example")[0] == 403
+
+
+def test_a_taken_port_is_told(served: Callable[..., ReportServer], growing: Growing) -> None:
+    taken = served().server_address[1]
+
+    with pytest.raises(InputError, match=f"port {taken} cannot be used"):
+        serve([growing.folder], port=taken)
+
+
+@pytest.mark.browser
+def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
+    growing: Growing, served: Callable[..., ReportServer], visit: Visits
+) -> None:
+    growing.end(4)
+    window = visit()
+    page = window.page
+    page.goto(served().url + "#view=trials")
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert page.inner_text("#shown") == "4 trials"
+
+    growing.end(2)
+    page.wait_for_selector("#shown:text-is('6 trials')", timeout=60_000)
+    page.click("#grid [data-index='0']")
+    page.wait_for_selector("dialog[open] .film img")
+    decoded = page.eval_on_selector(".shot img", "img => img.decode().then(() => img.naturalWidth)")
+    assert decoded == 1
+    growing.end(2)
+    page.wait_for_selector("#news:not([hidden])", state="attached", timeout=60_000)
+    assert page.is_visible("dialog[open]")
+    assert window.complaints == []
+    assert all(url.startswith((served_from(page.url), "data:")) for url in window.requests)
+
+
+def served_from(url: str) -> str:
+    return "/".join(url.split("/")[:3])
+
+
+HAR = {
+    "log": {
+        "entries": [
+            {"request": {"method": "GET", "url": "http://gitlab.test/a"},
+             "response": {"status": 200, "content": {"size": 2_000_000}}},
+            {"request": {"method": "POST", "url": "http://gitlab.test/b"}, "response": {"status": 500}},
+            {"request": {"method": "GET", "url": "http://map.test/<script>"}, "response": {"status": 0}},
+            {"request": None}, "broken",
+        ]
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["network.har", "network.har.gz"])
+def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
+    from bench_report.har import har_summary  # noqa: PLC0415  # beside its only tests
+
+    data = json.dumps(HAR).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+
+    found = har_summary(tmp_path)
+
+    assert found is not None
+    assert (found["requests"], found["failed"], found["bytes"]) == (4, 3, 2_000_000)
+    assert found["hosts"][0] == ["gitlab.test", 2, 1]
+    assert found["failures"][0] == [500, "POST", "http://gitlab.test/b"]
+    assert found["methods"] == {"GET": 2, "POST": 1, "?": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"log": 1}', '{"log": {"entries": {}}}', "\x1f\x8b"]
+)
+def test_a_recording_that_cannot_be_read_says_so(text: str, tmp_path: Path) -> None:
+    from bench_report.har import har_summary  # noqa: PLC0415  # as above
+
+    assert har_summary(tmp_path) is None
+    for name in ("network.har.gz", "network.har"):
+        (tmp_path / name).write_text(text)
+        found = har_summary(tmp_path)
+        assert found is not None
+        assert list(found) == ["note"]
