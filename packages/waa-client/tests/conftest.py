@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
 from making import make_task
+
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -111,11 +111,9 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
     redactor = Redactor.from_environment()
     with RunFolder.create(out, info, tasks, redactor=redactor) as run:
         for place, task in known:
-            key = TrialKey(task_id=task.task_id, trial=trials[place.parent.parent])
-            folder = run.new_attempt(key)
-            run.append(
-                _result(place, task, key, info.agent, model, TrialArtifacts(folder, redactor))
-            )
+            trial = TrialKey(task_id=task.task_id, trial=trials[place.parent.parent])
+            artifacts = TrialArtifacts(run.new_attempt(trial), redactor)
+            run.append(_result(place, task, trial, info.agent, model, artifacts))
         run.finish("finished")
     return _summary(out, settings, unknown)
 

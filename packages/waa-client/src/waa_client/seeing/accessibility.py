@@ -93,8 +93,10 @@ class _Builder:
     def end(self, _tag: str) -> None:
         self._open.pop()
 
-    def data(self, _text: str) -> None:
-        """Text between nodes says nothing."""
+    def data(self, text: str) -> None:
+        """A node's text is what its window says where that is not its name."""
+        if self._open and text.strip() and self._open[-1].value is None:
+            self._open[-1].value = text.strip()
 
     def doctype(self, *_: object) -> None:
         raise TreeError("the tree has a document type, which WAA never writes")
