@@ -57,18 +57,27 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     Raises:
         InputError: Something given cannot be used.
     """
-    from waa_server_ext.isolation import IsolatedEvaluator  # noqa: PLC0415  # heavy, as what follows
+    from waa_server_ext.asset_fetching import (  # noqa: PLC0415  # heavy, as what follows
+        hosts_of,
+        needed_urls,
+    )
+    from waa_server_ext.isolation import IsolatedEvaluator  # noqa: PLC0415
     from waa_server_ext.server.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
     from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
+    from waa_server_ext.tasks import TaskFolder  # noqa: PLC0415
 
     if token is None and not is_loopback(host):
         raise InputError(
             f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
             f"listen on 127.0.0.1"
         )
+    tasks = tasks or _own_tasks(settings)
+    if tasks is not None:
+        more = hosts_of(needed_urls(TaskFolder(tasks)))
+        settings = settings.model_copy(update={"allow_hosts": (*settings.allow_hosts, *more)})
     try:
         service_settings = ServiceSettings(
-            vm=vm, cache=settings.cache, tasks=tasks or _own_tasks(settings), timeout_s=timeout_s
+            vm=vm, cache=settings.cache, tasks=tasks, timeout_s=timeout_s
         )
         with (
             IsolatedEvaluator(settings) as evaluator,

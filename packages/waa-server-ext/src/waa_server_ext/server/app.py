@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from bench_core.errors import BenchError, InputError, UnknownTaskError
+from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
 from waa_server_ext.server.access import Access
 from waa_server_ext.server.bodies import MAX_BODY, read_request
 from waa_server_ext.server.journal import KeyRefusedError
@@ -26,19 +26,24 @@ _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (KeyRefusedError, 409, "key"),
     (UnknownTaskError, 404, "unknown_task"),
     (VmUnreachableError, 503, "vm_unreachable"),
+    (EnvironmentFaultError, 503, "not_ready"),
     (InputError, 400, "bad_request"),
     (BenchError, 500, "server"),
 )
 """The first that fits says status and code; with `KeyRefusedError` the code is its refusal."""
 
 
-def make_blueprint(service: Service, access: Access) -> Blueprint:
+def make_blueprint(
+    service: Service, access: Access, *, inside_vm_server: bool = False
+) -> Blueprint:
     """Return the routes `/evaluate`, `/setup`, `/health`, `/capabilities` and `/tasks`.
 
     Errors are answered here, whatever handlers the application has: WAA's own makes everything a 500.
+    With `inside_vm_server` a server that answers one request at a time is refused, because evaluators
+    ask it themselves.
     """
     routes = Blueprint("waa_server_ext", __name__)
-    routes.before_request(lambda: _refused(access))
+    routes.before_request(lambda: _refused(access) or (_deaf() if inside_vm_server else None))
     routes.register_error_handler(Exception, _failed)
 
     @routes.post("/evaluate")
@@ -93,6 +98,14 @@ def _refused(access: Access) -> ResponseReturnValue | None:
         request.headers.get("Authorization"), request.remote_addr, request.headers.get("Host")
     )
     return _error(401, "unauthorized", why) if why else None
+
+
+def _deaf() -> ResponseReturnValue | None:
+    """Refuse to evaluate where the server's one thread would wait for itself for ever."""
+    if request.environ.get("wsgi.multithread", True):
+        return None
+    why = "this server has one thread, and evaluators may ask it themselves: start it threaded"
+    return _error(500, "single_threaded", why)
 
 
 def _failed(error: Exception) -> ResponseReturnValue:
