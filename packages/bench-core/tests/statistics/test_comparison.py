@@ -13,6 +13,7 @@ from bench_core.statistics import (
     compare_tasks,
     fisher_exact,
     mcnemar_mid_p,
+    newcombe,
     paired_t,
     sign_flip,
     tango,
@@ -98,6 +99,29 @@ def test_tango_mirrors_when_the_two_change_places() -> None:
     there, back = tango(9, 4, 30), tango(4, 9, 30)
     assert there.low == pytest.approx(-back.high, abs=1e-9)
     assert there.high == pytest.approx(-back.low, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((56, 70), (48, 80)), ((9, 10), (3, 10)), ((0, 30), (4, 154)), ((7, 7), (0, 5))],
+)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_newcombe_agrees_with_statsmodels(
+    first: tuple[int, int], second: tuple[int, int], level: float
+) -> None:
+    oracle = pytest.importorskip("statsmodels.stats.proportion", reason="the oracle here")
+    expected = oracle.confint_proportions_2indep(
+        *first, *second, method="newcomb", compare="diff", alpha=1 - level
+    )
+
+    found = newcombe(*first, *second, level=level)
+
+    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+def test_newcombe_needs_tasks_on_both_sides() -> None:
+    with pytest.raises(NotEstimableError):
+        newcombe(1, 2, 0, 0)
 
 
 @pytest.mark.parametrize(("gained", "lost", "n"), [(5, 6, 10), (-1, 0, 10)])

@@ -17,13 +17,22 @@ from bench_core.statistics.distributions import (
     t_cdf,
 )
 from bench_core.statistics.intervals import Interval, require_level
+from bench_core.statistics.proportions import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bench_core.statistics.clustering import Clusters, Key
 
-__all__ = ["PairedT", "fisher_exact", "mcnemar_mid_p", "paired_t", "sign_flip", "tango"]
+__all__ = [
+    "PairedT",
+    "fisher_exact",
+    "mcnemar_mid_p",
+    "newcombe",
+    "paired_t",
+    "sign_flip",
+    "tango",
+]
 
 FLIPS = 20_000
 _FLIPS_AT_ONCE = 1_000
@@ -87,6 +96,42 @@ def tango(gained: int, lost: int, n: int, *, level: float = 0.95) -> Interval:
         tasks=n,
         clusters=n,
         effective_n=n,
+    )
+
+
+def newcombe(successes: int, n: int, others: int, other_n: int, *, level: float = 0.95) -> Interval:
+    """Return Newcombe's hybrid score interval for the difference of two independent proportions.
+
+    Newcombe (1998), Statistics in Medicine 17:873, method 10: from the Wilson limits of each. For
+    agents on tasks of their own; on shared tasks `tango` and the paired tests see far more.
+
+    Args:
+        successes: Of the first agent.
+        n: Its tasks.
+        others: Successes of the second agent.
+        other_n: Its tasks.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: One of them has no task.
+
+    >>> print(newcombe(56, 70, 48, 80))
+    0.200 [0.052, 0.334]
+    """
+    first = wilson(successes, n, level=level)
+    second = wilson(others, other_n, level=level)
+    difference = first.estimate - second.estimate
+    below = math.hypot(first.estimate - first.low, second.high - second.estimate)
+    above = math.hypot(first.high - first.estimate, second.estimate - second.low)
+    return Interval(
+        estimate=difference,
+        low=max(-1.0, difference - below),
+        high=min(1.0, difference + above),
+        level=level,
+        method="Newcombe hybrid score for independent proportions",
+        n=n + other_n,
+        tasks=n + other_n,
+        clusters=n + other_n,
     )
 
 
