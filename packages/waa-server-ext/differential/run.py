@@ -75,6 +75,7 @@ def _vanilla(calls: list[dict[str, Any]], checkout: Path, python: str) -> list[d
         input="".join(json.dumps(call) + "\n" for call in calls),
         capture_output=True,
         text=True,
+        errors="replace",  # the metrics print what they read
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

@@ -38,10 +38,10 @@ def _change_cloud(case: Case, rng: Random) -> str:
         name = rng.choice(sorted(files))
         files[name] = {"status": rng.choice([404, 500, 403])}
         return f"cloud {name} answers {files[name]}"
-    return _change_stored(files, rng)
+    return _change_stored(files, rng, on_disk=False)
 
 
-def _change_stored(files: dict[str, Any], rng: Random) -> str:
+def _change_stored(files: dict[str, Any], rng: Random, *, on_disk: bool = True) -> str:
     if not files:
         return "no file to change"
     name = rng.choice(sorted(files))
@@ -49,7 +49,7 @@ def _change_stored(files: dict[str, Any], rng: Random) -> str:
     stored = files[name]
     if kind == "gone":
         del files[name]
-    elif kind == "locked" and "status" not in stored:
+    elif kind == "locked" and on_disk:
         stored[rng.choice(["locked", "hidden"])] = True
     elif kind == "json" and _as_json(stored) is not None:
         stored["text"] = json.dumps(_change_json(_as_json(stored), rng))

@@ -104,7 +104,7 @@ def main() -> int:
             source = rng.choice(sources)
             changed, what = tamper(source, rng)
             changed["task"]["id"] = f"draw-{index}"  # vanilla keeps what it downloaded, by id
-            one, other = _both(changed, theirs, ours, options.host)
+            one, other = both(changed, theirs, ours, options.host)
             counts["agree" if agree(one, other) else "differ"] += 1
             if not agree(one, other):
                 different.append((source["id"], what, one, other))
@@ -125,7 +125,7 @@ def _untouched(folder: Path) -> Iterator[Case]:
                "action_history": ["DONE"]}  # fmt: skip
 
 
-def _both(case: Case, theirs: Asked, ours: Asked, host: str) -> list[dict[str, Any]]:
+def both(case: Case, theirs: Asked, ours: Asked, host: str) -> list[dict[str, Any]]:
     from waa_server_ext.fixture import FixtureVm  # noqa: PLC0415  # after the arguments are read
     from waa_server_ext.vm_state import VmState  # noqa: PLC0415  # same
 

@@ -36,7 +36,7 @@ def same(first: str | None, second: str | None, pictures: int, threshold: int) -
 def _open(path: str | None) -> Any:
     import cv2  # noqa: PLC0415  # an extra
 
-    film = cv2.VideoCapture(path)
+    film: Any = cv2.VideoCapture(path)  # type: ignore[arg-type, unused-ignore]  # None reads nothing
     pixels = film.get(cv2.CAP_PROP_FRAME_WIDTH) * film.get(cv2.CAP_PROP_FRAME_HEIGHT)
     if pixels > MAX_IMAGE_PIXELS:
         raise EvaluationError(f"its pictures have {pixels:.0f} pixels")

@@ -1,0 +1,256 @@
+"""Scoring without a VM: files from a folder, everything else from a recorded transcript.
+
+A folder holds the VM's files under their drive (`C/Users/Docker/Documents/draft.txt`) or, loose, under
+the names that the task uses; reference files are in `gold`. What is neither a file nor in the
+transcript stays unanswered: such a task gets no score rather than a zero.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from pydantic import ValidationError
+
+from bench_core.errors import InputError
+from waa_server_ext.downloads import Downloads, HostRule
+from waa_server_ext.fixture import FixtureVm
+from waa_server_ext.native.evaluator import NativeEvaluator, Surroundings
+from waa_server_ext.tasks import TaskFolder
+from waa_server_ext.verdicts import Exchange, Verdict
+from waa_server_ext.vm_http import BodyStore, VmHttp, VmResponse, VmTransportError
+from waa_server_ext.vm_state import VmState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from waa_server_ext.evaluating import EvaluatorSettings
+
+__all__ = ["evaluate_files", "read_task"]
+
+_GOLD = "gold"
+_STATE = "vm_state.json"
+_FROM_FILES = ("/file", "/file_exists", "/folder_exists", "/list_directory", "/desktop_path",
+               "/documents_path")  # fmt: skip
+_WHERE = ("import platform; print(platform.system())", "import os; print(os.path.join(os.getenv(")
+"""What getters run to find a path: the same on every VM of the benchmark."""
+
+
+def evaluate_files(
+    settings: EvaluatorSettings,
+    task: Mapping[str, Any],
+    action_history: Sequence[str],
+    folder: Path,
+    transcript: Path | None = None,
+) -> Verdict:
+    """Score a task on the files in `folder` and a stored verdict's transcript.
+
+    Args:
+        settings: As for a server; nothing waits.
+        task: The task as its file has it.
+        action_history: What the agent did; only a last `FAIL` matters.
+        folder: See the module; with `vm_state.json` in it, that answers for the rest of the VM.
+        transcript: A verdict as POST /evaluate answers it; bodies that it stores apart are looked
+            for in the folder `bodies` beside it.
+
+    Raises:
+        InputError: Folder or transcript cannot be read.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; give it with --files")
+    state, knows_all = _state(folder, task)
+    evaluator = NativeEvaluator(settings.model_copy(update={"skip_sleeps": True}))
+    record: list[Exchange] = []
+    with contextlib.ExitStack() as stack:
+        fixture = stack.enter_context(FixtureVm(state, port=0))
+        live = stack.enter_context(VmHttp(fixture.address, record=record))
+        held = _recorded(transcript)
+        vm = _FilesVm(live, state, held, record, knows_all=knows_all)
+        download = _downloads(settings, folder, held, record)
+        return evaluator.evaluate_in(task, action_history, Surroundings(vm, download, record))
+
+
+def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
+    """Return the task in a JSON file, or `domain/stem` of a folder of tasks.
+
+    Raises:
+        InputError: There is none.
+    """
+    path = Path(name)
+    if path.suffix == ".json" and path.is_file():
+        return TaskFolder(path.parent.parent).load(f"{path.parent.name}/{path.stem}")
+    if tasks is None:
+        raise InputError(f"{name} is no task file; name the folder of tasks with --tasks")
+    return TaskFolder(tasks).load(name)
+
+
+class _FilesVm:
+    """Answers as the VM: from the transcript what it holds, from the files what they can say."""
+
+    def __init__(
+        self,
+        live: VmHttp,
+        state: VmState,
+        recorded: _Recorded,
+        record: list[Exchange],
+        *,
+        knows_all: bool,
+    ) -> None:
+        self.vm = live.vm
+        self._live = live
+        self._paths = {path.replace("/", "\\").lower() for path in state.files}
+        self._recorded = recorded
+        self._record = record
+        self._knows_all = knows_all
+
+    def get(self, path: str, params: Mapping[str, str] | None = None, **_: Any) -> VmResponse:
+        query = "?" + "&".join(f"{key}={value}" for key, value in params.items()) if params else ""
+        return self._answer("GET", path + query, None, lambda: self._live.get(path, params))
+
+    def post(self, path: str, **body: Any) -> VmResponse:
+        body.pop("timeout_s", None)
+        sent = {key: value for key, value in body.items() if value is not None}
+        return self._answer("POST", path, sent or None, lambda: self._live.post(path, **sent))
+
+    def _answer(
+        self, method: str, path: str, sent: Any, live: Callable[[], VmResponse]
+    ) -> VmResponse:
+        if self._is_file(path, sent):
+            return live()
+        found = self._recorded.take(method, path, sent)
+        if found is not None:
+            self._record.append(found[0])
+            return found[1]
+        if self._knows_all or self._can_say(path, sent):
+            return live()
+        reason = (
+            "neither the files nor the transcript answer this; add vm_state.json or the transcript"
+        )
+        self._record.append(Exchange(method=method, path=path, request=sent, error=reason))
+        raise VmTransportError(method, path, reason)
+
+    def _is_file(self, path: str, sent: Any) -> bool:
+        if path != "/file":
+            return False
+        return str(sent["form"]["file_path"]).replace("/", "\\").lower() in self._paths
+
+    def _can_say(self, path: str, sent: Any) -> bool:
+        if path.startswith("/setup/") or path in _FROM_FILES:
+            return True
+        command = sent["json"].get("command") if path == "/execute" else None
+        code = command[2] if isinstance(command, list) and command[:2] == ["python", "-c"] else ""
+        return str(code).startswith(_WHERE)
+
+
+class _Recorded:
+    """The calls of a transcript by what was asked, in their order; the last answer repeats."""
+
+    def __init__(self, exchanges: Sequence[Exchange], bodies: BodyStore) -> None:
+        self._bodies = bodies
+        self._held: dict[str, list[Exchange]] = {}
+        for each in exchanges:
+            if each.status is not None and each.body is not None:
+                self._held.setdefault(_key(each.method, each.path, each.request), []).append(each)
+
+    def take(self, method: str, path: str, sent: Any) -> tuple[Exchange, VmResponse] | None:
+        left = self._held.get(_key(method, path, sent))
+        if not left:
+            return None
+        exchange = left.pop(0) if len(left) > 1 else left[0]
+        if exchange.body is None or exchange.status is None:
+            return None
+        data = self._bodies.load(exchange.body)
+        if data is None:
+            return None
+        return exchange, VmResponse(exchange.status, data, exchange.body.content_type)
+
+
+def _key(method: str, path: str, sent: Any) -> str:
+    if isinstance(sent, dict) and "form" in sent:
+        form = {key: value for key, value in sent["form"].items() if isinstance(value, str)}
+        sent = {"form": form}
+    return json.dumps([method, path, sent], sort_keys=True, default=str)
+
+
+def _recorded(path: Path | None) -> _Recorded:
+    if path is None:
+        return _Recorded((), BodyStore())
+    try:
+        verdict = Verdict.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]["msg"]
+        raise InputError(f"{path} is no verdict of POST /evaluate: {first}") from error
+    return _Recorded(verdict.transcript, BodyStore(path.parent / "bodies"))
+
+
+def _state(folder: Path, task: Mapping[str, Any]) -> tuple[VmState, bool]:
+    """Return the VM that the folder makes, and whether it says all there is to know."""
+    path = folder / _STATE
+    described: dict[str, Any] = {}
+    if path.is_file():
+        try:
+            described = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path} is not JSON: {error}") from error
+    named = _named_in(task)
+    files = {
+        windows: {"b64": base64.b64encode(local.read_bytes()).decode("ascii")}
+        for local in sorted(folder.rglob("*"))
+        if local.is_file() and local != path
+        for windows in _windows_paths(local.relative_to(folder).parts, named)
+    }
+    described["files"] = {**described.get("files", {}), **files}
+    return VmState.load(described), path.is_file()
+
+
+def _windows_paths(parts: tuple[str, ...], named: Mapping[str, set[str]]) -> set[str]:
+    if len(parts) > 1 and len(parts[0]) == 1 and parts[0].isalpha():
+        return {f"{parts[0].upper()}:\\" + "\\".join(parts[1:])}
+    return named.get(parts[0], set()) if len(parts) == 1 else set()
+
+
+def _named_in(task: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the paths of the VM that a task's evaluator names, by their last part."""
+    found: dict[str, set[str]] = {}
+    for text in _strings(task.get("evaluator")):
+        if text[1:3] in (":\\", ":/"):
+            name = text.replace("/", "\\").rpartition("\\")[2]
+            found.setdefault(name, set()).add(text)
+    return found
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)
+
+
+def _downloads(
+    settings: EvaluatorSettings, folder: Path, recorded: _Recorded, record: list[Exchange]
+) -> Callable[[str], bytes]:
+    """Return what fetches a reference file: from `gold`, the transcript, the assets, the web."""
+    web = Downloads(settings, HostRule.of(settings, "127.0.0.1"), record=record)
+
+    def fetch(url: str) -> bytes:
+        name = unquote(urlsplit(url).path).rpartition("/")[2]
+        local = folder / _GOLD / name
+        if name and local.is_file():
+            return local.read_bytes()
+        found = recorded.take("GET", url, None)
+        if found is not None:
+            record.append(found[0])
+            return found[1].body
+        return web.fetch(url)
+
+    return fetch
