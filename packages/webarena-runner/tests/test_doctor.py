@@ -55,7 +55,7 @@ def test_sites_that_are_down_misspelt_or_share_cookies_are_told_with_the_fix(
     assert found["site shopping"].status == "fail"
     assert "webarena-verified env start --site shopping" in found["site shopping"].fix
     assert "Landing" in found["site wikipedia"].fix
-    assert found["session cookies"].status == "warn"
+    assert found["session cookies"].status == "fail"
     assert "reddit and shopping share the host" in found["session cookies"].detail
 
 

@@ -104,18 +104,20 @@ async def rescore_run(  # noqa: PLR0913  # keywords with defaults
     )
 
 
-def rescore_run_sync(
+def rescore_run_sync(  # noqa: PLR0913  # keywords with defaults
     benchmark: Benchmark,
     run_folder: Path,
     *,
     name: str | None = None,
     profile: str | None = None,
+    reason: str | None = None,
     workers: int = 1,
 ) -> RescoreOutcome:
     """Do what `rescore_run` does, on an event loop of its own."""
-    return asyncio.run(
-        rescore_run(benchmark, run_folder, name=name, profile=profile, workers=workers)
+    work = rescore_run(
+        benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
     )
+    return asyncio.run(work)
 
 
 def _run_of(benchmark: Benchmark, run_folder: Path) -> RunView:

@@ -18,7 +18,14 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["AGENT_STATUSES", "AgentAnswer", "answer_flags", "answer_text", "read_answer"]
+__all__ = [
+    "AGENT_STATUSES",
+    "AgentAnswer",
+    "answer_flags",
+    "answer_text",
+    "read_answer",
+    "without_patterns",
+]
 
 AGENT_STATUSES = (
     "SUCCESS",
@@ -69,10 +76,36 @@ def read_answer(text: str) -> AgentAnswer:
     return AgentAnswer(value=value, problem=_problem(value))
 
 
+def without_patterns(answer: JsonValue) -> JsonValue:
+    """Return `answer` with texts of the form `^…$` written as patterns of just themselves.
+
+    The evaluator honours regular expressions from the agent: as it is, `^.*$` would match
+    whatever is expected.
+    """
+    if not isinstance(answer, dict) or "retrieved_data" not in answer:
+        return answer
+    return {**answer, "retrieved_data": _escaped(answer["retrieved_data"])}
+
+
+def _escaped(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _escaped(each) for key, each in value.items()}
+    if isinstance(value, str) and _is_pattern(value.strip()):
+        return f"^{re.escape(value.strip())}$"
+    return value
+
+
+def _is_pattern(text: str) -> bool:
+    return len(text) > 1 and text[0] == "^" and text[-1] == "$"
+
+
 def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple[Flag, ...]:
     """Name what makes a score doubtful although the official evaluator gave it.
 
-    - `regex-answer`: the evaluator honours `^…$` from the agent: `^.*$` matches any text.
+    - `regex-answer`: the evaluator honours `^…$` from the agent: `^.*$` matches any text. A run
+      stores such answers escaped (`without_patterns`), so that they match themselves only.
     - `alternatives-answer`: it takes a list inside the list as alternatives, any of which may
       match.
     - `partial-date-answer`: it completes a date without day, month or year from today's date, so
@@ -82,7 +115,7 @@ def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple
     items = data if isinstance(data, list) else [data]
     strings = list(_strings(items))
     flags: list[Flag] = []
-    if any(len(each) > 1 and each[0] == "^" and each[-1] == "$" for each in strings):
+    if any(map(_is_pattern, strings)):
         flags.append("regex-answer")
     if any(isinstance(each, list) for each in _parts(items)):
         flags.append("alternatives-answer")

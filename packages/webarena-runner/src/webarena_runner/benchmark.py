@@ -7,10 +7,12 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from bench_core.errors import BenchError
+from bench_core.errors import BenchError, InputError
 from bench_core.redaction import Redactor
 from webarena_runner.agents.loading import load_agent
+from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
+from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
 from webarena_runner.results import rescored, trial_result, with_steps
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
 from webarena_runner.trial import CONTACT_PROBE, BrowserTrial, TrialSettings, require_sites
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from pydantic import JsonValue
+
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentOutcome, Task, TrialResult
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.evaluation import Evaluation
+    from webarena_runner.evaluators import Evaluator
     from webarena_runner.worlds import Environment
 
 __all__ = ["WebArenaBenchmark"]
@@ -41,6 +46,7 @@ class WebArenaBenchmark:
         agent_for: Makes a new agent for each trial from its name.
         settings: Time limits of the parts around the agent, and Chromium's options.
         redactor: Knows the keys that must not reach the disk.
+        evaluator: Scores; by default the installed webarena-verified.
     """
 
     name = BENCHMARK
@@ -52,7 +58,9 @@ class WebArenaBenchmark:
         agent_for: Callable[[str], Agent] = load_agent,
         settings: TrialSettings | None = None,
         redactor: Redactor | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
+        self._evaluator = evaluator
         self._environment = environment
         self._agent_for = agent_for
         self._settings = settings or TrialSettings()
@@ -93,6 +101,7 @@ class WebArenaBenchmark:
         write_config(context.folder, config)
         with trial_log(context.folder / _LOG, self._redactor) as log:
             outcome = await self._run(trial, log)
+            outcome = await readable(outcome, task.goal, context)
             evaluation = await self._evaluate(task, context.folder, outcome, trial.timings)
         return trial_result(
             task,
@@ -110,7 +119,8 @@ class WebArenaBenchmark:
         Raises:
             EvaluationError: One of the three is missing.
         """
-        return rescored(result, await asyncio.to_thread(evaluate, task, folder))
+        evaluation = await asyncio.to_thread(evaluate, task, folder, self._evaluator)
+        return rescored(result, evaluation)
 
     async def _reset(self, task: Task) -> dict[str, float]:
         """Put a mutating task's sites back to their first state and return how long it took."""
@@ -138,11 +148,12 @@ class WebArenaBenchmark:
         self, task: Task, folder: Path, outcome: AgentOutcome, timings: dict[str, float]
     ) -> Evaluation | None:
         """Score what was left, unless the run's budget ended the trial."""
-        write_answer(folder, self._redactor.redact_json(outcome.answer, evidence=True))
+        answer = self._redactor.redact_json(outcome.answer, evidence=True)
+        write_answer(folder, without_patterns(_parsed(answer)))
         if not outcome.status.scored:
             return None
         began = time.monotonic()
-        evaluation = await asyncio.to_thread(evaluate, task, folder)
+        evaluation = await asyncio.to_thread(evaluate, task, folder, self._evaluator)
         if not evaluation.score:
             # Failing on a site that has gone is not the agent's failure.
             await require_sites(self.environment.config, task_sites(task), self._settings.site_s)
@@ -150,6 +161,40 @@ class WebArenaBenchmark:
         (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")
         timings["evaluation"] = time.monotonic() - began
         return evaluation
+
+
+async def readable(outcome: AgentOutcome, goal: str, context: TrialContext) -> AgentOutcome:
+    """Make a response out of prose where the run asks for it, and say so in the flags.
+
+    Raises:
+        ModelError: The model that restates it gave no usable reply.
+    """
+    way = context.config.get("extract")
+    if way not in EXTRACTIONS or not needs_extraction(outcome.answer):
+        return outcome
+    text = str(outcome.answer)
+    answer = by_rules(goal, text) if way == "rules" else await _by_model(goal, text, context)
+    details: dict[str, JsonValue] = {**outcome.details, "answer_in_words": text}
+    flags = (*outcome.flags, f"answer-extracted-by-{way}")
+    return outcome.model_copy(update={"answer": answer, "flags": flags, "details": details})
+
+
+async def _by_model(goal: str, text: str, context: TrialContext) -> dict[str, JsonValue]:
+    from bench_core.models import open_model, published_prices  # noqa: PLC0415  # heavy
+
+    name = context.config.get("extract_model") or context.model
+    if not name:
+        raise InputError("--extract model needs a model: add --extract-model provider:model")
+    async with open_model(str(name), seed=context.seed, prices=published_prices()) as model:
+        return await by_model(model, goal, text, meter=context.meter)
+
+
+def _parsed(answer: JsonValue) -> JsonValue:
+    """Return the response inside a text that the evaluator can read, for `without_patterns`."""
+    if not isinstance(answer, str):
+        return answer
+    read = read_answer(answer)
+    return read.value if read.problem is None else answer
 
 
 def _locked_by_url(task: Task, config: EnvironmentConfig) -> Task:

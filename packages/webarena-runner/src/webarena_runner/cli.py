@@ -93,6 +93,10 @@ def _site_use_options(command: _Command) -> _Command:
 def _agent_options(command: _Command) -> _Command:
     """Add the options that say how the agent works."""
     for option in (
+        click.option("--extract-model", metavar="PROVIDER:MODEL",
+                     help="Who restates answers under --extract model.  [default: the agent's model]"),
+        click.option("--extract", type=click.Choice(["rules", "model"]),
+                     help="Make responses out of answers in prose.  [default: they score 0]"),
         click.option("--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
                      help="Answer the model's calls from another run's --record-calls, in their order."),
         click.option("--record-calls", is_flag=True,
@@ -129,12 +133,14 @@ def tasks(**options: Any) -> None:
 @_environment_options
 @_site_use_options
 @_agent_options
-@run_options(agent="browser-use", workers=2)
+@run_options(agent="browser-use", workers=None)
 def run(**options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
+    from webarena_runner.capacity import default_workers  # noqa: PLC0415  # not for --help
     from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
 
     options = _with_ids(load_tasks(), options)
+    options["workers"] = options["workers"] or default_workers()
     if options["world"] == "built-in":
         _run_built_in(options)
     else:
@@ -143,11 +149,53 @@ def run(**options: Any) -> None:
 
 @main.command()
 @rescore_options
-def rescore(run_folder: Path, name: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
-    """Score a finished run again from its artifacts, without a browser."""
+@click.option("--evaluator-python", metavar="PATH", type=click.Path(dir_okay=False, exists=True, path_type=Path),
+              help="Score with the webarena-verified of this interpreter's environment.")  # fmt: skip
+def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> None:
+    """Score a finished run again from its artifacts, without a browser, and show what changed."""
     from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.evaluators import ForeignEvaluator  # noqa: PLC0415  # same
 
-    execute_rescore(WebArenaBenchmark(), run_folder, name=name, as_json=as_json)
+    if evaluator_python is None:
+        execute_rescore(WebArenaBenchmark(), run_folder, **options)
+        return
+    with ForeignEvaluator(evaluator_python) as foreign:
+        why = f"webarena-verified {foreign.version} of {evaluator_python}"
+        execute_rescore(WebArenaBenchmark(evaluator=foreign), run_folder, reason=why, **options)
+
+
+@main.command()
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--trial",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Which trial of each task.",
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="submissions",
+    show_default=True,
+    metavar="FOLDER",
+    help="Gets the package.",
+)
+@click.option("--name", help="Of the package.  [default: the time]")
+@click.option("--folder", "as_folder", is_flag=True, help="A folder instead of a tar.gz.")
+@click.option(
+    "--even-built-in", is_flag=True, help="Package a run on the built-in world, to try it out."
+)
+@json_option
+def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt: skip  # noqa: FBT001  # click's flag
+    """Package a run with webarena-verified's own packager; exit code 1 if tasks are missing."""
+    from webarena_runner.submission import package_run  # noqa: PLC0415  # imports the evaluator
+
+    made = package_run(run_folder, **options)
+    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+    if made.incomplete:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 
 @main.command()
@@ -313,8 +361,9 @@ def _agent_config(options: dict[str, Any]) -> dict[str, Any]:
         config["chat"] = options["chat"]
     if options["record_calls"]:
         config["record_calls"] = True
-    if options["replay_calls"]:
-        config["replay_calls"] = str(options["replay_calls"])
+    for name in ("replay_calls", "extract", "extract_model"):
+        if options[name]:
+            config[name] = str(options[name])
     return config
 
 

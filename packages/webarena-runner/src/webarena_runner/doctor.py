@@ -17,7 +17,9 @@ from bench_core.browser import ChromiumOptions, find_chromium, install_command, 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, BrowserError, InputError
 from webarena_runner.auth import log_in
+from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.oracle.scorability import dataset_checksum, shipped_notes
 from webarena_runner.provenance import PACKAGES
 from webarena_runner.recording import HarRecorder
 from webarena_runner.sites import SITE_FACTS, site_fault
@@ -53,6 +55,8 @@ def checks(
         Check("Chromium", _chromium),
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
+        Check("memory", _memory),
+        Check("scorable tasks", _scorability),
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model)))
@@ -147,6 +151,22 @@ class _OnePage(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
+def _memory() -> CheckResult:
+    return ok(f"room for {default_workers()} trials at once, which is what `run` uses by default")
+
+
+def _scorability() -> CheckResult:
+    """Tell of which data set the notes on scorable tasks are."""
+    shipped = shipped_notes()
+    if shipped.dataset != dataset_checksum():
+        return warned(
+            f"the notes on tasks that cannot score are of webarena-verified {shipped.evaluator}",
+            "nothing to do: they are derived anew when a run starts, in a few seconds",
+        )
+    never = len(shipped.count(each.task_id for each in load_tasks()).get("never", ()))
+    return ok(f"{never} tasks cannot score 1.0; `webarena-runner scorability` tells which and why")
+
+
 def _disk() -> CheckResult:
     free = shutil.disk_usage(Path.cwd()).free
     temporary = shutil.disk_usage(tempfile.gettempdir()).free
@@ -201,8 +221,9 @@ def _cookies(config: EnvironmentConfig) -> CheckResult:
     if not shared:
         return ok("no two sites share a host and a cookie name")
     host, names = next(iter(shared.items()))
-    return warned(
-        f"{' and '.join(names)} share the host {host!r}: tasks on both cannot run",
+    return failed(
+        f"{' and '.join(names)} share the host {host!r} and overwrite each other's session cookie; "
+        "tasks on both are refused",
         "give them host names of their own, e.g. shopping.localhost and reddit.localhost",
     )
 

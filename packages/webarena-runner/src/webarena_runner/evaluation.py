@@ -11,7 +11,6 @@ score, and the official one stays in the details.
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import FiniteFloat, JsonValue
@@ -19,14 +18,16 @@ from pydantic import FiniteFloat, JsonValue
 from bench_core.errors import EvaluationError
 from bench_core.records import Check, Record
 from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
-from webarena_runner.config import EnvironmentConfig, official_config
-from webarena_runner.official import official, quiet
+from webarena_runner.config import EnvironmentConfig
+from webarena_runner.evaluators import InstalledEvaluator
+from webarena_runner.trouble import Trouble, trouble_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from bench_core.records import Task
+    from webarena_runner.evaluators import Evaluator
 
 __all__ = [
     "ANSWER_FILE",
@@ -47,7 +48,6 @@ CONFIG_FILE = "run_config.json"
 RECORD_FILE = "evaluation.json"
 
 _ANSWER_EVALUATOR = "AgentResponseEvaluator"
-_ONLY_URLS: dict[str, Any] = {"sites": {"__all__": {"urls"}}}
 
 
 class Evaluation(Record):
@@ -57,6 +57,7 @@ class Evaluation(Record):
         score: The official score, or null for an official error that the answer did not cause.
         malformed: Whether the answer is outside the response format.
         problem: Why there is no score, what is malformed, or what the evaluator could not read.
+        trouble: What the traffic of a failed trial shows beside its failure.
         official: webarena-verified's own result, without nulls.
     """
 
@@ -68,25 +69,31 @@ class Evaluation(Record):
     answer: AgentAnswer
     checks: tuple[Check, ...] = ()
     flags: tuple[str, ...] = ()
+    trouble: Trouble | None = None
     method: str
     official: dict[str, JsonValue]
 
 
-def evaluate(task: Task, folder: Path) -> Evaluation:
+def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Evaluation:
     """Score what a trial left in `folder`: the answer, the traffic and the sites' URLs.
 
     Raises:
         EvaluationError: One of the three files is missing or unreadable.
     """
+    judge, har = evaluator or InstalledEvaluator(), folder / HAR_FILE
     answer = read_answer(_read(folder / ANSWER_FILE))
     config = _read_config(folder / CONFIG_FILE)
-    if not (folder / HAR_FILE).is_file():
-        raise EvaluationError(f"{folder / HAR_FILE} is missing: nothing was recorded")
-    judge = _Judge(_evaluator(config.model_dump_json(include=_ONLY_URLS)), task, folder)
-    result = judge.result(folder / ANSWER_FILE)
-    caused_by_answer = result["status"] == "error" and judge.result(None)["status"] != "error"
+    if not har.is_file():
+        raise EvaluationError(f"{har} is missing: nothing was recorded")
+    result = judge.result(config, task.task_id, folder / ANSWER_FILE, har)
+    caused_by_answer = (
+        result["status"] == "error"
+        and judge.result(config, task.task_id, None, har)["status"] != "error"
+    )
     fault = None if result["evaluators_results"] else recording_fault(folder)
-    return _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
+    trouble = None if result["score"] else trouble_in(har, config)
+    found = _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
+    return found if trouble is None else found.model_copy(update={"trouble": trouble})
 
 
 def recording_fault(folder: Path) -> str | None:
@@ -107,26 +114,6 @@ def write_config(folder: Path, config: EnvironmentConfig) -> None:
     """Store the sites' URLs, without credentials, beside the traffic they explain."""
     text = json.dumps(config.official(), indent=2)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
-
-
-class _Judge:
-    """Asks webarena-verified about one trial's recording."""
-
-    def __init__(self, evaluator: Any, task: Task, folder: Path) -> None:
-        self._evaluator = evaluator
-        self._task_id = int(task.task_id)
-        self._folder = folder
-
-    def result(self, answer: Path | None) -> dict[str, Any]:
-        """Return the official result for the answer in a file, or for none at all."""
-        with quiet():
-            result = self._evaluator.evaluate_task(
-                task_id=self._task_id,
-                agent_response=answer,
-                network_trace=self._folder / HAR_FILE,
-            )
-        record: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
-        return record
 
 
 def _verdict(
@@ -213,11 +200,3 @@ def _read_config(path: Path) -> EnvironmentConfig:
         return EnvironmentConfig.model_validate({"sites": sites})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{path} does not name the sites' URLs: {error}") from error
-
-
-@lru_cache(maxsize=8)
-def _evaluator(config_json: str) -> Any:
-    """Return the evaluator for these URLs; making one reads all 812 tasks."""
-    api, config = official("api"), EnvironmentConfig.model_validate_json(config_json)
-    with quiet():
-        return api.WebArenaVerified(config=official_config(config))

@@ -12,6 +12,13 @@ From the statuses, the evaluator's details and the agent's own declaration; the 
     forbidden_action        it did something the task must not lead to
     wrong_action            the expected request was made, with other content
     missing_action          the expected request was never made
+    not_attempted           the agent took no step at all
+    login_lost              a site sent the agent to its login page
+    site_error              a site answered with a server error
+    navigation_blocked      a page could not be opened
+
+The last three are what the traffic shows around a failure of the agent's; a wrong request, a wrong
+declaration or a malformed answer is told as such even there.
 """
 
 from __future__ import annotations
@@ -33,8 +40,32 @@ _STOPPED = {
 }
 
 
-def classify_failure(status: Status, evaluation: Evaluation) -> tuple[str, str] | None:
-    """Return the failure mode of a trial and the evidence for it; null for a success."""
+_MAY_BE_TROUBLE = frozenset(
+    {"step_limit", "time_limit", "agent_error", "gave_up", "wrong_answer", "missing_action"}
+)
+_MAY_BE_IDLE = frozenset(
+    {"agent_error", "wrong_answer", "missing_action", "missed_impossible", "wrong_declaration"}
+)
+
+
+def classify_failure(
+    status: Status, evaluation: Evaluation, *, steps: int | None = None
+) -> tuple[str, str] | None:
+    """Return the failure mode of a trial and the evidence for it; null for a success.
+
+    `steps` tells an agent that did nothing from one that did the wrong thing.
+    """
+    found = _failure(status, evaluation)
+    if found is None or evaluation.score is None:
+        return found
+    if evaluation.trouble is not None and found[0] in _MAY_BE_TROUBLE:
+        return evaluation.trouble.kind, evaluation.trouble.evidence
+    if steps == 0 and found[0] in _MAY_BE_IDLE:
+        return "not_attempted", f"the agent took no step; {found[1]}"
+    return found
+
+
+def _failure(status: Status, evaluation: Evaluation) -> tuple[str, str] | None:
     if evaluation.score is None:
         return Status.EVALUATION_ERROR.value, evaluation.problem or ""
     if evaluation.score >= 1.0:

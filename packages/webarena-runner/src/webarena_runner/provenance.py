@@ -8,7 +8,9 @@ from bench_core.running import Provenance
 
 __all__ = ["PACKAGES", "provenance"]
 
-PACKAGES = ("webarena-runner", "webarena-verified", "browser-use", "cdp-use", "pydantic")
+PACKAGES = (
+    "webarena-runner", "webarena-verified", "browser-use", "cdp-use", "genai-prices", "pydantic"
+)  # fmt: skip
 
 
 def provenance() -> Provenance:

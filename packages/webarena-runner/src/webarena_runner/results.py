@@ -56,8 +56,8 @@ def trial_result(
     }
     if evaluation is not None:
         flags = (*outcome.flags, *_task_flags(task.task_id))
-        base.update(_scored(outcome.status, flags, outcome.error, evaluation))
-        base["details"] |= _official(evaluation)
+        base.update(_scored(outcome.status, flags, outcome.error, evaluation, outcome.steps))
+        base["details"] |= _official(outcome.status, evaluation, outcome.steps)
     return TrialResult.model_validate(base)
 
 
@@ -68,8 +68,8 @@ def rescored(result: TrialResult, evaluation: Evaluation) -> TrialResult:
     error = result.error if result.error and result.error.phase == "agent" else None
     fields = result.model_dump(exclude={"success", "failure_mode", "error"})
     flags = (*details.get(_AGENT_FLAGS, ()), *_task_flags(result.task_id))
-    fields |= _scored(status, flags, error, evaluation)
-    fields["details"] = {**details, **_official(evaluation)}
+    fields |= _scored(status, flags, error, evaluation, result.steps)
+    fields["details"] = {**details, **_official(status, evaluation, result.steps)}
     return TrialResult.model_validate(fields)
 
 
@@ -83,9 +83,13 @@ def with_steps(outcome: AgentOutcome, folder: Path) -> AgentOutcome:
 
 
 def _scored(
-    status: Status, flags: tuple[str, ...], error: ErrorInfo | None, evaluation: Evaluation
+    status: Status,
+    flags: tuple[str, ...],
+    error: ErrorInfo | None,
+    evaluation: Evaluation,
+    steps: int,
 ) -> dict[str, Any]:
-    failure = classify_failure(status, evaluation)
+    failure = classify_failure(status, evaluation, steps=steps)
     final, reason = _final_status(status, evaluation)
     return {
         "status": final,
@@ -117,8 +121,8 @@ def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status, Error
     return status, None
 
 
-def _official(evaluation: Evaluation) -> dict[str, Any]:
-    failure = classify_failure(Status.COMPLETED, evaluation)
+def _official(status: Status, evaluation: Evaluation, steps: int) -> dict[str, Any]:
+    failure = classify_failure(status, evaluation, steps=steps)
     official = evaluation.official
     return {
         "official": {

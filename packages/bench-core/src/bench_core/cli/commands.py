@@ -159,16 +159,20 @@ def execute_rescore(  # noqa: PLR0913  # keywords with defaults
     *,
     name: str | None = None,
     profile: str | None = None,
+    reason: str | None = None,
     workers: int = 1,
     as_json: bool = False,
 ) -> None:
     """Do what a `rescore` command does: score a run again from its artifacts and show what changed.
 
-    `profile` names the rules `benchmark` scores by where these are not the run's.
+    `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
+    into the record.
     """
     from bench_core.rescoring import rescore_run_sync  # noqa: PLC0415  # see above
 
-    outcome = rescore_run_sync(benchmark, run_folder, name=name, profile=profile, workers=workers)
+    outcome = rescore_run_sync(
+        benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
+    )
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
 
 

@@ -61,11 +61,16 @@ def task_options(command: _Command) -> _Command:
 
 
 def run_options(
-    *, agent: str | None = None, model: str | None = None, workers: int = 1, attempts: int = 2
+    *,
+    agent: str | None = None,
+    model: str | None = None,
+    workers: int | None = 1,
+    attempts: int = 2,
 ) -> Callable[[_Command], _Command]:
     """Add everything else a `run` command takes, with a runner's own defaults.
 
-    Without a default `agent`, `--agent` is required.
+    Without a default `agent`, `--agent` is required. With `workers` null the runner itself chooses
+    where the user does not.
     """
 
     def decorate(command: _Command) -> _Command:
@@ -77,7 +82,8 @@ def run_options(
                          help="The agent's model."),
             click.option("--trials", "-k", type=_POSITIVE, default=1, show_default=True,
                          help="Trials of each task."),
-            click.option("--workers", "-j", type=_POSITIVE, default=workers, show_default=True,
+            click.option("--workers", "-j", type=_POSITIVE, default=workers,
+                         show_default=True if workers else "what this machine has room for",
                          help="Trials at once."),
             out_option,
             click.option("--seed", type=int, default=0, show_default=True,

@@ -14,7 +14,7 @@ from bench_core.browser_use import ModelWatch, fan_out, without_signal_handlers
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.models import published_prices
 from bench_core.records import AgentOutcome, ErrorInfo, Status
-from webarena_runner.agents.declaration import INSTRUCTIONS, Declaration
+from webarena_runner.agents.declaration import Declaration, instructions
 from webarena_runner.agents.session import attached_session, browser_answers
 from webarena_runner.agents.trajectory import Trajectory
 
@@ -76,6 +76,11 @@ class Attempt:
         given = (self._task.limits.max_steps, self._context.limits.max_steps)
         return min((each for each in given if each is not None), default=self._settings.max_steps)
 
+    @property
+    def _instructions(self) -> str:
+        sites: Any = self._task.inputs.get("sites") or ()
+        return instructions(sites, self._browser.start_urls)
+
     def _agent(self, session: Any) -> Any:
         from browser_use import Agent, Tools  # noqa: PLC0415  # 1.5 s
 
@@ -88,7 +93,7 @@ class Attempt:
             browser_session=session,
             tools=Tools(exclude_actions=["search"]),  # it would ask a search engine outside
             output_model_schema=Declaration,
-            extend_system_message=INSTRUCTIONS,
+            extend_system_message=self._instructions,
             use_vision=self._settings.use_vision,
             use_judge=False,
             directly_open_url=False,

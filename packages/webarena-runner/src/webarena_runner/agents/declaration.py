@@ -5,11 +5,14 @@ Nothing in it is derived from the task: type and status are scored, so the agent
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-__all__ = ["INSTRUCTIONS", "Declaration"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["INSTRUCTIONS", "Declaration", "instructions"]
 
 Scalar = str | int | float | bool | None
 
@@ -93,6 +96,23 @@ def _plain(item: Scalar | DataObject) -> JsonValue:
     return item.as_mapping() if isinstance(item, DataObject) else item
 
 
+_CONSTRAINTS = {
+    "gitlab": "GitLab: change things through its pages, not through its API or a terminal.",
+    "map": "Map: addresses, distances and routes come from this map, not from memory.",
+    "reddit": "Forums: post and vote as the user who is logged in.",
+    "shopping": "Shop: you are logged in as a customer; the order history is under My Account.",
+    "shopping_admin": "Shop's back office: it lives below /admin; reports may need Show Report.",
+    "wikipedia": "Wikipedia: an offline copy; use its own search.",
+}
+
+
+def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
+    """Return what the agent is told beside the task: the same for all tasks on the same sites."""
+    known = [f"- {_CONSTRAINTS[name]}" for name in sorted(sites) if name in _CONSTRAINTS]
+    tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
+    return "\n".join([INSTRUCTIONS, *known, *tabs])
+
+
 INSTRUCTIONS = """
 You work on test copies of web sites that are open in your tabs, one tab per site. You are logged
 in where an account is needed. Stay on these sites.
@@ -103,4 +123,4 @@ in where an account is needed. Stay on these sites.
 - Find something: read it on the site; never answer from memory.
 - When the task cannot be done, say so by the status and explain it in error_details.
 """.strip()
-"""What the agent is told beside the task, the same for every task."""
+"""What every agent is told, whatever the sites."""

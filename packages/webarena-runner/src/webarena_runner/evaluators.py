@@ -1,0 +1,147 @@
+"""Who scores: the installed webarena-verified, or one in another Python environment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench_core.errors import BenchError, EvaluationError, InputError
+from webarena_runner.config import EnvironmentConfig, official_config
+from webarena_runner.official import official, quiet
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Evaluator", "ForeignEvaluator", "InstalledEvaluator"]
+
+_WORKER = Path(__file__).with_name("evaluator_worker.py")
+_ONLY_URLS: dict[str, Any] = {"sites": {"__all__": {"urls"}}}
+_START_S = 120.0
+
+
+class Evaluator(Protocol):
+    """Gives webarena-verified's own result for an answer and a recording."""
+
+    def result(
+        self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
+    ) -> dict[str, Any]:
+        """Return the official result as JSON, nulls left out, for an answer or for none at all."""
+        ...
+
+
+class InstalledEvaluator:
+    """webarena-verified as it is installed beside this package."""
+
+    def result(
+        self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
+    ) -> dict[str, Any]:
+        """Evaluate in this process."""
+        evaluator = _evaluator(config.model_dump_json(include=_ONLY_URLS))
+        with quiet():
+            result = evaluator.evaluate_task(
+                task_id=int(task_id), agent_response=answer, network_trace=har
+            )
+        record: dict[str, Any] = json.loads(result.model_dump_json(exclude_none=True))
+        return record
+
+
+class ForeignEvaluator:
+    """webarena-verified of another environment, in a process of its own; a context manager.
+
+    Args:
+        python: That environment's interpreter.
+    """
+
+    def __init__(self, python: Path) -> None:
+        self.python = python
+        self._lock = threading.Lock()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # the user's own interpreter
+                [str(python), "-W", "ignore", str(_WORKER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise InputError(f"{python} is no Python interpreter: {error}") from error
+        try:
+            self.version = str(self._read().get("version"))
+        except BenchError:
+            self.close()
+            raise
+
+    def result(
+        self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
+    ) -> dict[str, Any]:
+        """Evaluate in the other environment.
+
+        Raises:
+            EvaluationError: Its process has died.
+        """
+        order = {
+            "config": config.official(),
+            "task_id": int(task_id),
+            "answer": None if answer is None else str(answer.resolve()),
+            "har": str(har.resolve()),
+        }
+        with self._lock:
+            return self._ask(order)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None  # noqa: S101  # it is a pipe
+        try:
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise EvaluationError(f"the evaluator of {self.python} has died: {error}") from error
+        return self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None  # noqa: S101  # it is a pipe
+        assert self._process.stderr is not None  # noqa: S101  # same
+        line = self._process.stdout.readline()
+        if not line:
+            said = self._process.stderr.read().strip()[-300:]
+            raise InputError(
+                f"{self.python} cannot evaluate: {said or 'it said nothing'}; it needs "
+                "`pip install webarena-verified`"
+            )
+        answer: dict[str, Any] = json.loads(line)
+        if "fault" in answer:
+            raise EvaluationError(f"the evaluator of {self.python} failed: {answer['fault']}")
+        return answer
+
+
+@lru_cache(maxsize=8)
+def _evaluator(config_json: str) -> Any:
+    """Return the evaluator for these URLs; making one reads all 812 tasks."""
+    api, config = official("api"), EnvironmentConfig.model_validate_json(config_json)
+    with quiet():
+        return api.WebArenaVerified(config=official_config(config))

@@ -1,0 +1,105 @@
+"""Packaging a run with webarena-verified's own packager."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+from bench_core.run_folder import read_run
+from webarena_runner.official import official, quiet
+from webarena_runner.tasks import BENCHMARK
+
+__all__ = ["Package", "package_run"]
+
+
+class Package(Record):
+    """What the packager made of a run.
+
+    Attributes:
+        path: The tar.gz or folder.
+        packaged: Task ids in it.
+        unusable: Task ids whose answer or recording is missing or invalid.
+        missing: Task ids of the data set that the run does not hold.
+        summary: Its report on all this.
+    """
+
+    path: str
+    packaged: tuple[int, ...]
+    unusable: tuple[int, ...]
+    missing: tuple[int, ...]
+    summary: str | None = None
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a task of the data set is not in the package."""
+        return bool(self.unusable or self.missing)
+
+    @property
+    def text(self) -> str:
+        """Say it in words."""
+        lines = [f"{self.path}: {len(self.packaged)} tasks"]
+        if self.unusable:
+            lines.append(f"left out, answer or recording unusable: {_some(self.unusable)}")
+        if self.missing:
+            lines.append(f"not in the run: {_some(self.missing)}")
+        return "\n".join([*lines, f"summary: {self.summary}"])
+
+
+def package_run(  # noqa: PLR0913  # keywords with defaults
+    run_folder: Path,
+    *,
+    trial: int = 1,
+    out: Path = Path("submissions"),
+    name: str | None = None,
+    as_folder: bool = False,
+    even_built_in: bool = False,
+) -> Package:
+    """Let webarena-verified package one trial of each task of a run into `out`.
+
+    Raises:
+        InputError: The run is of another benchmark, of the built-in world, has no such trial, or
+            there is a package of that name.
+        RunFolderError: It is no run folder.
+    """
+    info = read_run(run_folder).info
+    if info.benchmark != BENCHMARK:
+        raise InputError(f"{run_folder} is a run of {info.benchmark!r}, not {BENCHMARK!r}")
+    if info.world != "real" and not even_built_in:
+        raise InputError(f"{run_folder} ran on stand-in sites: it is nothing to submit")
+    trials = run_folder / "trials" / str(trial)
+    if not trials.is_dir():
+        raise InputError(f"{run_folder} has no trial {trial}")
+    return _package(trials, out, name, as_folder=as_folder)
+
+
+def _package(trials: Path, out: Path, name: str | None, *, as_folder: bool) -> Package:
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with quiet():
+            made: Any = (
+                official("api")
+                .WebArenaVerified()
+                .create_submission(
+                    output_dirs=[trials], output_root=out, no_tar=as_folder, custom_name=name
+                )
+            )
+    except (FileExistsError, ValueError) as error:
+        raise InputError(str(error)) from error
+    unusable = {
+        *made.missing_agent_response, *made.missing_network_har, *made.missing_both_files,
+        *made.invalid_har_files, *made.empty_agent_response,
+    }  # fmt: skip
+    return Package(
+        path=str(made.output_path),
+        packaged=tuple(made.tasks_packaged),
+        unusable=tuple(sorted(unusable)),
+        missing=tuple(made.missing_task_ids),
+        summary=made.summary_file,
+    )
+
+
+def _some(ids: tuple[int, ...], shown: int = 10) -> str:
+    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
+    return f"{', '.join(map(str, ids[:shown]))}{more}"

@@ -1,0 +1,138 @@
+"""Runs that were stored: scored again, by another environment's evaluator, and packaged."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tarfile
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from bench_core.errors import InputError
+from bench_core.planning import RunSpec, TaskFilter
+from bench_core.records import AgentOutcome
+from bench_core.running import run_benchmark_sync
+from webarena_runner.cli import main
+from webarena_runner.config import default_config
+from webarena_runner.evaluation import evaluate
+from webarena_runner.evaluators import ForeignEvaluator
+from webarena_runner.oracle import answer_for, write_trial
+from webarena_runner.results import trial_result
+from webarena_runner.tasks import load_tasks
+from webarena_runner.worlds import Environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Task, TrialResult
+
+IDS = ("0", "44", "399", "319")
+CONFIG = default_config()
+
+
+class Stored:
+    """A benchmark whose trials are written from the tasks' definitions."""
+
+    name = "webarena"
+    environment = Environment(CONFIG)
+
+    def tasks(self) -> list[Task]:
+        return load_tasks()
+
+    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+        write_trial(context.folder, task, CONFIG)
+        outcome = AgentOutcome(answer=answer_for(task), steps=1)
+        found = evaluate(task, context.folder)
+        started = datetime.now(timezone.utc)
+        return trial_result(task, context, outcome, found, started=started)
+
+    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
+        raise AssertionError
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    spec = RunSpec(tasks=TaskFilter(ids=IDS), agent="do-nothing", world="built-in")
+    run_benchmark_sync(Stored(), spec, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def results(folder: Path) -> dict[str, Any]:
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    return {each["task_id"]: each for each in map(json.loads, lines)}
+
+
+def invoke(*words: Any) -> tuple[int, Any]:
+    ran = CliRunner().invoke(main, [str(each) for each in words])
+    return ran.exit_code, ran.output
+
+
+def test_another_environments_evaluator_scores_the_same_and_is_named(run: Path) -> None:
+    code, told = invoke("rescore", run, "--name", "other", "--json",
+                        "--evaluator-python", sys.executable)  # fmt: skip
+    assert code == 0, told
+    assert json.loads(told)["changes"] == []
+    record = json.loads((run / "rescores/other/rescore.json").read_text())
+    assert record["reason"].startswith("webarena-verified 1.2.")
+    first, again = results(run), results(run / "rescores/other")
+    assert {k: (r["score"], r["checks"]) for k, r in again.items()} == {
+        k: (r["score"], r["checks"]) for k, r in first.items()
+    }
+
+
+def test_what_changed_is_shown(run: Path) -> None:
+    answer = run / "trials/1/0/agent_response.json"
+    answer.write_text(answer.read_text().replace("RETRIEVE", "NAVIGATE"))
+    code, told = invoke("rescore", run, "--name", "changed")
+    assert code == 0
+    assert "1 of them differ" in told
+    changes = json.loads((run / "rescores/changed/changes.json").read_text())
+    assert [(c["task_id"], c["score_before"], c["score"]) for c in changes] == [("0", 1.0, 0.0)]
+
+
+def test_an_environment_without_the_evaluator_is_told(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    with pytest.raises(InputError, match="pip install webarena-verified"):
+        ForeignEvaluator(bare)
+
+
+def test_results_carry_the_notes_on_their_tasks(run: Path) -> None:
+    flags = {task_id: each.get("flags", []) for task_id, each in results(run).items()}
+    assert flags["319"] == ["task-never"]
+    assert flags["44"] == []
+
+
+def test_a_run_is_packaged_by_the_official_packager(run: Path, tmp_path: Path) -> None:
+    code, told = invoke("submission", run, "--even-built-in", "--name", "mine",
+                        "--out", tmp_path / "out", "--json")  # fmt: skip
+    made = json.loads(told)
+    assert code == 1  # 808 tasks are missing
+    assert made["packaged"] == [0, 44, 319, 399]
+    assert (len(made["missing"]), made["unusable"]) == (808, [])
+    with tarfile.open(tmp_path / "out/mine.tar.gz") as package:
+        assert "399/agent_response.json" in package.getnames()
+    again, said = invoke("submission", run, "--even-built-in", "--name", "mine",
+                         "--out", tmp_path / "out")  # fmt: skip
+    assert (again, "already exists" in said) == (2, True)
+
+
+def test_unusable_trials_are_named(run: Path, tmp_path: Path) -> None:
+    (run / "trials/1/44/network.har").unlink()
+    code, told = invoke("submission", run, "--even-built-in", "--out", tmp_path / "out", "--folder")
+    assert code == 1
+    assert "unusable: 44" in told
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [((), "stand-in sites"), (("--even-built-in", "--trial", "2"), "no trial 2")]
+)
+def test_what_is_nothing_to_submit_is_refused(run: Path, more: tuple[str, ...], said: str) -> None:
+    code, told = invoke("submission", run, *more)
+    assert code == 2
+    assert said in told
