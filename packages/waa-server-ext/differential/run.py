@@ -1,7 +1,7 @@
 """Compares native metrics with vanilla's own on random inputs; lists every difference.
 
     python run.py --checkout DIR --vanilla-python PYTHON [--cases 2000] [--seed 1]
-                  [--metric NAME ...] [--keep FOLDER]
+                  [--fidelity v2|orig] [--metric NAME ...] [--keep FOLDER]
 
 PYTHON is an interpreter in which the extra `vanilla` is installed; ours is the one that runs this.
 `--keep` writes ten cases of each metric, passing and failing ones, with vanilla's answers: the corpus in
@@ -45,7 +45,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="differential-") as scratch:
         calls = [_resolved(case, Path(scratch) / str(n)) for n, case in enumerate(cases)]
         vanilla = _vanilla(calls, options.checkout, options.vanilla_python)
-        native = [_native(call) for call in calls]
+        native = [_native(call, options.fidelity) for call in calls]
     if options.keep:
         _keep(cases, vanilla, options.keep)
     return _report(cases, vanilla, native, names)
@@ -58,6 +58,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--checkout", type=Path, required=True)
     parser.add_argument("--vanilla-python", required=True)
     parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--fidelity", choices=["v2", "orig"], default="v2")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--metric", action="append", choices=sorted(METRICS))
     parser.add_argument("--keep", type=Path)
@@ -84,10 +85,10 @@ def _vanilla(calls: list[dict[str, Any]], checkout: Path, python: str) -> list[d
     return answers
 
 
-def _native(call: dict[str, Any]) -> dict[str, Any]:
+def _native(call: dict[str, Any], fidelity: str) -> dict[str, Any]:
     from waa_server_ext.native.registry import find  # noqa: PLC0415  # after the arguments are read
 
-    metric = find("metric", call["metric"]).bind("v2")
+    metric = find("metric", call["metric"]).bind(fidelity)
     try:
         score = metric(*json.loads(json.dumps(call["args"])), **call["options"])
     except Exception as error:  # noqa: BLE001  # what is raised is the answer

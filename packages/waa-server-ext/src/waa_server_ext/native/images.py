@@ -112,7 +112,7 @@ def check_image_size(src_path: str | None, rule: Mapping[str, Any]) -> float:
 
 
 def open_image(source: str | bytes | None, name: str) -> Image:
-    """Open a picture from a file or from memory; its pixels are read when they are needed.
+    """Open a picture from a file or from memory; its pixels are decoded when they are needed.
 
     Raises:
         RefusedFileError: It has too many bytes or pixels.
@@ -124,13 +124,13 @@ def open_image(source: str | bytes | None, name: str) -> Image:
     if isinstance(source, bytes):
         if len(source) > MAX_DOCUMENT_BYTES:
             raise RefusedFileError(label, f"{len(source)} bytes are more than {MAX_DOCUMENT_BYTES}")
-        file: Any = io.BytesIO(source)
+        content = source
     else:
-        file = Path(check_size(source))  # type: ignore[arg-type]  # None raises TypeError, as in vanilla
+        content = Path(check_size(source)).read_bytes()  # type: ignore[arg-type]  # None raises TypeError, as in vanilla
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large pictures; the limit is our own
         try:
-            image = images.open(file)
+            image = images.open(io.BytesIO(content))
         except images.DecompressionBombError as error:
             raise RefusedFileError(label, "too many pixels") from error
     if image.width * image.height > MAX_IMAGE_PIXELS:
