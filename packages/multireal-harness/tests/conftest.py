@@ -7,8 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.protocols import TrialContext
+from bench_core.records import Limits
+from multireal_harness.agents.loading import Settings
+from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.browsers import Browsers
+from multireal_harness.capture import CaptureSettings
+from multireal_harness.tasks import load_tasks
+from multireal_harness.trial import TrialSettings
+from multireal_harness.world import BuiltInWorld
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from bench_core.records import Task, TrialResult
+    from multireal_harness.agents.seating import Seat
+    from multireal_harness.evaluation import EvaluationRules
 
 SHARED = Path(os.environ.get("PROCTOR_DATA", "../shared/data")) / "multireal"
 
@@ -43,6 +57,86 @@ def task_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def running_world() -> Iterator[BuiltInWorld]:
+    """Serve the built-in apps."""
+    world = BuiltInWorld()
+    world.open()
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def world(running_world: BuiltInWorld) -> Iterator[BuiltInWorld]:
+    """Return the built-in apps, all working, and mend them afterwards."""
+    yield running_world
+    running_world.mend()
+
+
+@pytest.fixture
+async def browsers() -> AsyncIterator[Browsers]:
+    """Lend browsers that end with the test."""
+    lender = Browsers()
+    yield lender
+    await lender.close()
+
+
+QUICK = CaptureSettings(app_s=20, quiet_s=2, tries=2)
+
+
+class Exam:
+    """Runs single trials of built-in tasks and keeps what they left in folders of their own."""
+
+    def __init__(self, world: BuiltInWorld, browsers: Browsers, folder: Path) -> None:
+        self.world = world
+        self.browsers = browsers
+        self.folder = folder
+        self.tasks = {task.task_id.removeprefix("multi."): task for task in load_tasks("built-in")}
+
+    async def run(  # noqa: PLR0913  # keywords with defaults
+        self,
+        task: str,
+        agent: str = "scripted",
+        *,
+        solution: str = "good",
+        settings: Settings | None = None,
+        seat_for: Callable[[TrialContext, Task], Seat] | None = None,
+        rules: EvaluationRules | None = None,
+        trial: TrialSettings | None = None,
+        limits: Limits | None = None,
+        name: str | None = None,
+    ) -> TrialResult:
+        folder = self.folder / (name or f"{task}-{agent}-{solution}")
+        folder.mkdir(parents=True)
+        made = settings or Settings(solution=solution)
+        benchmark = self.benchmark(seat_for=seat_for or made.seat_for, rules=rules, settings=trial)
+        context = TrialContext(
+            run_id="exam",
+            folder=folder,
+            agent=agent,
+            world="built-in",
+            limits=limits or Limits(max_steps=80, time_limit_s=240),
+        )
+        return await benchmark.run_trial(self.tasks[task], context)
+
+    def benchmark(
+        self, *, settings: TrialSettings | None = None, **options: Any
+    ) -> MultiRealBenchmark:
+        return MultiRealBenchmark(
+            list(self.tasks.values()),
+            origins=self.world.urls,
+            browsers=self.browsers,
+            settings=settings or TrialSettings(track=False, capture=QUICK),
+            **options,
+        )
+
+
+@pytest.fixture
+def exam(world: BuiltInWorld, browsers: Browsers, tmp_path: Path) -> Exam:
+    """Run trials of built-in tasks."""
+    return Exam(world, browsers, tmp_path / "trials")
 
 
 def _task(**changes: Any) -> dict[str, Any]:

@@ -63,7 +63,6 @@ class PathGuard:
     def __init__(self, origins: Iterable[str]) -> None:
         self.visits: list[GuardedVisit] = []
         self.strangers: set[str] = set()
-        self._hosts = {urlsplit(origin).netloc for origin in origins}
         self._homes = {urlsplit(origin).netloc: origin for origin in origins}
         self._armed_at: float | None = None
 
@@ -101,7 +100,7 @@ class PathGuard:
         host = urlsplit(url).netloc
         if not self.armed or not host:
             return
-        if host not in self._hosts:
+        if host not in self._homes:
             self.strangers.add(host)
         elif is_guarded(url) and not self._was_refused(url):
             self._note(url, "in-page")

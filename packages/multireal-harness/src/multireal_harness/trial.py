@@ -103,9 +103,10 @@ class AppTrial:
         width, height = self.seat.viewport if lease.alone else (0, 0)
         for page in pages if lease.alone else ():
             await page.set_viewport_size({"width": width, "height": height})
-        async with asyncio.TaskGroup() as group:
-            for page, site in zip(pages, sites, strict=True):
-                group.create_task(self._open_app(page, site))
+        opened = (self._open_app(page, site) for page, site in zip(pages, sites, strict=True))
+        for fault in await asyncio.gather(*opened, return_exceptions=True):
+            if fault is not None:
+                raise fault
         await pages[0].bring_to_front()
 
     async def _open_app(self, page: Any, site: Site) -> None:

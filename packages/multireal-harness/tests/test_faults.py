@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.artifacts import read_json
+from bench_core.errors import EnvironmentFaultError
+from bench_core.records import AgentOutcome, Limits, Status
+from multireal_harness.agents.scripted import ScriptedAgent
+from multireal_harness.agents.seating import Seat
+from multireal_harness.capture import CaptureSettings
+from multireal_harness.trial import TrialSettings
+from multireal_harness.world import load_solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentTask, Task
+    from multireal_harness.browsers import Lease
+
+pytestmark = pytest.mark.browser
+
+TASK = "dining-mail-1"
+
+
+class Doing:
+    """An agent that does the good solution and then something else."""
+
+    name = "doing"
+
+    def __init__(self, lease: Lease, then: Callable[[Lease, Any], Awaitable[Any]]) -> None:
+        self._lease = lease
+        self._then = then
+
+    async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
+        good = load_solutions(TASK)[0]
+        outcome = await ScriptedAgent(good, self._lease).run(task, environment, context)
+        told = await self._then(self._lease, task)
+        return told if isinstance(told, AgentOutcome) else outcome
+
+
+def after_the_good_solution(
+    then: Callable[[Lease, Any], Awaitable[Any]], *, alone: bool = False
+) -> Callable[[TrialContext, Task], Seat]:
+    def seat_for(context: TrialContext, task: Task) -> Seat:
+        return Seat(lambda lease: Doing(lease, then), alone=alone)
+
+    return seat_for
+
+
+def states_of(exam: Any, name: str) -> set[str]:
+    return set(read_json(exam.folder / name / "finish_state.json.gz"))
+
+
+@pytest.mark.parametrize(("kind", "value"), [("drop", 0), ("status", 451), ("status", 500)])
+async def test_app_that_is_down_at_the_start_is_no_failure_of_the_agent(
+    exam: Any, kind: Any, value: float
+) -> None:
+    exam.world.fail("dining", kind, value=value)
+    with pytest.raises(EnvironmentFaultError, match="'dining' is down"):
+        await exam.run(TASK)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("drop", "cannot be read"),
+        ("status", "status 503"),
+        ("invalid_json", "no JSON"),
+        ("no_pre", "no <pre>"),
+    ],
+)
+async def test_app_without_a_state_at_the_end_leaves_no_score_but_the_other_states(
+    exam: Any, kind: Any, reason: str
+) -> None:
+    exam.world.fail("dining", kind, "/finish", value=503)
+    result = await exam.run(TASK, name="broken")
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert {"incomplete_state", "not_retried"} <= set(result.flags)
+    assert reason in str(result.error)
+    assert states_of(exam, "broken") == {"mail"}
+    tries = {each["app"]: each["tries"] for each in result.details["captures"]}
+    assert tries == {"dining": 2, "mail": 1}
+
+
+async def test_only_the_capture_is_tried_again(exam: Any) -> None:
+    exam.world.fail("dining", "status", "/finish", times=1, value=503)
+    result = await exam.run(TASK)
+    assert result.score == 1.0
+    tries = {each["app"]: each["tries"] for each in result.details["captures"]}
+    assert tries == {"dining": 2, "mail": 1}
+
+
+@pytest.mark.slow
+async def test_app_that_takes_forty_seconds_is_waited_for(exam: Any) -> None:
+    exam.world.fail("dining", "slow", "/finish", value=40)
+    settings = TrialSettings(track=False, capture=CaptureSettings())
+    result = await exam.run(TASK, trial=settings)
+    assert result.score == 1.0
+    assert result.timings_s["capture"] >= 40
+
+
+async def test_app_slower_than_the_limit_is_an_environment_error(exam: Any) -> None:
+    exam.world.fail("dining", "stall", "/finish")
+    capture = CaptureSettings(app_s=1.5, quiet_s=1, tries=1)
+    result = await exam.run(TASK, trial=TrialSettings(track=False, capture=capture))
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "did not answer within" in str(result.error) or "cannot be read" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    "path", ["/finish", "/config?task_id=x", "//finish/", "/%66inish", "/submit"]
+)
+async def test_visit_of_a_guarded_path_is_refused_and_noted(exam: Any, path: str) -> None:
+    async def visit(lease: Lease, task: Any) -> str:
+        page = await lease.context.new_page()
+        answer = await page.goto(task.inputs["apps"]["Mail"] + path)
+        assert answer is not None
+        return f"{answer.status} {await page.inner_text('body')}"
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(visit))
+    assert (result.score, result.flags) == (1.0, ("guarded_path",))
+    visits = result.details["guarded_visits"]
+    assert [each["how"] for each in visits] == ["request"]
+
+
+async def test_guarded_path_reached_without_a_request_is_noted_and_undone(exam: Any) -> None:
+    async def push(lease: Lease, task: Any) -> None:
+        page = lease.context.pages[0]
+        await page.evaluate("history.pushState({}, '', '/finish')")
+        for _ in range(100):
+            if not page.url.endswith("/finish"):
+                return
+            await asyncio.sleep(0.1)
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(push))
+    assert result.flags == ("guarded_path",)
+    assert [each["how"] for each in result.details["guarded_visits"]] == ["in-page"]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_closed_tabs_do_not_cost_the_state(exam: Any, alone: bool) -> None:  # noqa: FBT001  # parametrized
+    async def close(lease: Lease, task: Any) -> None:
+        for page in lease.context.pages[:-1] if alone else lease.context.pages:
+            await page.close()
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(close, alone=alone))
+    assert (result.status, result.score) == (Status.COMPLETED, 1.0)
+
+
+async def test_agent_that_closes_its_browser_has_failed(exam: Any) -> None:
+    async def leave(lease: Lease, task: Any) -> None:
+        session = await lease.context.browser.new_browser_cdp_session()
+        await session.send("Browser.close")
+        await asyncio.sleep(30)
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(leave, alone=True))
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
+    assert "closed_browser" in result.flags
+    assert result.details["confidence"] == "low"
+
+
+async def test_crashed_browser_is_no_failure_of_the_agent(exam: Any) -> None:
+    async def crash(lease: Lease, task: Any) -> None:
+        lease.chromium.kill()
+        await asyncio.sleep(30)
+
+    with pytest.raises(EnvironmentFaultError, match="died"):
+        await exam.run(TASK, seat_for=after_the_good_solution(crash))
+    assert (await exam.run(TASK, name="next")).score == 1.0  # the next trial gets another browser
+
+
+async def test_agent_out_of_time_is_scored_by_what_it_left(exam: Any) -> None:
+    async def dawdle(lease: Lease, task: Any) -> None:
+        await asyncio.sleep(60)
+
+    result = await exam.run(
+        TASK,
+        seat_for=after_the_good_solution(dawdle),
+        limits=Limits(time_limit_s=8),
+        trial=TrialSettings(track=False, overtime_s=0.5, stop_agent_s=1),
+    )
+    assert result.status is Status.TIME_LIMIT
+    assert result.score == 1.0
+
+
+async def test_agent_out_of_steps_is_scored_by_what_it_left(exam: Any) -> None:
+    result = await exam.run(TASK, limits=Limits(max_steps=3))
+    assert (result.status, result.score, result.steps) == (Status.STEP_LIMIT, 0.0, 3)
+
+
+async def test_agent_that_raises_is_scored_by_what_it_left(exam: Any) -> None:
+    async def stumble(lease: Lease, task: Any) -> None:
+        raise KeyError("oops")
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(stumble))
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 1.0)
+    assert result.error is not None
+    assert result.error.kind == "KeyError"
+
+
+async def test_outage_of_the_model_leaves_no_score_but_the_states(exam: Any) -> None:
+    async def outage(lease: Lease, task: Any) -> None:
+        raise EnvironmentFaultError("the model server answers with status 500")
+
+    result = await exam.run(TASK, seat_for=after_the_good_solution(outage), name="outage")
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "not_retried" not in result.flags
+    assert states_of(exam, "outage") == {"dining", "mail"}
+
+
+@pytest.mark.slow
+async def test_state_of_fifteen_megabytes_is_captured_and_scored(exam: Any) -> None:
+    config = (("latency", "0"), ("removePopup", "true"), ("padding_mb", "15"))
+    result = await exam.run(TASK, trial=TrialSettings(config=config, track=False), name="large")
+    assert result.score == 1.0
+    captures = {each["app"]: each["characters"] for each in result.details["captures"]}
+    assert min(captures.values()) > 15_000_000
+    stored = (exam.folder / "large" / "finish_state.json.gz").stat().st_size
+    assert stored < 1_000_000
+
+
+async def test_rescoring_needs_no_browser_and_gives_the_same(exam: Any) -> None:
+    result = await exam.run(TASK, name="kept")
+    benchmark = exam.benchmark()
+    again = await benchmark.rescore(exam.tasks[TASK], result, exam.folder / "kept")
+    assert (again.score, again.checks, again.flags) == (result.score, result.checks, result.flags)
+    evaluation = json.loads((exam.folder / "kept" / "evaluation.json").read_text())
+    assert evaluation["official"] == {"points": 2, "reward": 2}
