@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from bench_core.judging import Criterion, JudgeCase
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, Policy
+from llm_judge.personas import stands_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 DATA = Path(os.environ.get("PROCTOR_DATA", Path(__file__).parents[4] / "shared" / "data"))
+BOOKING = "/tablely/finalstate/bookings/1"
 RECORDED = DATA / "multireal" / "final_states"
 
 
@@ -49,14 +51,8 @@ def case(shop: dict[str, Any]) -> JudgeCase:
         case_id="table",
         goal="Book a table for 3 at Steakhouse 101 at 8:30 PM",
         criteria=(
-            Criterion(
-                id="time",
-                text='In the end state, "8:30 PM" stands at /tablely/finalstate/bookings/1/time.',
-            ),
-            Criterion(
-                id="guests",
-                text="In the end state, 3 stands at /tablely/finalstate/bookings/1/guests.",
-            ),
+            Criterion(id="time", text=stands_at(f"{BOOKING}/time", "8:30 PM")),
+            Criterion(id="guests", text=stands_at(f"{BOOKING}/guests", 3)),
         ),
         state=shop,
     )

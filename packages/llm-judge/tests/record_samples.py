@@ -9,7 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bench_core.models import Cassette, Model, ScriptedAdapter
-from llm_judge import Judge, samples
+from llm_judge import Judge, case_state, samples
+from llm_judge.pointers import resolve
 
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest
@@ -64,10 +65,9 @@ def _answer(question: str, evidence: str) -> dict[str, Any]:
         quotes = [(f"{EVENT}/title", "Client dinner"), (f"{EVENT}/start", "2026-07-18T20:30")]
         return _said("pass", "The event was added; 20:30 is 8:30 PM.", quotes)
     if question.startswith("In the end state"):
-        quote, pointer = (
-            question.removeprefix("In the end state, ").removesuffix(".").split(" stands at ")
-        )
-        return _said("pass", "That is what stands there.", [(pointer, quote.strip('"'))])
+        pointer = question.removeprefix("In the end state, the value at ").partition(" begins")[0]
+        value = str(resolve(case_state(samples.case()), pointer))
+        return _said("pass", "That is what stands there.", [(pointer, value)])
     return _said("unknown", "No record with this reference is shown.", [])
 
 

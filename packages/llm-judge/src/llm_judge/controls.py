@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Control", "Question", "ask", "controls_for"]
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-_SHORTEST, _LONGEST = 3, 60
+_SHORTEST, _LONGEST, _SHOWN = 4, 60, 3
+_PLAIN_POINTER = re.compile(r"(?:/[\w.-]{1,40})+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ def controls_for(evidence: EvidencePack, seed: str) -> tuple[Control, ...]:
     if not plain:
         return (false,)
     pointer, quote = plain[int.from_bytes(digest[8:16], "big") % len(plain)]
-    text = f"In the end state, {json.dumps(quote)} stands at {pointer}."
+    # only three letters of it: the instructions must not carry what an agent may have written
+    text = f"In the end state, the value at {pointer} begins with {json.dumps(quote[:_SHOWN])}."
     return (false, Control(text, holds=True, pointer=pointer, quote=quote))
 
 
@@ -87,7 +90,11 @@ def _plain_values(evidence: EvidencePack) -> Iterator[tuple[str, str]]:
         if about.kind in {"added", "present", "listed"}:
             shown: dict[str, Any] = json.loads(line)
             for pointer, value in leaves(shown.get("value"), shown["at"]):
-                if isinstance(value, str) and _is_plain(value):
+                if (
+                    isinstance(value, str)
+                    and _is_plain(value)
+                    and _PLAIN_POINTER.fullmatch(pointer)
+                ):
                     yield pointer, value
 
 

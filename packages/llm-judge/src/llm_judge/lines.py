@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Line", "Sheet"]
 
-_NAMED_COPIES = 2
+_NAMED_COPIES = 6
 _LEAST_LIKENESS = 0.5
 _LEAST_SHARED = 3
 _LONGEST_TEXT = 1_500

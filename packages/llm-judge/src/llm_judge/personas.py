@@ -1,8 +1,8 @@
 """Scripted judges: an honest one, and the ways in which judges go wrong.
 
 They read the prompt as a model would and answer in its form, so that all that stands between a
-model and a verdict can be tried without one. They understand one kind of criterion, as the controls
-are worded: `In the end state, "..." stands at /...`.
+model and a verdict can be tried without one. They understand criteria made by `stands_at`, and they
+know a control when they see one: no real judge is told.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ __all__ = [
     "stands_at",
 ]
 
-Persona = "Callable[[ModelRequest], dict[str, Any]]"
-
-_STANDS_AT = re.compile(
-    r'\AIn the end state, (".*"|-?\d[\d.eE+-]*|true|false|null) stands at (/\S+)\.\Z', re.DOTALL
+_JSON = r'(".*"|-?\d[\d.eE+-]*|true|false|null)'
+_CONTROL = re.compile(
+    rf"\AIn the end state, the value at (?P<pointer>/.+) begins with {_JSON}\.\Z", re.DOTALL
 )
+_CRITERION = re.compile(rf"\AThe value at (?P<pointer>/.+?) is {_JSON}\.\Z", re.DOTALL)
 
 
 def stands_at(pointer: str, value: Any) -> str:
     """Return the criterion that `value` stands at `pointer`.
 
     >>> stands_at("/cart/0/qty", 2)
-    'In the end state, 2 stands at /cart/0/qty.'
+    'The value at /cart/0/qty is 2.'
     """
-    return f"In the end state, {json.dumps(value)} stands at {pointer}."
+    return f"The value at {pointer} is {json.dumps(value)}."
 
 
 def honest(request: ModelRequest) -> dict[str, Any]:
@@ -137,27 +137,35 @@ def _questions(request: ModelRequest) -> dict[str, str]:
 
 
 def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
-    asked = _STANDS_AT.match(question)
+    control = _CONTROL.match(question)
+    asked = control or _CRITERION.match(question)
     if asked is None:
         return _answer("unknown", "the evidence does not tell", [])
-    pointer, wanted = asked[2], json.loads(asked[1])
+    pointer = asked["pointer"]
+    wanted = json.loads(next(each for each in asked.groups() if each != pointer))
     there = known.get(pointer, MISSING)
     if there is MISSING:
         return _answer("unknown", "nothing is shown there", [])
-    verdict = "pass" if json.dumps(there) == json.dumps(wanted) else "fail"
+    same = json.dumps(there) == json.dumps(wanted)
+    holds = str(there).startswith(wanted) if control else same
+    verdict = "pass" if holds else "fail"
     return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
 
 
 def _with_controls(
     request: ModelRequest, known: dict[str, Any], other: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Answer rightly what looks like a control, and the rest by `other`."""
-    answers = {}
-    for name, question in _questions(request).items():
-        honestly = _looked_up(question, known)
-        control = honestly["verdict"] == "pass" or "with the reference" in question
-        answers[name] = honestly if control else other()
-    return _reply(answers)
+    """Answer the controls rightly, and the rest by `other`."""
+    return _reply(
+        {
+            name: _looked_up(question, known) if _is_control(question) else other()
+            for name, question in _questions(request).items()
+        }
+    )
+
+
+def _is_control(question: str) -> bool:
+    return _CONTROL.match(question) is not None or "with the reference" in question
 
 
 def _first_quote(request: ModelRequest) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
@@ -141,7 +142,12 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@cache
+def _schema_text() -> str:
+    return json.dumps(portable_schema(Answers))
+
+
 def output_schema() -> dict[str, Any]:
     """Return the JSON Schema of a reply, the same for every provider."""
-    schema: dict[str, Any] = json.loads(json.dumps(portable_schema(Answers)))
+    schema: dict[str, Any] = json.loads(_schema_text())
     return schema

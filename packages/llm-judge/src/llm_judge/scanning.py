@@ -6,13 +6,14 @@ finding nothing.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from bench_core.judging import Finding
-from llm_judge.pointers import leaves
+from llm_judge.pointers import leaves, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +49,7 @@ _LONGEST = 20_000
 _MOST = 20
 _SHOWN = 80
 _LEAST = 12
+_READABLE = 0.9
 _ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u0261\u04bb\u051b\u051d"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0475",
@@ -65,9 +67,10 @@ def scan(state: Any, below: Iterable[str] | None = None) -> tuple[Finding, ...]:
     """
     wanted = None if below is None else tuple(below)
     texts = (
-        (pointer, value)
+        (pointer, text)
         for pointer, value in leaves(state)
         if wanted is None or pointer.startswith(wanted)
+        for text in (*(tokens(pointer) or []), value)
     )
     return _findings(texts)
 
@@ -79,7 +82,7 @@ def scan_shown(evidence: str) -> tuple[Finding, ...]:
         (str(shown.get("at", "")), text)
         for shown in lines
         for pointer, value in leaves(shown)
-        for text in (pointer, value)
+        for text in (*(tokens(pointer) or []), value, *_steps(value))
     )
     return _findings(texts)
 
@@ -98,24 +101,36 @@ def looks_planted(text: str) -> str | None:
     for kind, pattern in _PATTERNS:
         if pattern.search(plain):
             return kind
-    return "encoded" if " " not in text and _BASE64.fullmatch(text) else None
+    return "encoded" if _hides_text(text) else None
+
+
+def _steps(value: Any) -> list[str]:
+    """The keys in a pointer that stands as text in a line."""
+    return (tokens(value) or []) if isinstance(value, str) and value[:1] == "/" else []
+
+
+def _hides_text(text: str) -> bool:
+    """Whether a text is base64 of a readable one."""
+    if " " in text or _BASE64.fullmatch(text) is None:
+        return False
+    decoded = base64.b64decode(text + "=" * (-len(text) % 4))
+    readable = sum(32 <= byte < 127 for byte in decoded)  # noqa: PLR2004  # printable ASCII
+    return b" " in decoded and readable >= _READABLE * len(decoded)
 
 
 def _findings(texts: Iterable[tuple[str, Any]]) -> tuple[Finding, ...]:
     found: dict[str, Finding] = {}
     seen: set[str] = set()
-    for pointer, value in texts:
-        key = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-        for text in (key, value):
-            if not isinstance(text, str) or text in seen:
-                continue
-            seen.add(text)
-            kind = looks_planted(text)
-            if kind is not None and text not in found:
-                message = f"{ascii(pointer[:120])[1:-1]}: {ascii(text[:_SHOWN])[1:-1]}"
-                found[text] = Finding(code=f"planted.{kind}", message=message)
-                if len(found) == _MOST:
-                    return tuple(found.values())
+    for pointer, text in texts:
+        if not isinstance(text, str) or len(text) < _LEAST or text in seen:
+            continue
+        seen.add(text)
+        kind = looks_planted(text)
+        if kind is not None:
+            message = f"{ascii(pointer[:120])[1:-1]}: {ascii(text[:_SHOWN])[1:-1]}"
+            found[text] = Finding(code=f"planted.{kind}", message=message)
+            if len(found) == _MOST:
+                break
     return tuple(found.values())
 
 
