@@ -42,6 +42,7 @@ class Browser:
 
     socket: Any
     deadline: float | None = None
+    held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -115,7 +116,7 @@ class Browser:
 
     def close(self) -> None:
         """Close the connection; the browser stays open."""
-        self.socket.close()
+        self.held.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
         from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
@@ -244,17 +245,20 @@ def connect(host: str, port: int = DEBUGGING_PORT, deadline: float | None = None
     from websockets.exceptions import WebSocketException  # noqa: PLC0415  # an extra
     from websockets.sync.client import connect as open_socket  # noqa: PLC0415  # same
 
+    held = contextlib.ExitStack()
     try:
-        with httpx.Client(trust_env=False, timeout=_CONNECT_S) as client:
+        with httpx.Client(trust_env=False, timeout=_CONNECT_S, verify=False) as client:  # noqa: S501  # plain HTTP
             answer = client.get(f"http://{host}:{port}/json/version").json()
         path = urlsplit(answer["webSocketDebuggerUrl"]).path
-        socket = open_socket(
-            f"ws://{host}:{port}{path}",
-            open_timeout=_CONNECT_S,
-            max_size=_MAX_MESSAGE,
-            compression=None,
-            proxy=None,
+        socket = held.enter_context(
+            open_socket(
+                f"ws://{host}:{port}{path}",
+                open_timeout=_CONNECT_S,
+                max_size=_MAX_MESSAGE,
+                compression=None,
+                proxy=None,
+            )
         )
     except (httpx.HTTPError, OSError, WebSocketException, KeyError, TypeError, ValueError) as error:
         raise CdpError(f"no browser debugs on {host}:{port}: {error}") from error
-    return Browser(socket, deadline)
+    return Browser(socket, deadline, held)

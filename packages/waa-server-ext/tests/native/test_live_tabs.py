@@ -1,0 +1,206 @@
+"""Getters and steps that speak to the VM's browser, against a real Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import http.server
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from bench_core.browser import launch_chromium
+from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.fixture import FixtureVm
+from waa_server_ext.native import NativeEvaluator
+from waa_server_ext.vm_state import VmState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from waa_server_ext.verdicts import SetupReport, Verdict
+
+pytest.importorskip("websockets", reason="needs the extra [browser]")
+pytestmark = pytest.mark.browser
+
+PAGES = {
+    "/cart": "<!doctype html><title>Cart</title><p>The Dota 2 Official Soundtrack</p>",
+    "/thread": "<!doctype html><title>Thread</title><p>banter</p>",
+    "/busy": "<!doctype html><title>Busy</title><script>fetch('/never')</script>",
+}
+BAR = (
+    '<desktop xmlns:val="uri:deskat:value.at-spi.gnome.org"><chrome_widgetwin_1 name="w">'
+    '<view name="Address and search bar" val:value="{}"/></chrome_widgetwin_1></desktop>'
+)
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    over = threading.Event()
+
+    def do_GET(self) -> None:
+        if self.path == "/never":
+            self.over.wait(120)
+        body = PAGES.get(self.path.partition("?")[0], "").encode()
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    Pages.over.clear()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    Pages.over.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@dataclass
+class Machine:
+    """A VM on whose port 9222 a real Chromium debugs."""
+
+    host: str
+    cache: Path
+
+    async def evaluate(self, evaluator: dict[str, Any], state: dict[str, Any]) -> Verdict:
+        task = {"id": "live", "instruction": "look", "evaluator": evaluator}
+        with FixtureVm(VmState.load(state), host=self.host) as vm:
+            native = NativeEvaluator(EvaluatorSettings(cache=self.cache, skip_sleeps=True))
+            return await asyncio.to_thread(native.evaluate, task, [], vm=vm.address)
+
+    async def set_up(self, *steps: dict[str, Any]) -> SetupReport:
+        task = {
+            "id": "live",
+            "instruction": "x",
+            "config": steps,
+            "evaluator": {"func": "infeasible"},
+        }
+        with FixtureVm(host=self.host) as vm:
+            native = NativeEvaluator(EvaluatorSettings(cache=self.cache, skip_sleeps=True))
+            return await asyncio.to_thread(native.set_up, task, vm=vm.address)
+
+
+@pytest_asyncio.fixture
+async def machine(next_vm_host: Callable[[], str], tmp_path: Path) -> AsyncIterator[Machine]:
+    host = next_vm_host()
+    async with launch_chromium() as chromium:
+        port = int(chromium.cdp_url.rpartition(":")[2].strip("/"))
+        server = await asyncio.start_server(lambda r, w: forward(r, w, port), host, 9222)
+        async with server:
+            yield Machine(host, tmp_path)
+
+
+async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+    """Pass on what comes to the VM's port, as Caddy does there."""
+    other_reader, other_writer = await asyncio.open_connection("127.0.0.1", port)
+    with contextlib.suppress(OSError):
+        await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
+
+
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+def judged(getter: dict[str, Any], metric: str, rules: dict[str, Any]) -> dict[str, Any]:
+    return {"func": metric, "result": getter, "expected": {"type": "rule", "rules": rules}}
+
+
+async def test_open_tabs_are_those_that_the_setup_opened(machine: Machine, site: str) -> None:
+    urls = [f"{site}/cart", f"{site}/thread"]
+    report = await machine.set_up(
+        {"type": "chrome_open_tabs", "parameters": {"urls_to_open": urls}}
+    )
+    rules = {"type": "url", "urls": urls}
+    verdict = await machine.evaluate(
+        judged({"type": "open_tabs_info"}, "is_expected_tabs", rules), {}
+    )
+    assert (report.steps[0].error, verdict.score) == (None, 1.0)
+
+
+async def test_a_closed_tab_is_no_longer_open(machine: Machine, site: str) -> None:
+    urls = [f"{site}/cart", f"{site}/thread"]
+    await machine.set_up(
+        {"type": "chrome_open_tabs", "parameters": {"urls_to_open": urls}},
+        {"type": "chrome_close_tabs", "parameters": {"urls_to_close": urls[:1]}},
+    )
+    for wanted, score in ((urls, 0.0), (urls[1:], 1.0)):
+        rules = {"type": "url", "urls": wanted}
+        tabs = judged({"type": "open_tabs_info"}, "is_expected_tabs", rules)
+        assert (await machine.evaluate(tabs, {})).score == score
+
+
+@pytest.mark.parametrize(
+    ("item", "score"), [("The Dota 2 Official Soundtrack", 1.0), ("Other", 0.0)]
+)
+async def test_a_page_is_opened_and_read(
+    machine: Machine, site: str, item: str, score: float
+) -> None:
+    page = {"type": "page_info", "url": f"{site}/cart", "load_state": "networkidle"}
+    cart = judged(page, "is_added_to_steam_cart", {"items": [item]})
+    assert (await machine.evaluate(cart, {})).score == score
+
+
+@pytest.mark.parametrize(("path", "score"), [("/thread", 1.0), ("/cart", 0.0)])
+async def test_the_active_tab_is_the_page_in_the_address_bar(
+    machine: Machine, site: str, path: str, score: float
+) -> None:
+    bar = BAR.format(f"{site.removeprefix('http://')}{path}")
+    rules = {"type": "url", "url": f"{site}/thread"}
+    getter = {"type": "active_tab_info", "goto_prefix": "http://"}
+    tab = judged(getter, "is_expected_active_tab", rules)
+    assert (await machine.evaluate(tab, {"accessibility": {"uia": bar}})).score == score
+
+
+async def test_an_active_tab_that_cannot_be_opened_again_is_none(machine: Machine) -> None:
+    bar = BAR.format("127.0.0.1:1/nothing")
+    tab = judged(
+        {"type": "active_tab_info", "goto_prefix": "http://"},
+        "is_expected_active_tab",
+        {"type": "url", "url": "http://127.0.0.1:1/nothing"},
+    )
+    verdict = await machine.evaluate(tab, {"accessibility": {"uia": bar}})
+    assert (verdict.score, verdict.metrics[0].actual) == (0.0, None)
+
+
+async def test_a_page_is_printed_and_compared_with_the_saved_one(
+    machine: Machine, site: str
+) -> None:
+    pymupdf = pytest.importorskip("pymupdf", reason="needs the extra [office]")
+    document = pymupdf.open()
+    document.new_page().insert_text((72, 72), "banter")
+    saved = base64.b64encode(document.tobytes()).decode()
+    path = r"C:\Users\Docker\Desktop\a.pdf"
+    evaluator = {
+        "func": "compare_pdfs",
+        "result": {"type": "vm_file", "path": path, "dest": "a.pdf"},
+        "expected": {"type": "pdf_from_url", "path": f"{site}/thread", "dest": "gold.pdf"},
+    }
+    state = {"files": {path: {"b64": saved}}}
+    assert (await machine.evaluate(evaluator, state)).score == 1.0
+
+
+@pytest.mark.slow
+async def test_a_page_that_never_rests_counts_by_its_url(machine: Machine, site: str) -> None:
+    urls = [f"{site}/busy"]
+    await machine.set_up({"type": "chrome_open_tabs", "parameters": {"urls_to_open": urls}})
+    tabs = judged({"type": "open_tabs_info"}, "is_expected_tabs", {"type": "url", "urls": urls})
+    verdict = await machine.evaluate(tabs, {})
+    assert verdict.score == 1.0
+    assert "Error encountered" in str(verdict.metrics[0].actual)
