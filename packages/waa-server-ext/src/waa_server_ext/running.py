@@ -84,7 +84,7 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
             Service(evaluator, service_settings) as service,
         ):
             with (
-                _ended_by_signals() as stop,
+                ended_by_signals() as stop,
                 running_server(service, host=host, port=port, token=token) as server,
             ):
                 say(_greeting(evaluator, vm, f"http://{_shown(host)}:{server.port}"))
@@ -144,7 +144,7 @@ def _shown(host: str) -> str:
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[threading.Event]:
+def ended_by_signals() -> Iterator[threading.Event]:
     """Give an event that SIGTERM and Ctrl-C set."""
     stop = threading.Event()
     before = {each: signal.signal(each, lambda *_: stop.set()) for each in _SIGNALS}

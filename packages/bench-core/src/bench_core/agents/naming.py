@@ -1,0 +1,39 @@
+"""Finding an element by its name, for scripts that are written before ids are given."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bench_core.errors import AgentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.agents.records import Element
+
+__all__ = ["named_element"]
+
+_NUMBERED = re.compile(r"(.+)#([1-9][0-9]*)", re.DOTALL)
+
+
+def named_element(elements: Sequence[Element], name: str) -> Element:
+    """Return the first element called `name`, or with `name#2` the second, and so on.
+
+    Raises:
+        AgentError: There is none; the message names close ones.
+
+    >>> from bench_core.agents.records import Element
+    >>> named_element([Element(id="4", name="OK"), Element(id="9", name="OK")], "OK#2").id
+    '9'
+    """
+    called = [each for each in elements if each.name == name]
+    if called:
+        return called[0]
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered:
+        called = [each for each in elements if each.name == numbered[1]]
+        if len(called) >= int(numbered[2]):
+            return called[int(numbered[2]) - 1]
+    known = ", ".join(sorted({repr(each.name) for each in elements if each.name})[:40])
+    raise AgentError(f"no element is called {name!r}; there are {known or 'none'}")

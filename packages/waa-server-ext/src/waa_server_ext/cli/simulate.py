@@ -1,0 +1,45 @@
+"""`waa-server-ext simulate`: a simulated Windows desktop behind the API of WAA's VM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["simulate"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--scene", type=_FILE, metavar="FILE", help="What the desktop starts with (YAML).")
+@click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True,
+              help="Where the VM's API answers; 0 takes a free port.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True,
+              help="What chance in programs on the desktop depends on.")  # fmt: skip
+@click.option("--task", metavar="DOMAIN/STEM", help="Set this task up before listening.")
+@click.option("--tasks", type=_FOLDER, metavar="DIR",
+              help="The folder the task is in; by default the built-in tasks.")  # fmt: skip
+@click.option("--record", type=_FILE, metavar="FILE",
+              help="Write what was seen as an animated WebP when it ends.")  # fmt: skip
+@click.option("--snapshot", type=_FILE, metavar="FILE",
+              help="Write the state it ends in as a scene (YAML).")  # fmt: skip
+def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
+    scene: Path | None, host: str, port: int, seed: int, task: str | None, tasks: Path | None,
+    record: Path | None, snapshot: Path | None,
+) -> None:  # fmt: skip
+    """Simulate a Windows desktop that speaks the API of WAA's VM.
+
+    It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
+    """
+    from waa_server_ext.simulate.session import Session, run_session  # noqa: PLC0415  # heavy
+
+    run_session(
+        Session(
+            scene=scene, host=host, port=port, seed=seed, task=task, tasks=tasks, record=record,
+            snapshot=snapshot,
+        ),
+        say=click.echo,
+    )  # fmt: skip

@@ -1,0 +1,615 @@
+"""File Explorer: address, navigation, views, sorting, the recycle bin and libraries."""
+
+from __future__ import annotations
+
+import ntpath
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.dialogs import PLACES, PromptBox, tell
+from waa_server_ext.simulate.file_view import FileView, shown_size, shown_time, type_name
+from waa_server_ext.simulate.filesystem import HOME, normal
+from waa_server_ext.simulate.geometry import Area, Rect
+from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
+from waa_server_ext.simulate.menus import Menu, MenuItem
+from waa_server_ext.simulate.nodes import Node, Style
+from waa_server_ext.simulate.text_field import TextField
+from waa_server_ext.simulate.windows import Builder, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.filesystem import Entry, Recycled
+
+__all__ = ["BIN", "Explorer", "open_explorer"]
+
+BIN = "shell:RecycleBinFolder"
+LIBRARIES = "shell:Libraries"
+_HOME = "shell:Home"
+_COLUMNS = (("Name", 260), ("Date modified", 160), ("Type", 170), ("Size", 90))
+_LAYOUTS = ("Large icons", "List", "Details")
+_ROW = 28
+_TILE = (110, 104)
+_SHELL_NAMES = {
+    "shell:desktop": f"{HOME}\\Desktop", "shell:downloads": f"{HOME}\\Downloads",
+    "shell:personal": f"{HOME}\\Documents", "shell:my pictures": f"{HOME}\\Pictures",
+    BIN.casefold(): BIN, LIBRARIES.casefold(): LIBRARIES,
+}  # fmt: skip
+
+
+class Explorer(Window):
+    """One window of File Explorer at one place."""
+
+    exe = "explorer.exe"
+    cls = "CabinetWClass"
+    icon = "folder"
+    size = (980, 600)
+
+    def __init__(self, desktop: Desktop, place: str = _HOME) -> None:
+        super().__init__(desktop)
+        self.view = FileView(self, place)
+        self.back: list[str] = []
+        self.ahead: list[str] = []
+        self.address = TextField()
+        self.search = TextField()
+        self.editing_address = False
+        self.first = 0
+        self.bin_selected: set[int] = set()
+
+    @property
+    def place(self) -> str:
+        """A folder's path, or a `shell:` name."""
+        return self.view.folder
+
+    @property
+    def place_name(self) -> str:
+        """How the place is called in the title and the address."""
+        names = {
+            BIN: "Recycle Bin",
+            LIBRARIES: "Libraries",
+            _HOME: "Home",
+            "C:\\": "Local Disk (C:)",
+        }
+        return names.get(self.place) or ntpath.basename(self.place) or self.place
+
+    @property
+    def title(self) -> str:
+        """Place and program."""
+        return f"{self.place_name} - File Explorer"
+
+    def go(self, place: str, *, remember: bool = True) -> None:
+        """Show another place."""
+        place = _SHELL_NAMES.get(place.casefold(), place)
+        if not place.startswith("shell:"):
+            place = normal(place)
+            entry = self.machine.files.find(place)
+            if entry is None or not entry.is_folder:
+                tell(
+                    self,
+                    "File Explorer",
+                    f"Windows can't find '{place}'. Check the spelling and try again.",
+                )
+                return
+            place = entry.path
+        if remember and place != self.place:
+            self.back.append(self.place)
+            del self.back[:-50]
+            self.ahead.clear()
+        self.view = FileView(self, place)
+        self.first, self.bin_selected, self.editing_address = 0, set(), False
+        self.search.set("")
+        self.focus = None
+
+    def build(self, ui: Builder) -> None:
+        """Show the address bar, the commands, the navigation pane and the items."""
+        area = Area(self.frame.inset(1))
+        area.top(32)
+        self._build_address(ui, Area(area.top(40).inset(8, 5)))
+        self._build_commands(ui, Area(area.top(40).inset(8, 4)))
+        status = area.bottom(24)
+        self._build_navigation(ui, area.left(190))
+        with ui.group(
+            area.rect, "Shell Folder View", "DUIListView", native=True, style=Style(fill="#ffffff")
+        ):
+            if self.place == BIN:
+                count = self._build_bin(ui, area.rect)
+            elif self.place == LIBRARIES:
+                count = self._build_libraries(ui, area.rect)
+            elif self.place == _HOME:
+                count = self._build_home(ui, area.rect)
+            else:
+                count = self._build_items(ui, area.rect)
+        ui.label(
+            status.inset(12, 0),
+            f"{count} item{'' if count == 1 else 's'}",
+            size=12,
+            cls="StatusBar",
+        )
+
+    def shortcut(self, key: str, mods: frozenset[str]) -> bool:
+        """Handle the keys of File Explorer."""
+        if self.focus in {"address", "search"}:
+            if key == "enter" and self.focus == "address":
+                self.go(self.machine.expand(self.address.text.strip().strip('"')))
+                return True
+            if key == "escape":
+                self.editing_address, self.focus = False, None
+                return True
+            return False
+        keys: dict[tuple[str, frozenset[str]], Callable[[], object]] = {
+            ("left", frozenset({"alt"})): self.go_back,
+            ("right", frozenset({"alt"})): self.go_forward,
+            ("up", frozenset({"alt"})): self.go_up,
+            ("backspace", frozenset()): self.go_back,
+            ("l", frozenset({"ctrl"})): self._edit_address,
+            ("d", frozenset({"alt"})): self._edit_address,
+            ("enter", frozenset({"alt"})): self.view.properties,
+            ("w", frozenset({"ctrl"})): self.close,
+            ("n", frozenset({"ctrl"})): lambda: _opened(self.desktop, self.place),
+        }
+        if self.view.renaming is None and (key, mods) in keys:
+            keys[key, mods]()
+            return True
+        return not self.place.startswith("shell:") and self.view.press(key, mods)
+
+    def typed(self, text: str) -> bool:
+        """Select an item by its name."""
+        return self.view.select_by_name(text)
+
+    def saved_state(self) -> dict[str, Any]:
+        """Return where it is."""
+        return {"place": self.place}
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Go there again."""
+        self.go(str(state.get("place", _HOME)))
+
+    def go_back(self) -> None:
+        """Go to the place before."""
+        if self.back:
+            self.ahead.append(self.place)
+            self.go(self.back.pop(), remember=False)
+
+    def go_forward(self) -> None:
+        """Go to the place after."""
+        if self.ahead:
+            self.back.append(self.place)
+            self.go(self.ahead.pop(), remember=False)
+
+    def go_up(self) -> None:
+        """Go to the folder above."""
+        if not self.place.startswith("shell:") and ntpath.dirname(self.place) != self.place:
+            self.go(ntpath.dirname(self.place))
+
+    # -- the bars
+
+    def _build_address(self, ui: Builder, bar: Area) -> None:
+        ui.icon_button(bar.left(30, gap=2), "Back", "back", self.go_back, enabled=bool(self.back))
+        ui.icon_button(
+            bar.left(30, gap=2), "Forward", "forward", self.go_forward, enabled=bool(self.ahead)
+        )
+        ui.icon_button(bar.left(30, gap=8), "Up", "up", self.go_up)
+        ui.edit(
+            bar.right(200),
+            f"Search {self.place_name}",
+            self.search,
+            key="search",
+            style=Style(radius=3, hint=f"Search {self.place_name}"),
+        )
+        bar.right(8)
+        if self.editing_address:
+            ui.edit(bar.rect, "Address Bar", self.address, key="address", native=True)
+            return
+        shown = (
+            self.place_name
+            if self.place.startswith("shell:")
+            else self.place.replace("\\", "  \u203a  ")
+        )
+        style = Style(fill="#ffffff", border="#d0d0d0", radius=3, padding=10)
+        ui.button(
+            bar.rect,
+            "Address Bar",
+            self._edit_address,
+            style=style,
+            value=shown,
+            cls="Breadcrumb Parent",
+        )
+
+    def _edit_address(self) -> None:
+        self.editing_address, self.focus = True, "address"
+        self.address.set("" if self.place.startswith("shell:") else self.place, select=True)
+
+    def _build_commands(self, ui: Builder, bar: Area) -> None:
+        flat = Style(align="center", radius=4, padding=4)
+        if self.place == BIN:
+            ui.button(bar.left(140, gap=4), "Empty Recycle Bin", self._empty_bin, style=flat)
+            ui.button(
+                bar.left(150, gap=4),
+                "Restore all items",
+                lambda: self._restore(list(self.machine.files.bin)),
+                style=flat,
+            )
+            chosen = bool(self.bin_selected)
+            ui.button(
+                bar.left(190),
+                "Restore the selected items",
+                self._restore_selected,
+                style=flat,
+                enabled=chosen,
+            )
+            return
+        view, some = self.view, bool(self.view.selected)
+        ui.menu_button(bar.left(58, gap=4), "New", self._new_items, style=flat)
+        for name, do in (("Cut", view.cut), ("Copy", view.copy)):
+            ui.button(bar.left(52, gap=2), name, do, style=flat, enabled=some)
+        ui.button(
+            bar.left(56, gap=2),
+            "Paste",
+            view.paste,
+            style=flat,
+            enabled=bool(self.machine.clipboard.files),
+        )
+        ui.button(bar.left(70, gap=2), "Rename", view.start_rename, style=flat, enabled=some)
+        ui.button(bar.left(60, gap=2), "Delete", view.delete, style=flat, enabled=some)
+        ui.menu_button(bar.left(58, gap=2), "Sort", self._sort_items, style=flat)
+        ui.menu_button(bar.left(58, gap=2), "View", self._view_items, style=flat)
+        ui.menu_button(bar.left(80), "See more", self._more_items, style=flat)
+
+    def _new_items(self) -> Sequence[MenuItem]:
+        if self.place == LIBRARIES:
+            return [MenuItem("Library", self._new_library)]
+        return [
+            MenuItem("Folder", self.view.new_folder),
+            MenuItem("Text Document", self.view.new_text),
+        ]
+
+    def _sort_items(self) -> Sequence[MenuItem]:
+        settings = self.view.settings
+        names = [
+            MenuItem(name, self._sorter(name), checked=settings.sort == name)
+            for name, _ in _COLUMNS
+        ]
+        return [
+            *names,
+            MenuItem("-"),
+            MenuItem("Ascending", self._direction(down=False), checked=not settings.descending),
+            MenuItem("Descending", self._direction(down=True), checked=settings.descending),
+        ]
+
+    def _view_items(self) -> Sequence[MenuItem]:
+        layout = self.view.settings.layout
+        choices = [
+            MenuItem(name, self._layouter(name), checked=layout == name) for name in _LAYOUTS
+        ]
+        hidden = MenuItem("Hidden items", self._toggle_hidden, checked=self.machine.show_hidden)
+        return [*choices, MenuItem("-"), MenuItem("Show", items=(hidden,))]
+
+    def _more_items(self) -> Sequence[MenuItem]:
+        return [
+            MenuItem("Select all", self.view.select_all, "Ctrl+A"),
+            MenuItem("Select none", self._clear),
+            MenuItem("Properties", self.view.properties, enabled=bool(self.view.selected)),
+            MenuItem("-"),
+            MenuItem("Options", self._options),
+        ]
+
+    def _options(self) -> None:
+        from waa_server_ext.simulate.apps.folder_options import FolderOptions  # noqa: PLC0415  # rarely opened
+
+        self.desktop.open(FolderOptions(self))
+
+    # -- the navigation pane
+
+    def _build_navigation(self, ui: Builder, rect: Rect) -> None:
+        with ui.group(rect, "Navigation Pane", "SysTreeView32", native=True):
+            area = Area(rect.inset(4, 6))
+            self._place_button(ui, area, "Home", _HOME, "computer")
+            area.top(6)
+            for name in PLACES:
+                self._place_button(ui, area, name, f"{HOME}\\{name}", "folder")
+            area.top(6)
+            self._place_button(ui, area, "This PC", "C:\\", "drive")
+            self._place_button(ui, area, "Libraries", LIBRARIES, "folder")
+            self._place_button(ui, area, "Recycle Bin", BIN, "bin")
+
+    def _place_button(self, ui: Builder, area: Area, name: str, place: str, icon: str) -> None:
+        node = ui.button(
+            area.top(_ROW), name, lambda: self.go(place), key=f"place:{name}", cls="TreeItem",
+            style=Style(icon=icon, padding=14, radius=4), selected=self.place == place,
+        )  # fmt: skip
+        node.drop = None if place.startswith("shell:") else self.view._dropper(place)  # noqa: SLF001  # its own view
+
+    # -- the items
+
+    def _shown(self) -> list[Entry]:
+        wanted = self.search.text.strip().casefold().lstrip("*")
+        items = self.view.items()
+        return [e for e in items if wanted in e.name.casefold()] if wanted else items
+
+    def _build_items(self, ui: Builder, rect: Rect) -> int:
+        items, layout = self._shown(), self.view.settings.layout
+        with ui.group(rect, "Items View", "UIItemsView") as space:
+            space.click, space.right, space.drop = (
+                self._clear,
+                self._space_menu,
+                self.view.drop_here,
+            )
+            area = Area(rect.inset(6, 4))
+            if layout == "Details":
+                self._build_header(ui, Area(area.top(26)))
+            columns = max(area.rect.width // _TILE[0], 1) if layout == "Large icons" else 1
+            height = _TILE[1] if layout == "Large icons" else _ROW
+            rows = max(area.rect.height // height, 1)
+            last = max((len(items) + columns - 1) // columns - rows, 0)
+            self.first = min(self.first, last)
+            space.wheel = self._scroller(last)
+            for number, entry in enumerate(
+                items[self.first * columns : (self.first + rows) * columns]
+            ):
+                row, column = divmod(number, columns)
+                left, top = area.rect.left + column * _TILE[0], area.rect.top + row * height
+                width = _TILE[0] - 4 if columns > 1 or layout == "Large icons" else area.rect.width
+                box = Rect.sized(left, top, width, height - 2)
+                self._item(ui, entry, box, layout)
+        return len(items)
+
+    def _item(self, ui: Builder, entry: Entry, box: Rect, layout: str) -> None:
+        if layout != "Details":
+            self.view.node(ui, entry, box, layout)
+            return
+        row = Area(box)
+        cells = [row.left(width) for _, width in _COLUMNS]
+        texts = [
+            entry.name,
+            shown_time(entry.modified),
+            type_name(entry),
+            "" if entry.is_folder else shown_size(entry.size),
+        ]
+        node = self.view.node(ui, entry, box, layout)
+        if node.role == "item" and self.view.renaming != entry.path:
+            # the texts are elements of their own, as in Windows; the row draws its icon only
+            node.value = ""
+            first = cells[0]._replace(left=cells[0].left + 34)
+            boxes = [each.clipped(box) for each in (first, *cells[1:])]
+            node.children += [
+                _cell(*pair, node) for pair in zip(boxes, texts, strict=True) if pair[1]
+            ]
+
+    def _build_header(self, ui: Builder, row: Area) -> None:
+        settings = self.view.settings
+        with ui.group(row.rect, "Header", "UIColumnHeader"):
+            for name, width in _COLUMNS:
+                arrow = (" ▾" if settings.descending else " ▴") if settings.sort == name else ""
+                del arrow
+                ui.button(
+                    row.left(width), name, self._column(name), cls="UIColumnHeaderItem", key=f"column:{name}",
+                    style=Style(size=12, padding=10, color="#404040"), selected=settings.sort == name,
+                )  # fmt: skip
+
+    def _column(self, name: str) -> Callable[[], object]:
+        def sort() -> None:
+            settings = self.view.settings
+            if settings.sort == name:
+                settings.descending = not settings.descending
+            else:
+                settings.sort, settings.descending = name, name == "Date modified"
+
+        return sort
+
+    def _sorter(self, name: str) -> Callable[[], object]:
+        def sort() -> None:
+            settings = self.view.settings
+            settings.sort, settings.descending = name, name == "Date modified"
+
+        return sort
+
+    def _direction(self, *, down: bool) -> Callable[[], object]:
+        def turn() -> None:
+            self.view.settings.descending = down
+
+        return turn
+
+    def _layouter(self, name: str) -> Callable[[], object]:
+        def choose() -> None:
+            self.view.settings.layout = name
+            self.first = 0
+
+        return choose
+
+    def _toggle_hidden(self) -> None:
+        self.machine.registry.set(EXPLORER_ADVANCED, "Hidden", 2 if self.machine.show_hidden else 1)
+
+    def _scroller(self, last: int) -> Callable[[int], None]:
+        def scroll(by: int) -> None:
+            self.first = min(max(self.first + by, 0), last)
+
+        return scroll
+
+    def _clear(self) -> None:
+        if self.view.renaming:
+            self.view.finish_rename()
+        self.view.selected = set()
+
+    def _space_menu(self, x: int, y: int) -> None:
+        view = MenuItem("View", items=tuple(self._view_items()[: len(_LAYOUTS)]))
+        sort = MenuItem("Sort by", items=tuple(self._sort_items()))
+        self.desktop.show_menu_at(self.view.folder_menu((view, sort)), x, y)
+
+    # -- places that are no folders
+
+    def _build_home(self, ui: Builder, rect: Rect) -> int:
+        area = Area(rect.inset(16, 12))
+        ui.label(area.top(28, gap=4), "Quick access", bold=True)
+        for number, name in enumerate(PLACES):
+            box = Rect.sized(
+                area.rect.left + number % 4 * 130, area.rect.top + number // 4 * 110, 124, 104
+            )
+            node = ui.add(
+                Node(
+                    "item",
+                    box,
+                    name,
+                    "UIItem",
+                    key=f"quick:{name}",
+                    style=Style(icon="folder", layout="tile", radius=4),
+                )
+            )
+            node.double = self._goer(f"{HOME}\\{name}")
+            node.click = self._clear
+        return len(PLACES)
+
+    def _goer(self, place: str) -> Callable[[], object]:
+        return lambda: self.go(place)
+
+    def _build_bin(self, ui: Builder, rect: Rect) -> int:
+        items = self.machine.files.bin
+        with ui.group(rect, "Items View", "UIItemsView") as space:
+            space.click = self.bin_selected.clear
+            area = Area(rect.inset(6, 4))
+            for number, item in enumerate(items[:200]):
+                name = ntpath.basename(item.origin)
+                icon = "folder" if item.entries[0].is_folder else "file:#8a8a8a"
+                node = ui.add(
+                    Node(
+                        "item",
+                        area.top(_ROW),
+                        name,
+                        "UIItem",
+                        key=f"bin:{number}",
+                        style=Style(icon=icon, padding=10),
+                    )
+                )
+                node.value = f"{name}      (from {ntpath.dirname(item.origin)})"
+                node.selected = number in self.bin_selected
+                node.click = self._bin_picker(number)
+                node.right = self._bin_menu(number)
+        return len(items)
+
+    def _bin_picker(self, number: int) -> Callable[[], object]:
+        def pick() -> None:
+            self.bin_selected = {number}
+
+        return pick
+
+    def _bin_menu(self, number: int) -> Callable[[int, int], None]:
+        def show(x: int, y: int) -> None:
+            self.bin_selected = {number}
+            items = [
+                MenuItem("Restore", self._restore_selected),
+                MenuItem("Delete", self._delete_selected),
+            ]
+            self.desktop.show_menu_at(Menu(items), x, y)
+
+        return show
+
+    def _chosen(self) -> list[Recycled]:
+        return [
+            item
+            for number, item in enumerate(self.machine.files.bin)
+            if number in self.bin_selected
+        ]
+
+    def _restore_selected(self) -> None:
+        self._restore(self._chosen())
+
+    def _restore(self, items: list[Recycled]) -> None:
+        for item in items:
+            try:
+                self.machine.files.restore(item)
+            except FileExistsError:  # noqa: PERF203  # one failure must not stop the others
+                tell(self, "Restore", f"{item.origin} exists already.")
+        self.bin_selected = set()
+
+    def _delete_selected(self) -> None:
+        for item in self._chosen():
+            self.machine.files.bin.remove(item)
+        self.bin_selected = set()
+
+    def _empty_bin(self) -> None:
+        self.machine.files.bin.clear()
+        self.bin_selected = set()
+
+    def _build_libraries(self, ui: Builder, rect: Rect) -> int:
+        area = Area(rect.inset(16, 12))
+        libraries = self.machine.libraries
+        for name in sorted(libraries):
+            row = Area(area.top(32, gap=2))
+            add = row.right(130)
+            ui.button(
+                add.inset(0, 3),
+                f"Include a folder in {name}",
+                self._includer(name),
+                value="Include a folder",
+            )
+            node = ui.add(
+                Node("item", row.left(150), name, "UIItem", style=Style(icon="folder", padding=8))
+            )
+            node.right = self._library_menu(name)
+            node.click = self._clear
+            ui.label(row.rect.inset(8, 0), "; ".join(libraries[name]), size=12)
+        return len(libraries)
+
+    def _new_library(self) -> None:
+        def made(name: str) -> None:
+            if name.strip():
+                self.machine.libraries.setdefault(name.strip(), [])
+
+        self.desktop.open(PromptBox(self, "New library", "Name", made, "New Library"))
+
+    def _includer(self, name: str) -> Callable[[], object]:
+        def included(path: str) -> None:
+            folders = self.machine.libraries[name]
+            path = normal(self.machine.expand(path.strip('" ')))
+            if not self.machine.files.is_folder(path):
+                tell(self, name, f"{path}\nis not a folder.")
+            elif path not in folders:
+                folders.append(path)
+
+        def ask() -> None:
+            self.desktop.open(PromptBox(self, f"Include a folder in {name}", "Folder", included))
+
+        return ask
+
+    def _library_menu(self, name: str) -> Callable[[int, int], None]:
+        def show(x: int, y: int) -> None:
+            items = [MenuItem("Delete", lambda: self.machine.libraries.pop(name, None) and None)]
+            self.desktop.show_menu_at(Menu(items), x, y)
+
+        return show
+
+
+def _cell(box: Rect, text: str, row: Node) -> Node:
+    """Return a column's text; a click on it is one on its row."""
+    node = Node(
+        "label",
+        box,
+        text,
+        "UIProperty",
+        key=f"{row.key}:{box.left}",
+        style=Style(
+            size=13 if text == row.name else 12, color="#1b1b1b" if text == row.name else "#5d5d5d"
+        ),
+    )
+    node.clip = box.clipped(row.shown)
+    node.click, node.double, node.right = row.click, row.double, row.right
+    node.payload, node.drop = row.payload, row.drop
+    return node
+
+
+def _opened(desktop: Desktop, place: str) -> None:
+    window = Explorer(desktop)
+    window.go(place)
+    desktop.open(window)
+
+
+def open_explorer(desktop: Desktop, arguments: Sequence[str]) -> Window:
+    """Open File Explorer at a place; `/select,path` selects what it names."""
+    window = Explorer(desktop)
+    text = " ".join(arguments).strip('"')
+    if text.casefold().startswith("/select,"):
+        path = normal(text[8:].strip('"'))
+        window.go(ntpath.dirname(path))
+        window.view.selected = {path}
+    elif text and not text.startswith("/"):
+        window.go(text if text.casefold().startswith("shell:") else desktop.machine.expand(text))
+    return window

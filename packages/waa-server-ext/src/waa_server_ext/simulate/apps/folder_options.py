@@ -1,0 +1,94 @@
+"""Folder Options of File Explorer: the page View with hidden files and extensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waa_server_ext.simulate.dialogs import Dialog
+from waa_server_ext.simulate.geometry import Area
+from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
+from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FolderOptions"]
+
+
+class FolderOptions(Dialog):
+    """Takes effect with OK or Apply."""
+
+    size = (420, 420)
+
+    def __init__(self, owner: Window) -> None:
+        super().__init__(owner)
+        self.values = {
+            "Hidden": 1 if self.machine.show_hidden else 2,
+            "ShowSuperHidden": self.machine.registry.number(
+                EXPLORER_ADVANCED, "ShowSuperHidden", 0
+            ),
+            "HideFileExt": self.machine.registry.number(EXPLORER_ADVANCED, "HideFileExt", 0),
+        }
+
+    @property
+    def title(self) -> str:
+        """Its caption."""
+        return "Folder Options"
+
+    def build(self, ui: Builder) -> None:
+        """Show the settings and the buttons."""
+        area = Area(self.frame.inset(18, 12))
+        area.top(28)
+        buttons = Area(area.bottom(30))
+        ui.button(buttons.right(84, gap=6), "Apply", self._apply, native=True)
+        ui.button(buttons.right(84, gap=6), "Cancel", self.close, native=True)
+        ui.button(buttons.right(84), "OK", self._ok, style=PRIMARY, native=True)
+        ui.label(area.top(30), "Advanced settings", bold=True)
+        ui.label(area.top(26), "Hidden files and folders")
+        for text, value in (
+            ("Don't show hidden files, folders, or drives", 2),
+            ("Show hidden files, folders, and drives", 1),
+        ):
+            ui.radio(
+                area.top(28).inset(14, 0),
+                text,
+                self._setter("Hidden", value),
+                on=self.values["Hidden"] == value,
+            )
+        hides = not self.values["ShowSuperHidden"]
+        ui.checkbox(
+            area.top(30),
+            "Hide protected operating system files (Recommended)",
+            self._setter("ShowSuperHidden", int(hides)),
+            on=hides,
+        )
+        on = bool(self.values["HideFileExt"])
+        ui.checkbox(
+            area.top(30),
+            "Hide extensions for known file types",
+            self._setter("HideFileExt", int(not on)),
+            on=on,
+        )
+
+    def fallback(self, key: str, mods: frozenset[str]) -> bool:
+        """Accept with Enter, give up with Escape."""
+        del mods
+        if key == "enter":
+            self._ok()
+        elif key == "escape":
+            self.close()
+        return key in {"enter", "escape"}
+
+    def _setter(self, name: str, value: int) -> Callable[[], object]:
+        def choose() -> None:
+            self.values[name] = value
+
+        return choose
+
+    def _apply(self) -> None:
+        for name, value in self.values.items():
+            self.machine.registry.set(EXPLORER_ADVANCED, name, value)
+
+    def _ok(self) -> None:
+        self._apply()
+        self.close()

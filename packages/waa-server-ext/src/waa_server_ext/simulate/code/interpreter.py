@@ -1,0 +1,551 @@
+"""A small Python interpreter: an allow-list of syntax over plain values and simulated modules."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.code.functions import Function, Scope
+from waa_server_ext.simulate.code.values import (
+    BUILTINS,
+    CONVERSIONS,
+    MAX_SIZE,
+    Callable_,
+    NotSimulatedError,
+    SimObject,
+    StopRunning,
+    attribute,
+    bounded,
+    exception_type,
+    formatted,
+    is_callable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["Interpreter"]
+
+_MAX_STEPS = 300_000
+_MAX_DEPTH = 60
+_MAX_POWER = 10_000
+_MAX_SOURCE = 200_000
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
+}  # fmt: skip
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}  # fmt: skip
+
+
+class _BreakLoop(Exception):  # noqa: N818  # control flow
+    pass
+
+
+class _ContinueLoop(Exception):  # noqa: N818  # control flow
+    pass
+
+
+class _ReturnValue(Exception):  # noqa: N818  # control flow
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Interpreter:
+    """Runs source text; `modules` are what `import` finds, `names` what is there from the start.
+
+    Whatever Python itself would raise is raised: SyntaxError, NameError, TypeError and so on. What
+    is Python but not simulated raises NotSimulatedError; a program that runs too long StopRunning.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, SimObject],
+        names: Mapping[str, Any],
+        print_: Callable[..., None],
+    ) -> None:
+        self._modules = modules
+        self._globals = Scope({**BUILTINS, **names, "print": Callable_("print", print_)})
+        self._steps = 0
+        self._depth = 0
+
+    def run(self, source: str) -> None:
+        """Run a program."""
+        if len(source) > _MAX_SOURCE:
+            raise NotSimulatedError(f"programs of more than {_MAX_SOURCE} characters")
+        try:
+            tree = ast.parse(source)
+        except (MemoryError, RecursionError) as error:
+            raise SyntaxError("too many nested parentheses") from error
+        try:
+            self._block(tree.body, self._globals)
+        except RecursionError as error:
+            raise StopRunning("maximum recursion depth exceeded") from error
+        except (_BreakLoop, _ContinueLoop, _ReturnValue) as error:
+            raise SyntaxError("'return', 'break' or 'continue' outside of its place") from error
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call one of the program's functions or one of ours."""
+        if isinstance(function, Function):
+            self._depth += 1
+            if self._depth > _MAX_DEPTH:
+                raise RecursionError("maximum recursion depth exceeded")
+            try:
+                scope = function.bind(args, kwargs)
+                if isinstance(function.body, ast.expr):
+                    return self._value(function.body, scope)
+                self._block(function.body, scope)
+            except _ReturnValue as returned:
+                return returned.value
+            finally:
+                self._depth -= 1
+            return None
+        if not is_callable(function):
+            raise TypeError(f"'{type(function).__name__}' object is not callable")
+        return bounded(
+            function(
+                *[self._plain(each) for each in args],
+                **{k: self._plain(v) for k, v in kwargs.items()},
+            )
+        )
+
+    # -- statements
+
+    def _block(self, body: list[ast.stmt], scope: Scope) -> None:
+        for statement in body:
+            self._step()
+            self._statement(statement, scope)
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> None:
+        method = getattr(self, f"_do_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise NotSimulatedError(f"the statement {type(node).__name__}")
+        method(node, scope)
+
+    def _do_expr(self, node: ast.Expr, scope: Scope) -> None:
+        self._value(node.value, scope)
+
+    def _do_pass(self, node: ast.Pass, scope: Scope) -> None:
+        pass
+
+    def _do_break(self, node: ast.Break, scope: Scope) -> None:
+        del node, scope
+        raise _BreakLoop
+
+    def _do_continue(self, node: ast.Continue, scope: Scope) -> None:
+        del node, scope
+        raise _ContinueLoop
+
+    def _do_return(self, node: ast.Return, scope: Scope) -> None:
+        raise _ReturnValue(self._value(node.value, scope) if node.value else None)
+
+    def _do_assign(self, node: ast.Assign, scope: Scope) -> None:
+        value = self._value(node.value, scope)
+        for target in node.targets:
+            self._store(target, value, scope)
+
+    def _do_annassign(self, node: ast.AnnAssign, scope: Scope) -> None:
+        if node.value is not None:
+            self._store(node.target, self._value(node.value, scope), scope)
+
+    def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
+        load = ast.copy_location(_as_load(node.target), node)
+        value = self._operate(node.op, self._value(load, scope), self._value(node.value, scope))
+        self._store(node.target, value, scope)
+
+    def _do_delete(self, node: ast.Delete, scope: Scope) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                scope.delete(target.id)
+            elif isinstance(target, ast.Subscript):
+                del self._container(target, scope)[self._value(target.slice, scope)]
+            else:
+                raise NotSimulatedError("deleting this")
+
+    def _do_if(self, node: ast.If, scope: Scope) -> None:
+        self._block(node.body if self._value(node.test, scope) else node.orelse, scope)
+
+    def _do_while(self, node: ast.While, scope: Scope) -> None:
+        while self._value(node.test, scope):
+            self._step()
+            try:
+                self._block(node.body, scope)
+            except _BreakLoop:
+                return
+            except _ContinueLoop:
+                continue
+        self._block(node.orelse, scope)
+
+    def _do_for(self, node: ast.For, scope: Scope) -> None:
+        for each in self._iterate(self._value(node.iter, scope)):
+            self._store(node.target, each, scope)
+            try:
+                self._block(node.body, scope)
+            except _BreakLoop:
+                return
+            except _ContinueLoop:
+                continue
+        self._block(node.orelse, scope)
+
+    def _do_functiondef(self, node: ast.FunctionDef, scope: Scope) -> None:
+        if node.decorator_list:
+            raise NotSimulatedError("decorators")
+        scope.set(node.name, self._function(node.name, node.args, node.body, scope))
+
+    def _do_global(self, node: ast.Global, scope: Scope) -> None:
+        scope.declare_global(node.names)
+
+    def _do_assert(self, node: ast.Assert, scope: Scope) -> None:
+        if not self._value(node.test, scope):
+            raise AssertionError(*([self._value(node.msg, scope)] if node.msg else []))
+
+    def _do_import(self, node: ast.Import, scope: Scope) -> None:
+        for alias in node.names:
+            top = alias.name.split(".")[0]
+            found = self._module(alias.name)
+            scope.set(alias.asname or top, found if alias.asname else self._module(top))
+
+    def _do_importfrom(self, node: ast.ImportFrom, scope: Scope) -> None:
+        module = self._module(node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                for name in module.names():
+                    scope.set(name, module.get(name))
+                continue
+            nested = self._modules.get(f"{node.module}.{alias.name}")
+            try:
+                value = nested or module.get(alias.name)
+            except AttributeError as error:
+                raise ImportError(
+                    f"cannot import name {alias.name!r} from {node.module!r}"
+                ) from error
+            scope.set(alias.asname or alias.name, value)
+
+    def _do_raise(self, node: ast.Raise, scope: Scope) -> None:
+        if node.exc is None:
+            raise RuntimeError("No active exception to reraise")
+        value = self._value(node.exc, scope)
+        if isinstance(value, Callable_) and (kind := exception_type(value.name)):
+            raise kind
+        if isinstance(value, Exception):
+            raise value
+        raise TypeError("exceptions must derive from BaseException")
+
+    def _do_try(self, node: ast.Try, scope: Scope) -> None:
+        try:
+            self._block(node.body, scope)
+        except (_BreakLoop, _ContinueLoop, _ReturnValue, NotSimulatedError):
+            raise
+        except Exception as error:
+            handler = self._handler(node.handlers, error, scope)
+            if handler is None:
+                raise
+            if handler.name:
+                scope.set(handler.name, error)
+            self._block(handler.body, scope)
+        else:
+            self._block(node.orelse, scope)
+        finally:
+            self._block(node.finalbody, scope)
+
+    def _handler(
+        self, handlers: list[ast.ExceptHandler], error: Exception, scope: Scope
+    ) -> ast.ExceptHandler | None:
+        for handler in handlers:
+            if handler.type is None:
+                return handler
+            wanted = self._value(handler.type, scope)
+            kinds = [
+                exception_type(each.name)
+                for each in (wanted if isinstance(wanted, tuple) else (wanted,))
+                if isinstance(each, Callable_)
+            ]
+            if any(kind is not None and isinstance(error, kind) for kind in kinds):
+                return handler
+        return None
+
+    def _do_with(self, node: ast.With, scope: Scope) -> None:
+        opened = []
+        for item in node.items:
+            value = self._value(item.context_expr, scope)
+            if not isinstance(value, SimObject) or value.leave is None:
+                raise TypeError(
+                    f"'{type(value).__name__}' object does not support the context manager protocol"
+                )
+            opened.append(value)
+            if item.optional_vars is not None:
+                self._store(item.optional_vars, value, scope)
+        try:
+            self._block(node.body, scope)
+        finally:
+            for value in reversed(opened):
+                if value.leave is not None:
+                    value.leave()
+
+    # -- expressions
+
+    def _value(self, node: ast.expr, scope: Scope) -> Any:
+        self._step()
+        method = getattr(self, f"_get_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise NotSimulatedError(f"the expression {type(node).__name__}")
+        return method(node, scope)
+
+    def _get_constant(self, node: ast.Constant, scope: Scope) -> Any:
+        del scope
+        return node.value
+
+    def _get_name(self, node: ast.Name, scope: Scope) -> Any:
+        return scope.get(node.id)
+
+    def _get_attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+        return attribute(self._value(node.value, scope), node.attr)
+
+    def _get_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
+        return bounded(self._value(node.value, scope)[self._value(node.slice, scope)])
+
+    def _get_slice(self, node: ast.Slice, scope: Scope) -> slice:
+        parts = [
+            self._value(each, scope) if each else None
+            for each in (node.lower, node.upper, node.step)
+        ]
+        return slice(*parts)
+
+    def _get_call(self, node: ast.Call, scope: Scope) -> Any:
+        function = self._value(node.func, scope)
+        args = self._items(node.args, scope)
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self._value(keyword.value, scope)
+            kwargs |= value if keyword.arg is None else {keyword.arg: value}
+        return self.call(function, args, kwargs)
+
+    def _get_binop(self, node: ast.BinOp, scope: Scope) -> Any:
+        return self._operate(node.op, self._value(node.left, scope), self._value(node.right, scope))
+
+    def _get_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        return _UNARY[type(node.op)](self._value(node.operand, scope))
+
+    def _get_boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
+        value: Any = None
+        for each in node.values:
+            value = self._value(each, scope)
+            if bool(value) is isinstance(node.op, ast.Or):
+                return value
+        return value
+
+    def _get_compare(self, node: ast.Compare, scope: Scope) -> Any:
+        left: Any = self._value(node.left, scope)
+        for op, each in zip(node.ops, node.comparators, strict=True):
+            right = self._value(each, scope)
+            if not _COMPARE[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def _get_ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
+        return self._value(node.body if self._value(node.test, scope) else node.orelse, scope)
+
+    def _get_namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
+        value = self._value(node.value, scope)
+        self._store(node.target, value, scope)
+        return value
+
+    def _get_list(self, node: ast.List, scope: Scope) -> list[Any]:
+        return self._items(node.elts, scope)
+
+    def _get_tuple(self, node: ast.Tuple, scope: Scope) -> tuple[Any, ...]:
+        return tuple(self._items(node.elts, scope))
+
+    def _get_set(self, node: ast.Set, scope: Scope) -> set[Any]:
+        return set(self._items(node.elts, scope))
+
+    def _get_dict(self, node: ast.Dict, scope: Scope) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                made |= self._value(value, scope)
+            else:
+                made[self._value(key, scope)] = self._value(value, scope)
+        return made
+
+    def _get_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> str:
+        made = "".join(str(self._value(each, scope)) for each in node.values)
+        if len(made) > MAX_SIZE:
+            raise MemoryError
+        return made
+
+    def _get_formattedvalue(self, node: ast.FormattedValue, scope: Scope) -> str:
+        value = self._value(node.value, scope)
+        letter = chr(node.conversion) if node.conversion > 0 else None
+        converted = CONVERSIONS[letter](value) if letter in CONVERSIONS else value
+        spec = str(self._value(node.format_spec, scope)) if node.format_spec else ""
+        return formatted(converted, spec)
+
+    def _get_lambda(self, node: ast.Lambda, scope: Scope) -> Function:
+        return self._function("<lambda>", node.args, node.body, scope)
+
+    def _get_listcomp(self, node: ast.ListComp, scope: Scope) -> list[Any]:
+        return list(
+            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+        )
+
+    def _get_generatorexp(self, node: ast.GeneratorExp, scope: Scope) -> list[Any]:
+        return list(
+            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+        )
+
+    def _get_setcomp(self, node: ast.SetComp, scope: Scope) -> set[Any]:
+        return set(
+            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+        )
+
+    def _get_dictcomp(self, node: ast.DictComp, scope: Scope) -> dict[Any, Any]:
+        def pair(inner: Scope) -> tuple[Any, Any]:
+            return self._value(node.key, inner), self._value(node.value, inner)
+
+        return dict(self._comprehend(node.generators, scope, pair))
+
+    # -- pieces
+
+    def _comprehend(
+        self, generators: list[ast.comprehension], scope: Scope, make: Callable[[Scope], Any]
+    ) -> Iterator[Any]:
+        inner = Scope({}, scope)
+
+        def run(level: int) -> Iterator[Any]:
+            if level == len(generators):
+                yield make(inner)
+                return
+            generator = generators[level]
+            for each in self._iterate(self._value(generator.iter, inner)):
+                self._store(generator.target, each, inner)
+                if all(self._value(test, inner) for test in generator.ifs):
+                    yield from run(level + 1)
+
+        return run(0)
+
+    def _items(self, nodes: list[ast.expr], scope: Scope) -> list[Any]:
+        items: list[Any] = []
+        for each in nodes:
+            if isinstance(each, ast.Starred):
+                items += list(self._iterate(self._value(each.value, scope)))
+            else:
+                items.append(self._value(each, scope))
+        return items
+
+    def _iterate(self, value: Any) -> Iterator[Any]:
+        if isinstance(value, SimObject):
+            value = value.iterate()
+        for each in value:
+            self._step()
+            yield each
+
+    def _store(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            scope.set(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = list(self._iterate(value))
+            if len(values) != len(target.elts):
+                raise ValueError(f"cannot unpack {len(values)} values into {len(target.elts)}")
+            for each, one in zip(target.elts, values, strict=True):
+                self._store(each, one, scope)
+        elif isinstance(target, ast.Subscript):
+            self._container(target, scope)[self._value(target.slice, scope)] = value
+        elif isinstance(target, ast.Attribute):
+            owner = self._value(target.value, scope)
+            if not isinstance(owner, SimObject):
+                raise AttributeError(  # noqa: TRY004  # as Python
+                    f"'{type(owner).__name__}' object attribute {target.attr!r} is read-only"
+                )
+            owner.set(target.attr, value)
+        else:
+            raise NotSimulatedError("assigning to this")
+
+    def _container(self, node: ast.Subscript, scope: Scope) -> Any:
+        container = self._value(node.value, scope)
+        if not isinstance(container, (list, dict)):
+            raise TypeError(f"'{type(container).__name__}' object does not support item assignment")
+        if len(container) > MAX_SIZE:
+            raise MemoryError
+        return container
+
+    def _operate(self, op: ast.operator, left: Any, right: Any) -> Any:
+        known = _BINARY.get(type(op))
+        if known is None:
+            raise NotSimulatedError(f"the operator {type(op).__name__}")
+        if isinstance(op, (ast.Pow, ast.LShift)) and (
+            not isinstance(right, (int, float)) or abs(right) > _MAX_POWER
+        ):
+            raise OverflowError("the result is too large")
+        if (
+            isinstance(op, ast.Pow)
+            and isinstance(left, int)
+            and left.bit_length() * abs(right) > _MAX_POWER * 20
+        ):
+            raise OverflowError("the result is too large")
+        if isinstance(op, ast.Mult):
+            for one, other in ((left, right), (right, left)):
+                if (
+                    isinstance(one, (str, bytes, list, tuple))
+                    and isinstance(other, int)
+                    and len(one) * other > MAX_SIZE
+                ):
+                    raise MemoryError
+        if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
+            return bounded(_percent(left, right))
+        return bounded(known(left, right))
+
+    def _function(
+        self, name: str, args: ast.arguments, body: list[ast.stmt] | ast.expr, scope: Scope
+    ) -> Function:
+        defaults = [self._value(each, scope) for each in args.defaults]
+        keyword = [self._value(each, scope) if each else None for each in args.kw_defaults]
+        return Function(name, args, body, scope, defaults, keyword)
+
+    def _plain(self, value: Any) -> Any:
+        """Give our own functions something they can call where a program passes one of its own."""
+        if isinstance(value, Function):
+            return lambda *args, **kwargs: self.call(value, list(args), kwargs)
+        return value
+
+    def _module(self, name: str) -> SimObject:
+        found = self._modules.get(name)
+        if found is None:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return found
+
+    def _step(self) -> None:
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise StopRunning(f"the program took more than {_MAX_STEPS} steps")
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Attribute):
+        return ast.Attribute(target.value, target.attr, ast.Load())
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
+    raise NotSimulatedError("assigning to this")
+
+
+def _percent(template: str | bytes, values: Any) -> Any:
+    text = template.decode("latin-1") if isinstance(template, bytes) else template
+    for part in text.split("%")[1:]:
+        digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
+        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # noqa: PLR2004  # no such width
+            raise ValueError("the width of a format is too large")
+    return template % values

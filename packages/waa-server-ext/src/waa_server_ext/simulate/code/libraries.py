@@ -1,0 +1,373 @@
+"""The standard library as interpreted programs see it: files, processes and the registry are simulated."""
+
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003  # deliberate
+import fnmatch
+import json
+import math
+import ntpath
+import random
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.code.values import NotSimulatedError, SimObject
+from waa_server_ext.simulate.filesystem import HOME, Entry, normal
+from waa_server_ext.simulate.registry import split_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waa_server_ext.simulate.code.shell import Shell
+    from waa_server_ext.simulate.desktop import Desktop
+
+__all__ = ["library_modules"]
+
+_HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
+_KINDS = {"REG_SZ": 1, "REG_EXPAND_SZ": 2, "REG_BINARY": 3, "REG_DWORD": 4, "REG_QWORD": 11}
+
+
+def library_modules(
+    desktop: Desktop, shell: Shell, write: Callable[[str], None]
+) -> dict[str, SimObject]:
+    """Return the modules by the name they are imported with."""
+    machine = desktop.machine
+    modules = {
+        "os": _os(desktop, shell), "time": _time(desktop), "sys": _sys(write), "platform": _platform(),
+        "subprocess": _subprocess(shell), "shutil": _shutil(desktop), "glob": _glob(desktop),
+        "winreg": _winreg(desktop), "json": _json(), "math": _math(), "random": _random(machine.seed),
+        "datetime": _datetime(desktop), "string": SimObject("string", {"ascii_letters": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "digits": "0123456789"}),
+        "shlex": SimObject("shlex", {"split": shlex.split, "quote": shlex.quote}),
+        "ctypes": SimObject("ctypes"),
+    }  # fmt: skip
+    modules["os.path"] = modules["os"].get("path")
+    return modules
+
+
+def _os(desktop: Desktop, shell: Shell) -> SimObject:
+    machine, files = desktop.machine, desktop.machine.files
+
+    def system(command: str) -> int:
+        return shell.run(command).code
+
+    def startfile(path: str, *_: Any) -> None:
+        if not desktop.programs.open_path(str(path)) and not desktop.programs.launch([str(path)]):
+            raise FileNotFoundError(2, "The system cannot find the file specified", path)
+
+    def walk(top: str) -> list[tuple[str, list[str], list[str]]]:
+        if not files.is_folder(top):
+            return []
+        inside = files.children(top)
+        folders = [e.name for e in inside if e.is_folder]
+        here = (top, folders, [e.name for e in inside if not e.is_folder])
+        return [here, *(each for name in folders for each in walk(ntpath.join(top, name)))]
+
+    def rename(source: str, target: str) -> None:
+        files.move(source, target)
+
+    environ = machine.environment
+    return SimObject(
+        "os",
+        {
+            "name": "nt", "sep": "\\", "linesep": "\r\n", "curdir": ".", "environ": environ,
+            "path": _path(desktop), "getcwd": lambda: HOME, "getlogin": lambda: "Docker", "getpid": lambda: 4096,
+            "getenv": lambda key, default=None: environ.get(str(key).upper(), default),
+            "listdir": lambda path=HOME: [entry.name for entry in files.children(str(path))],
+            "mkdir": lambda path, *_: _quietly(files.make_folder, str(path)),
+            "makedirs": lambda name, mode=0, exist_ok=False: _quietly(files.make_folder, str(name), parents=True, exist_ok=exist_ok),  # noqa: ARG005  # Python's own name
+            "remove": lambda path: _remove_file(desktop, path), "unlink": lambda path: _remove_file(desktop, path),
+            "rmdir": lambda path: files.remove(path), "rename": rename, "replace": rename,  # noqa: PLW0108  # for its result
+            "stat": lambda path: _stat(files.entry(str(path))), "system": system, "startfile": startfile, "walk": walk,
+            "popen": lambda command: _stream(shell.run(command).output),
+        },
+    )  # fmt: skip
+
+
+def _path(desktop: Desktop) -> SimObject:
+    machine, files = desktop.machine, desktop.machine.files
+    return SimObject(
+        "ntpath",
+        {
+            "exists": lambda path: files.exists(str(path)), "isfile": lambda path: files.is_file(str(path)),
+            "isdir": lambda path: files.is_folder(str(path)), "join": ntpath.join, "basename": ntpath.basename,
+            "dirname": ntpath.dirname, "split": ntpath.split, "splitext": ntpath.splitext,
+            "normpath": ntpath.normpath, "isabs": ntpath.isabs, "abspath": normal, "realpath": normal,
+            "expanduser": machine.expand, "expandvars": machine.expand, "sep": "\\",
+            "getsize": lambda path: files.entry(path).size, "getmtime": lambda path: files.entry(path).modified,
+            "getctime": lambda path: files.entry(path).created,
+        },
+    )  # fmt: skip
+
+
+def _quietly(do: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+    do(*args, **kwargs)
+
+
+def _remove_file(desktop: Desktop, path: str) -> None:
+    files = desktop.machine.files
+    if files.entry(path).is_folder:
+        raise PermissionError(13, "Access is denied", path)
+    files.remove(path)
+
+
+def _stat(entry: Entry) -> SimObject:
+    attributes = entry.attributes | (0x10 if entry.is_folder else 0x20)
+    return SimObject(
+        "os.stat_result",
+        {"st_file_attributes": attributes, "st_size": entry.size, "st_mtime": entry.modified,
+         "st_ctime": entry.created, "st_mode": 0o40777 if entry.is_folder else 0o100666},
+    )  # fmt: skip
+
+
+def _stream(text: str) -> SimObject:
+    return SimObject(
+        "stream",
+        {
+            "read": lambda: text,
+            "readlines": lambda: text.splitlines(keepends=True),
+            "close": lambda: None,
+        },
+    )
+
+
+def _time(desktop: Desktop) -> SimObject:
+    clock = desktop.machine.clock
+
+    def strftime(template: str, *_: Any) -> str:
+        return clock.now().strftime(str(template)[:200])
+
+    return SimObject(
+        "time",
+        {"sleep": clock.advance, "time": clock.timestamp, "monotonic": clock.timestamp, "perf_counter": clock.timestamp,
+         "strftime": strftime, "ctime": lambda *_: clock.now().ctime()},
+    )  # fmt: skip
+
+
+def _datetime(desktop: Desktop) -> SimObject:
+    def moment(when: dt.datetime) -> SimObject:
+        return SimObject(
+            "datetime.datetime",
+            {"year": when.year, "month": when.month, "day": when.day, "hour": when.hour, "minute": when.minute,
+             "second": when.second, "strftime": lambda template: when.strftime(str(template)[:200]),
+             "isoformat": when.isoformat, "timestamp": when.timestamp, "weekday": when.weekday},
+            shown=f"{when:%Y-%m-%d %H:%M:%S}",
+        )  # fmt: skip
+
+    names = {
+        name: (lambda *_: moment(desktop.machine.clock.now()))
+        for name in ("now", "today", "utcnow")
+    }
+    return SimObject(
+        "datetime",
+        {
+            "datetime": SimObject("datetime.datetime", dict(names)),
+            "date": SimObject("datetime.date", {"today": names["today"]}),
+        },
+    )
+
+
+def _sys(write: Callable[[str], None]) -> SimObject:
+    def leave(code: Any = None) -> None:
+        raise SystemExit(code)
+
+    stdout = SimObject("stdout", {"write": lambda text: write(str(text)), "flush": lambda: None})
+    return SimObject(
+        "sys",
+        {"exit": leave, "platform": "win32", "argv": ["-c"], "version": "3.10.0 (tags/v3.10.0) [MSC v.1929 64 bit (AMD64)]",
+         "version_info": (3, 10, 0, "final", 0), "executable": "C:\\Python310\\python.exe", "stdout": stdout,
+         "stderr": SimObject("stderr", {"write": lambda _: None, "flush": lambda: None}), "path": []},
+    )  # fmt: skip
+
+
+def _platform() -> SimObject:
+    values = {"system": "Windows", "release": "11", "version": "10.0.22621", "machine": "AMD64", "node": "WINARENA",
+              "platform": "Windows-11-10.0.22621-SP0", "python_version": "3.10.0"}  # fmt: skip
+    return SimObject(
+        "platform", {name: (lambda *_, value=value: value) for name, value in values.items()}
+    )
+
+
+def _subprocess(shell: Shell) -> SimObject:
+    def run(  # noqa: PLR0913  # keywords with defaults
+        args: Any,
+        *,
+        shell: Any = False,
+        check: bool = False,
+        text: Any = None,
+        universal_newlines: Any = None,
+        encoding: Any = None,
+        **_: Any,
+    ) -> SimObject:
+        result = runner(args, use_shell=bool(shell))
+        if check and result.code:
+            raise RuntimeError(f"Command {args!r} returned non-zero exit status {result.code}.")
+        as_text = bool(text or universal_newlines or encoding)
+        out, err = (
+            (result.output, result.error)
+            if as_text
+            else (result.output.encode(), result.error.encode())
+        )
+        return SimObject(
+            "CompletedProcess",
+            {"stdout": out, "stderr": err, "returncode": result.code, "args": args, "pid": 4100,
+             "communicate": lambda *_, **__: (out, err), "wait": lambda *_, **__: result.code, "poll": lambda: result.code,
+             "terminate": lambda: None, "kill": lambda: None},
+            shown=f"CompletedProcess(args={args!r}, returncode={result.code})",
+        )  # fmt: skip
+
+    def runner(args: Any, *, use_shell: bool) -> Any:
+        words = args if isinstance(args, str) else [str(each) for each in args]
+        return shell_.run(words) if use_shell and isinstance(words, str) else shell_.start(words)
+
+    shell_ = shell
+    return SimObject(
+        "subprocess",
+        {
+            "run": run, "Popen": run, "call": lambda *a, **k: run(*a, **k).get("returncode"),
+            "check_call": lambda *a, **k: run(*a, **{**k, "check": True}).get("returncode"),
+            "check_output": lambda *a, **k: run(*a, **{**k, "check": True}).get("stdout"),
+            "getoutput": lambda command: shell_.run(command).output.rstrip("\n"),
+            "PIPE": -1, "STDOUT": -2, "DEVNULL": -3,
+        },
+    )  # fmt: skip
+
+
+def _shutil(desktop: Desktop) -> SimObject:
+    files = desktop.machine.files
+
+    def into(source: str, target: str) -> str:
+        return ntpath.join(target, ntpath.basename(source)) if files.is_folder(target) else target
+
+    def copy(source: str, target: str) -> str:
+        place = into(source, target)
+        files.write(place, files.read(source))
+        return place
+
+    return SimObject(
+        "shutil",
+        {
+            "copy": copy, "copy2": copy, "copyfile": copy, "copytree": lambda s, t, **_: files.copy(s, t),
+            "move": lambda s, t: files.move(s, into(s, t)), "rmtree": lambda path, *_, **__: files.remove(path, recursive=True),
+            "which": lambda name: f"C:\\Windows\\System32\\{name}.exe" if desktop.programs.knows(name) else None,
+        },
+    )  # fmt: skip
+
+
+def _glob(desktop: Desktop) -> SimObject:
+    files = desktop.machine.files
+
+    def find(pattern: str, *, recursive: bool = False, **_: Any) -> list[str]:
+        folder, wanted = ntpath.split(normal(str(pattern)))
+        if "**" in folder and recursive:
+            folder = folder.split("**")[0].rstrip("\\")
+            inside = [e.path for e in files.below(folder)] if files.is_folder(folder) else []
+        else:
+            inside = [e.path for e in files.children(folder)] if files.is_folder(folder) else []
+        return [
+            path
+            for path in inside
+            if fnmatch.fnmatchcase(ntpath.basename(path).casefold(), wanted.casefold())
+        ]
+
+    return SimObject("glob", {"glob": find, "iglob": find})
+
+
+def _winreg(desktop: Desktop) -> SimObject:  # noqa: C901  # one closure per function of the module
+    registry = desktop.machine.registry
+
+    def handle(path: str) -> SimObject:
+        return SimObject(
+            "PyHKEY", {"_path": path, "Close": lambda: None}, leave=lambda: None, shown="<PyHKEY>"
+        )
+
+    def path_of(key: Any, below: str = "") -> str:
+        base = key.get("_path") if isinstance(key, SimObject) else str(key)
+        return "\\".join(split_key(f"{base}\\{below}" if below else base)).rstrip("\\")
+
+    def open_key(key: Any, below: str = "", *_: Any, **__: Any) -> SimObject:
+        path = path_of(key, below)
+        if not registry.has_key(path):
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        return handle(path)
+
+    def create_key(key: Any, below: str = "", *_: Any, **__: Any) -> SimObject:
+        path = path_of(key, below)
+        registry.make_key(path)
+        return handle(path)
+
+    def query(key: Any, name: Any) -> tuple[Any, int]:
+        found = registry.get(path_of(key), str(name or ""))
+        if found is None:
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        data = bytes(found.data) if isinstance(found.data, tuple) else found.data
+        return data, _KINDS[found.kind]
+
+    def put(key: Any, name: Any, _: Any, kind: int, value: Any) -> None:
+        kinds = {number: name_ for name_, number in _KINDS.items()}
+        if kind not in kinds:
+            raise NotSimulatedError(f"registry values of type {kind}")
+        data = tuple(value) if isinstance(value, bytes) else value
+        registry.set(path_of(key), str(name or ""), data, kinds[kind])  # type: ignore[arg-type]
+
+    def delete(key: Any, name: str) -> None:
+        if not registry.delete(path_of(key), name):
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+
+    return SimObject(
+        "winreg",
+        {
+            "OpenKey": open_key, "OpenKeyEx": open_key, "CreateKey": create_key, "CreateKeyEx": create_key,
+            "QueryValueEx": query, "SetValueEx": put, "DeleteValue": delete, "CloseKey": lambda _: None,
+            "DeleteKey": lambda key, below: registry.delete(path_of(key, below)) and None,
+            "KEY_READ": 0x20019, "KEY_WRITE": 0x20006, "KEY_ALL_ACCESS": 0xF003F, "KEY_SET_VALUE": 2,
+            **{hive: hive for hive in _HIVES}, **_KINDS,
+        },
+    )  # fmt: skip
+
+
+def _json() -> SimObject:
+    return SimObject(
+        "json",
+        {
+            "dumps": lambda value, indent=None, **_: json.dumps(value, indent=min(indent, 8) if indent else None),
+            "loads": json.loads, "load": lambda file: json.loads(file.get("read")()),
+            "dump": lambda value, file, **_: file.get("write")(json.dumps(value)) and None,
+        },
+    )  # fmt: skip
+
+
+def _math() -> SimObject:
+    names = (
+        "ceil",
+        "floor",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "atan2",
+        "hypot",
+        "fabs",
+        "radians",
+        "degrees",
+        "log",
+        "log10",
+        "exp",
+        "trunc",
+    )
+    return SimObject(
+        "math",
+        {
+            **{name: getattr(math, name) for name in names},
+            "pi": math.pi,
+            "e": math.e,
+            "inf": math.inf,
+        },
+    )
+
+
+def _random(seed: int) -> SimObject:
+    source = random.Random(seed)  # noqa: S311  # repeatable on purpose
+    names = ("random", "randint", "uniform", "choice", "randrange")
+    return SimObject(
+        "random", {**{name: getattr(source, name) for name in names}, "seed": lambda *_: None}
+    )

@@ -1,0 +1,164 @@
+"""`python -c` and WAA's `exec`: programs run by the interpreter, with their output and their end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.code.automation import (
+    Automation,
+    picture_object,
+    pygetwindow_module,
+    pyperclip_module,
+)
+from waa_server_ext.simulate.code.computer import computer_object, human_object
+from waa_server_ext.simulate.code.files import open_file
+from waa_server_ext.simulate.code.interpreter import Interpreter
+from waa_server_ext.simulate.code.values import Callable_, SimObject, StopRunning
+
+if TYPE_CHECKING:
+    from waa_server_ext.simulate.code.computer import ComputerUpdate
+    from waa_server_ext.simulate.desktop import Desktop
+
+__all__ = ["ServerProcess", "run_child"]
+
+_MAX_OUTPUT = 1_000_000
+
+
+class _Output:
+    """What a program printed, up to a size."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> None:
+        if self._size < _MAX_OUTPUT:
+            self._parts.append(text[: _MAX_OUTPUT - self._size])
+            self._size += len(text)
+
+    def print(self, *values: Any, sep: Any = " ", end: Any = "\n", **_: Any) -> None:
+        self.write(str(sep or "").join(str(value) for value in values) + str(end or ""))
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+
+class ServerProcess:
+    """WAA's server process: its pyautogui keeps its fail-safe switch from one request to the next."""
+
+    def __init__(self, desktop: Desktop) -> None:
+        self._desktop = desktop
+        self._automation = Automation(desktop, pause=0.0)
+
+    def execute(self, command: Any, update: ComputerUpdate | None) -> None:
+        """Run a block with `computer` and `human`.
+
+        Raises:
+            Exception: What the block raised; or its output, where "error" is in it.
+        """
+        if not isinstance(command, str):
+            raise TypeError(
+                f"exec() arg 1 must be a string, bytes or code object, not {type(command).__name__}"
+            )
+        output = _Output()
+        names = {
+            "computer": computer_object(self._automation, update, output.print),
+            "human": human_object(),
+        }
+        try:
+            _interpreter(self._desktop, self._automation, output, names).run(command)
+        except StopRunning as error:
+            raise RuntimeError(str(error)) from error
+        except SystemExit as error:
+            raise RuntimeError("the block called exit(), which would end WAA's server") from error
+        finally:
+            self._desktop.touch()
+        if "error" in output.text.lower():
+            raise RuntimeError(output.text)
+
+
+def run_child(desktop: Desktop, words: list[str]) -> tuple[int, str, str]:
+    """Run `python` with these arguments; returns exit code, output and errors."""
+    if words[:1] in (["--version"], ["-V"]):
+        return 0, "Python 3.10.0\n", ""
+    source = _source(desktop, words)
+    if source is None:
+        return 2, "", "only python -c and python FILE are simulated\n"
+    output = _Output()
+    automation = Automation(desktop)
+    try:
+        _interpreter(desktop, automation, output, {}).run(source)
+    except SystemExit as error:
+        return _exit_code(error, output)
+    except StopRunning as error:
+        return 1, output.text, f"RuntimeError: {error}\n"
+    except Exception as error:  # noqa: BLE001  # a program may raise anything
+        trace = f'Traceback (most recent call last):\n  File "<string>", in <module>\n{type(error).__name__}: {error}\n'
+        return 1, output.text, trace
+    finally:
+        desktop.touch()
+    return 0, output.text, ""
+
+
+def _source(desktop: Desktop, words: list[str]) -> str | None:
+    if "-c" in words[:-1]:
+        return words[words.index("-c") + 1]
+    files = [word for word in words if not word.startswith("-")]
+    if files and desktop.machine.files.is_file(files[0]):
+        return desktop.machine.files.read(files[0]).decode("utf-8", "replace")
+    return None
+
+
+def _exit_code(error: SystemExit, output: _Output) -> tuple[int, str, str]:
+    if error.code is None or isinstance(error.code, int):
+        return int(error.code or 0), output.text, ""
+    return 1, output.text, f"{error.code}\n"
+
+
+def _interpreter(
+    desktop: Desktop, automation: Automation, output: _Output, names: dict[str, Any]
+) -> Interpreter:
+    from waa_server_ext.simulate.code.libraries import library_modules  # noqa: PLC0415  # it runs shells, shells run Python
+    from waa_server_ext.simulate.code.shell import Shell  # noqa: PLC0415  # as above
+
+    modules = library_modules(desktop, Shell(desktop), output.write)
+    modules |= {
+        "pyautogui": automation.module,
+        "pyperclip": pyperclip_module(desktop),
+        "pygetwindow": pygetwindow_module(desktop),
+    }
+    modules |= _pillow(desktop)
+    leave = modules["sys"].get("exit")
+
+    def opened(  # noqa: PLR0913, PLR0917  # keywords with defaults
+        file: Any,
+        mode: str = "r",
+        buffering: Any = None,
+        encoding: Any = None,
+        errors: str = "strict",
+        newline: Any = None,
+        **_: Any,
+    ) -> SimObject:
+        del buffering
+        return open_file(desktop, file, mode, encoding, newline, errors or "strict")
+
+    own = {"open": Callable_("open", opened), "exit": leave, "quit": leave}
+    return Interpreter(modules, {**own, **names}, output.print)
+
+
+def _pillow(desktop: Desktop) -> dict[str, SimObject]:
+    def grab(bbox: Any = None, **_: Any) -> SimObject:
+        picture = desktop.picture()
+        if bbox is None:
+            return picture_object(desktop, picture)
+        left, top, right, bottom = (min(max(int(each), 0), 10_000) for each in bbox)
+        return picture_object(desktop, picture.crop((left, top, right, bottom)))
+
+    grabber = SimObject("PIL.ImageGrab", {"grab": grab})
+    image = SimObject("PIL.Image", {"Image": Callable_("Image", lambda *_: None)})
+    return {
+        "PIL": SimObject("PIL", {"Image": image, "ImageGrab": grabber}),
+        "PIL.Image": image,
+        "PIL.ImageGrab": grabber,
+    }

@@ -1,0 +1,314 @@
+"""The values of an interpreted program: which attributes they have and which functions are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "BUILTINS",
+    "CONVERSIONS",
+    "MAX_SIZE",
+    "Callable_",
+    "FailSafeException",
+    "NotSimulatedError",
+    "SimObject",
+    "StopRunning",
+    "attribute",
+    "bounded",
+    "exception_type",
+    "formatted",
+    "is_callable",
+]
+
+MAX_SIZE = 4_000_000
+"""Characters or items that one value may have."""
+
+_MAX_BITS = 200_000
+_MAX_FORMAT = 40
+CONVERSIONS: dict[str | None, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+
+
+class NotSimulatedError(Exception):
+    """The program is Python but uses what the simulation does not have."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"not simulated: {what}")
+
+
+class StopRunning(BaseException):  # not to be caught by programs
+    """The program ran too long."""
+
+
+class Callable_:  # noqa: N801  # Callable is the typing name
+    """A function of ours that programs may call; nothing else about it is reachable."""
+
+    __slots__ = ("_do", "name")
+
+    def __init__(self, name: str, do: Callable[..., Any]) -> None:
+        self.name = name
+        self._do = do
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        return self._do(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+
+class SimObject:
+    """A module or object of the simulation: named values, some computed when read."""
+
+    def __init__(  # noqa: PLR0913  # keywords with defaults
+        self, name: str, values: dict[str, Any] | None = None, *,
+        computed: dict[str, Callable[[], Any]] | None = None,
+        items: Callable[[], list[Any]] | None = None,
+        leave: Callable[[], object] | None = None, shown: str = "",
+    ) -> None:  # fmt: skip
+        self.name = name
+        self._values = {
+            key: Callable_(key, value)
+            if callable(value) and not isinstance(value, (Callable_, SimObject))
+            else value
+            for key, value in (values or {}).items()
+        }
+        self._computed = computed or {}
+        self._items = items
+        self.leave = leave
+        self._shown = shown or f"<module '{name}'>"
+
+    def get(self, name: str) -> Any:
+        """Return an attribute."""
+        if name in self._computed:
+            return self._computed[name]()
+        if name in self._values:
+            return self._values[name]
+        raise AttributeError(f"'{self.name}' has no attribute {name!r}")
+
+    def set(self, name: str, value: Any) -> None:
+        """Set an attribute that is there, such as `pyautogui.PAUSE`."""
+        if name.startswith("_") or name in self._computed:
+            raise AttributeError(f"attribute {name!r} of '{self.name}' is not writable")
+        self._values[name] = value
+
+    def names(self) -> list[str]:
+        """Return the public names."""
+        return [name for name in (*self._values, *self._computed) if not name.startswith("_")]
+
+    def iterate(self) -> list[Any]:
+        """Return what a loop over it gives."""
+        if self._items is None:
+            raise TypeError(f"'{self.name}' object is not iterable")
+        return self._items()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.iterate()[index]
+
+    def __len__(self) -> int:
+        return len(self.iterate())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+_METHODS: dict[type, frozenset[str]] = {
+    str: frozenset(
+        ["capitalize", "casefold", "count", "encode", "endswith", "find", "index", "isalnum", "isalpha", "isdigit", "islower", "isspace", "isupper", "join", "lower", "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper", "zfill"]
+    ),
+    bytes: frozenset(["count", "decode", "endswith", "find", "hex", "index", "join", "replace", "split", "startswith", "strip"]),
+    list: frozenset(["append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse", "sort"]),
+    dict: frozenset(["clear", "copy", "get", "items", "keys", "pop", "setdefault", "update", "values"]),
+    set: frozenset(["add", "clear", "copy", "difference", "discard", "intersection", "isdisjoint", "issubset", "issuperset", "remove", "symmetric_difference", "union", "update"]),
+    tuple: frozenset({"count", "index"}),
+    int: frozenset({"bit_length", "to_bytes"}),
+    float: frozenset({"is_integer"}),
+}  # fmt: skip
+_MAX_PADDING = 10_000
+
+
+def attribute(value: Any, name: str) -> Any:
+    """Return an attribute a program may read.
+
+    Raises:
+        AttributeError: It has none of that name, or none that is reachable.
+    """
+    if isinstance(value, SimObject):
+        return value.get(name)
+    for kind, methods in _METHODS.items():
+        if type(value) is kind and name in methods:
+            return Callable_(name, _checked(getattr(value, name), name))
+    if type(value) is str and name == "format":
+        return Callable_("format", lambda *args, **kwargs: _format(value, args, kwargs))
+    if isinstance(value, BaseException) and name == "args":
+        return value.args
+    raise AttributeError(f"'{type(value).__name__}' object has no attribute {name!r}")
+
+
+def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    if name == "zfill":
+        return lambda width: method(min(width, _MAX_PADDING))
+    if name == "to_bytes":
+        return lambda length, *args, **kwargs: method(min(length, _MAX_PADDING), *args, **kwargs)
+    if name == "replace":
+        return lambda *args: _replaced(method, args)
+    if name in {"items", "keys", "values"}:
+        return lambda: list(method())
+    return method
+
+
+def _replaced(method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    # the longest it can get: every place between characters takes the new text
+    if len(args) > 1 and isinstance(args[1], (str, bytes)):
+        whole = getattr(method, "__self__", "")
+        if (len(whole) + 1) * (len(args[1]) + 1) > 4 * MAX_SIZE:
+            raise MemoryError
+    return method(*args)
+
+
+def formatted(value: Any, spec: str) -> str:
+    """Return a value in a format, with a width that is not absurd."""
+    digits = "".join(char if char.isdigit() else " " for char in spec).split()
+    if len(spec) > _MAX_FORMAT or any(len(number) > 3 for number in digits):  # noqa: PLR2004  # widths below 1000
+        raise ValueError("Invalid format specifier")
+    made: str = str(value) if isinstance(value, SimObject) else format(value, spec)
+    return made
+
+
+def _format(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    import string  # noqa: PLC0415  # rarely used
+
+    parts = []
+    number = 0
+    for text, field, spec, conversion in string.Formatter().parse(template):
+        parts.append(text)
+        if field is None:
+            continue
+        if any(char in field for char in ".["):
+            raise NotSimulatedError("attributes in str.format")
+        value = (
+            args[number] if field == "" else args[int(field)] if field.isdigit() else kwargs[field]
+        )
+        number += field == ""
+        value = CONVERSIONS[conversion](value) if conversion in CONVERSIONS else value
+        parts.append(formatted(value, spec or ""))
+    made = "".join(parts)
+    if len(made) > MAX_SIZE:
+        raise MemoryError
+    return made
+
+
+def bounded(value: Any) -> Any:
+    """Return a value that is not too large.
+
+    Raises:
+        MemoryError: It is.
+    """
+    if isinstance(value, (str, bytes, list, tuple, dict, set)) and len(value) > MAX_SIZE:
+        raise MemoryError
+    if type(value) is int and value.bit_length() > _MAX_BITS:
+        raise OverflowError("the number is too large")
+    return value
+
+
+class FailSafeException(Exception):  # noqa: N818  # pyautogui's name
+    """The pointer is in a corner of the screen."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "PyAutoGUI fail-safe triggered from mouse moving to a corner of the screen. To disable "
+            "this fail-safe, set pyautogui.FAILSAFE to False. DISABLING FAIL-SAFE IS NOT RECOMMENDED."
+        )
+
+
+_EXCEPTIONS: dict[str, type[Exception]] = {
+    each.__name__: each
+    for each in (
+        Exception, ValueError, TypeError, KeyError, IndexError, AttributeError, NameError, OSError, RuntimeError,
+        FileNotFoundError, FileExistsError, PermissionError, ZeroDivisionError, ImportError, ModuleNotFoundError,
+        NotImplementedError, AssertionError, StopIteration, ArithmeticError, LookupError, TimeoutError,
+    )
+} | {"IOError": OSError, "WindowsError": OSError, "FailSafeException": FailSafeException}  # fmt: skip
+
+
+def exception_type(name: str) -> type[Exception] | None:
+    """Return an exception class by name, or null."""
+    return _EXCEPTIONS.get(name)
+
+
+def is_callable(value: Any) -> bool:
+    """Return whether a program may call it: only what we wrapped."""
+    return isinstance(value, Callable_)
+
+
+def _range(*args: int) -> range:
+    made = range(*args)
+    if len(made) > MAX_SIZE:
+        raise MemoryError
+    return made
+
+
+def _list(value: Any = ()) -> list[Any]:
+    return list(_items(value))
+
+
+def _items(value: Any) -> Iterator[Any]:
+    return iter(value.iterate() if isinstance(value, SimObject) else value)
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    names = [
+        each.name
+        for each in (kinds if isinstance(kinds, tuple) else (kinds,))
+        if isinstance(each, Callable_)
+    ]
+    return any(type(value).__name__ == name or (name == "object") for name in names)
+
+
+def _sorted(value: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
+    return sorted(_items(value), key=key, reverse=reverse)
+
+
+def _hasattr(value: Any, name: str) -> bool:
+    try:
+        attribute(value, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _type(value: Any) -> Any:
+    name = type(value).__name__
+    shown = f"<class '{value.name if isinstance(value, SimObject) else name}'>"
+    return SimObject("type", {"__name__": name}, shown=shown)
+
+
+def _int(value: Any = 0, base: Any = None) -> int:
+    if isinstance(value, (str, bytes)) and len(value) > 4000:  # noqa: PLR2004  # what CPython allows
+        raise ValueError("Exceeds the limit for integer string conversion")
+    return int(value) if base is None else int(value, base)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+        "len": len, "str": lambda value="": str(value), "int": _int, "float": float, "bool": bool, "repr": repr,
+        "list": _list, "tuple": lambda value=(): tuple(_items(value)), "set": lambda value=(): set(_items(value)),
+        "dict": dict, "range": _range, "enumerate": lambda value, start=0: list(enumerate(_items(value), start)),
+        "zip": lambda *values: list(zip(*map(_list, values), strict=False)),
+        "map": lambda do, *values: [do(*each) for each in zip(*map(_list, values), strict=False)],
+        "filter": lambda do, value: [each for each in _items(value) if (do(each) if do else each)],
+        "sorted": _sorted, "reversed": lambda value: list(reversed(_list(value))),
+        "min": min, "max": max, "sum": sum, "abs": abs, "round": round, "any": any, "all": all,
+        "ord": ord, "chr": chr, "hex": hex, "bin": bin, "divmod": divmod,
+        "bytes": lambda *args: bytes(*args) if not (args and isinstance(args[0], int) and args[0] > MAX_SIZE) else b"",
+        "isinstance": _isinstance, "hasattr": _hasattr, "type": _type,
+        **_EXCEPTIONS,
+}  # fmt: skip
+BUILTINS: dict[str, Any] = {name: Callable_(name, do) for name, do in _FUNCTIONS.items()}
+BUILTINS["object"] = Callable_("object", lambda: SimObject("object", shown="<object>"))
+BUILTINS["True"], BUILTINS["False"], BUILTINS["None"] = True, False, None
+BUILTINS["__name__"] = "__main__"

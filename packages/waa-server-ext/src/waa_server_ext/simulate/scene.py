@@ -1,0 +1,399 @@
+"""What a simulated VM starts with: a scene file, the state of an evaluation case, or a snapshot."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import ntpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+from waa_server_ext.simulate.clock import START
+from waa_server_ext.simulate.desktop import SCREEN, Desktop
+from waa_server_ext.simulate.filesystem import HIDDEN, READ_ONLY, Entry, normal
+from waa_server_ext.simulate.geometry import Rect
+from waa_server_ext.simulate.machine import TIME_ZONES, Machine, Timer
+from waa_server_ext.simulate.windows import Builder, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from waa_server_ext.vm_state import CannedAnswer, VmState
+
+__all__ = [
+    "Overrides",
+    "Scene",
+    "SceneFile",
+    "SceneTimer",
+    "SceneWindow",
+    "load_scene",
+    "scene_of_state",
+    "snapshot",
+]
+
+
+class SceneFile(Record):
+    """A file: its text or its bytes, and what Windows knows about it.
+
+    Attributes:
+        size: More than the contents have, for large files of zeros.
+        modified: Seconds since 1970; when the scene starts where it is left out.
+    """
+
+    text: str | None = None
+    b64: str | None = None
+    hidden: bool = False
+    read_only: bool = False
+    locked: bool = False
+    size: NonNegativeInt | None = None
+    modified: float | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """The contents."""
+        return base64.b64decode(self.b64) if self.b64 is not None else (self.text or "").encode()
+
+
+class SceneWindow(Record):
+    """An open window: what starts it, and what a snapshot adds."""
+
+    launch: tuple[str, ...] = ()
+    title: str | None = None
+    maximized: bool = False
+    minimized: bool = False
+    rect: tuple[int, int, int, int] | None = None
+    state: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class SceneTimer(Record):
+    """A timer of the Clock app; `started` is when, in seconds since 1970."""
+
+    hours: NonNegativeInt = 0
+    minutes: NonNegativeInt = 0
+    seconds: NonNegativeInt = 0
+    name: str = "Timer"
+    started: float | None = None
+
+
+class Scene(Record):
+    """All a simulated desktop starts with; everything is optional.
+
+    Attributes:
+        files: Windows path to text, or to a `SceneFile`.
+        registry: `key|name` to a string, a number, or a list of bytes.
+        windows: A program's name, its words, or a `SceneWindow`; the last is in front.
+        complete: The files and registry are all there is: nothing of a fresh Windows is added.
+    """
+
+    now: dt.datetime = START
+    screen: tuple[PositiveInt, PositiveInt] = SCREEN
+    files: dict[str, str | SceneFile] = Field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    registry: dict[str, JsonValue] = Field(default_factory=dict)
+    windows: tuple[str | tuple[str, ...] | SceneWindow, ...] = ()
+    clipboard: str = ""
+    timezone: str | None = None
+    users: tuple[str, ...] = ()
+    libraries: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    timers: tuple[SceneTimer, ...] | None = None
+    world_clocks: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    complete: bool = False
+
+    def build(self, *, seed: int = 0) -> Desktop:
+        """Return a desktop in this state.
+
+        Raises:
+            InputError: A path, key, time zone or program is none.
+        """
+        now = self.now if self.now.tzinfo else self.now.replace(tzinfo=dt.timezone.utc)
+        machine = Machine.fresh(seed=seed, now=now)
+        try:
+            self._fill(machine)
+        except (OSError, ValueError, binascii.Error) as error:
+            raise InputError(f"the scene cannot be built: {error}") from error
+        desktop = Desktop(machine, self.screen)
+        for window in self.windows:
+            _open(desktop, window)
+        return desktop
+
+    def _fill(self, machine: Machine) -> None:
+        if self.complete:
+            machine.files.remove("C:\\Users", recursive=True)
+        for folder in self.folders:
+            machine.files.make_folder(normal(folder), parents=True, exist_ok=True)
+        for path, file in self.files.items():
+            _put(machine, path, file if isinstance(file, SceneFile) else SceneFile(text=file))
+        for key, value in self.registry.items():
+            path, _, name = key.rpartition("|")
+            machine.registry.set(path, name, _data(value))
+        machine.clipboard.text = self.clipboard
+        machine.users += [user for user in self.users if user not in machine.users]
+        machine.libraries |= {name: list(folders) for name, folders in self.libraries.items()}
+        machine.world_clocks += [_place(text) for text in self.world_clocks]
+        machine.extensions += self.extensions
+        if self.timers is not None:
+            machine.timers = [
+                Timer(t.hours, t.minutes, t.seconds, t.name, t.started) for t in self.timers
+            ]
+        if self.timezone is not None:
+            machine.zone = _zone(self.timezone)
+
+
+def load_scene(path: Path) -> Scene:
+    """Read a scene from a YAML or JSON file.
+
+    Raises:
+        InputError: Names the file, the place in it and what is wrong.
+    """
+    import yaml  # noqa: PLC0415  # only scenes need it
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not YAML: {error}") from error
+    try:
+        return Scene.model_validate(data or {})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the scene"
+        raise InputError(f"{path}: {where}: {first['msg']}") from error
+
+
+def snapshot(desktop: Desktop) -> Scene:
+    """Return the scene that builds this desktop again; pictures being drawn are not part of it."""
+    machine = desktop.machine
+    entries = machine.files.entries()
+    return Scene(
+        now=machine.clock.now(),
+        screen=desktop.size,
+        files={e.path: _scene_file(e) for e in entries if not e.is_folder},
+        folders=tuple(e.path for e in entries if e.is_folder and e.path != "C:\\"),
+        registry={
+            f"{key}|{v.name}": list(v.data) if isinstance(v.data, tuple) else v.data
+            for key, v in machine.registry.everything()
+        },
+        windows=tuple(_scene_window(w) for w in desktop.windows if w.owner is None),
+        clipboard=machine.clipboard.text,
+        timezone=machine.zone.standard,
+        users=tuple(machine.users),
+        libraries={name: tuple(folders) for name, folders in machine.libraries.items()},
+        timers=tuple(
+            SceneTimer(
+                hours=t.hours, minutes=t.minutes, seconds=t.seconds, name=t.name, started=t.started
+            )
+            for t in machine.timers
+        ),
+        world_clocks=tuple(", ".join(place) for place in machine.world_clocks),
+        extensions=tuple(machine.extensions),
+        complete=True,
+    )
+
+
+@dataclass
+class Overrides:
+    """Answers that an evaluation case gives for what it does not describe as state."""
+
+    endpoints: dict[str, _Canned] = field(default_factory=dict)
+    commands: list[Any] = field(default_factory=list)
+    checks: dict[str, Any] = field(default_factory=dict)
+    accessibility: dict[str, str] = field(default_factory=dict)
+    active_window_title: str | None = None
+    platform: str = "Windows"
+    wallpaper: bytes | None = None
+    locked: frozenset[str] = frozenset()
+    recorded: dict[str, bytes] = field(default_factory=dict)
+    """What `/file` gives whatever was written since: a case tells the state after its post-config."""
+    download: Callable[[str], bytes | None] = lambda _: None
+
+    def command(self, joined: str) -> Any:
+        """Return the canned answer of a command line, or null."""
+        for rule in self.commands:
+            if rule.match in joined:
+                if rule.http_status != 200:  # noqa: PLR2004  # HTTP
+                    return rule.body or {
+                        "status": "error",
+                        "message": "as the state says",
+                    }, rule.http_status
+                return {
+                    "status": "success",
+                    "output": rule.output,
+                    "error": rule.error,
+                    "returncode": rule.returncode,
+                }
+        if self.active_window_title is not None and "getActiveWindowTitle" in joined:
+            return {
+                "status": "success",
+                "output": f"{self.active_window_title}\n",
+                "error": "",
+                "returncode": 0,
+            }
+        return None
+
+    def check(self, name: str, arguments: list[Any]) -> bool | None:
+        """Return the canned answer of a check, or null."""
+        if name not in self.checks:
+            return None
+        known = self.checks[name]
+        return known if isinstance(known, bool) else arguments in known
+
+
+class _Canned:
+    def __init__(self, answer: CannedAnswer) -> None:
+        self._answer = answer
+
+    def response(self) -> Any:
+        answer = self._answer
+        if answer.json_ is not None:
+            return answer.json_, answer.status
+        body = base64.b64decode(answer.b64) if answer.b64 is not None else (answer.text or "")
+        return body, answer.status
+
+
+def scene_of_state(state: VmState) -> tuple[Scene, Overrides]:
+    """Return the scene of an evaluation case's `vm_state`, and what it answers by rote."""
+    files: dict[str, str | SceneFile] = {}
+    for path, file in state.files.items():
+        encoded = base64.b64encode(file.data).decode()
+        files[path] = SceneFile(
+            b64=encoded, hidden=file.hidden, locked=file.locked, modified=file.mtime
+        )
+    zone = state.timezone or {}
+    scene = Scene(
+        screen=(state.screen_size.width, state.screen_size.height),
+        files=files,
+        folders=tuple(state.dirs),
+        registry=dict(state.registry),
+        windows=tuple(SceneWindow(title=title) for title in reversed(state.windows)),
+        libraries=state.library_folders,
+        timezone=str(zone["StandardName"]) if "StandardName" in zone else None,
+    )
+    overrides = Overrides(
+        endpoints={key: _Canned(answer) for key, answer in state.endpoints.items()},
+        commands=list(state.commands),
+        checks=dict(state.checks),
+        accessibility=dict(state.accessibility),
+        active_window_title=state.active_window_title,
+        platform=state.platform,
+        wallpaper=base64.b64decode(state.wallpaper_b64 or ""),
+        recorded={normal(path).casefold(): file.data for path, file in state.files.items()},
+        locked=frozenset(
+            normal(path).casefold() for path, file in state.files.items() if file.locked
+        ),
+    )
+    return scene, overrides
+
+
+class _Titled(Window):
+    """A window of which a scene says the title and nothing else."""
+
+    exe = "unknown.exe"
+    cls = "Window"
+    size = (640, 400)
+
+    def __init__(self, desktop: Desktop, title: str) -> None:
+        super().__init__(desktop)
+        self._title = title
+
+    @property
+    def title(self) -> str:
+        """The title of the scene."""
+        return self._title
+
+    def build(self, ui: Builder) -> None:
+        """Say what it is."""
+        ui.label(
+            self.frame.inset(20, 60),
+            "This window is part of the scene and has no contents.",
+            wrap=True,
+        )
+
+
+def _open(desktop: Desktop, given: str | tuple[str, ...] | SceneWindow) -> None:
+    if isinstance(given, SceneWindow) and not given.launch:
+        window: Window = desktop.open(_Titled(desktop, given.title or "Window"))
+    else:
+        words = (
+            given.launch
+            if isinstance(given, SceneWindow)
+            else ((given,) if isinstance(given, str) else given)
+        )
+        before = set(desktop.windows)
+        if not desktop.programs.launch(list(words)):
+            raise InputError(
+                f"the scene opens {' '.join(words)!r}, which no program of the simulation is"
+            )
+        if desktop.active is None or (
+            not set(desktop.windows) - before and desktop.active not in before
+        ):
+            return
+        window = desktop.active
+    if isinstance(given, SceneWindow):
+        window.restore_state(dict(given.state))
+        window.maximized, window.minimized = given.maximized, given.minimized
+        if given.rect is not None:
+            window.rect = Rect(*given.rect)
+
+
+def _put(machine: Machine, path: str, file: SceneFile) -> None:
+    data = file.data
+    now = machine.clock.timestamp() if file.modified is None else file.modified
+    attributes = HIDDEN * file.hidden | READ_ONLY * file.read_only
+    size = len(data) if file.size is None else max(file.size, len(data))
+    machine.files.make_folder(ntpath.dirname(normal(path)), parents=True, exist_ok=True)
+    machine.files.write(path, data)
+    machine.files.restore_entry(Entry(normal(path), data, now, now, attributes, size, file.tags))
+
+
+def _scene_file(entry: Entry) -> SceneFile:
+    return SceneFile(
+        b64=base64.b64encode(entry.data or b"").decode(), hidden=bool(entry.attributes & HIDDEN),
+        read_only=bool(entry.attributes & READ_ONLY), size=entry.size, modified=entry.modified, tags=entry.tags,
+    )  # fmt: skip
+
+
+def _scene_window(window: Window) -> SceneWindow:
+    more = {
+        "maximized": window.maximized,
+        "minimized": window.minimized,
+        "rect": tuple(window.rect),
+    }
+    if isinstance(window, _Titled):
+        return SceneWindow.model_validate({"title": window.title, **more})
+    state = window.saved_state()
+    path = state.get("path")
+    launch = (window.exe, path) if isinstance(path, str) else (window.exe,)
+    return SceneWindow.model_validate({"launch": launch, "state": state, **more})
+
+
+def _data(value: JsonValue) -> str | int | tuple[int, ...]:
+    if isinstance(value, list):
+        numbers = [each for each in value if isinstance(each, int)]
+        return tuple(numbers)
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(  # noqa: TRY004  # wrong input of a user
+            f"a registry value is a string, a number or a list of bytes, not {value!r}"
+        )
+    return value
+
+
+def _place(text: str) -> tuple[str, str]:
+    city, _, country = text.partition(",")
+    return city.strip(), country.strip()
+
+
+def _zone(name: str) -> Any:
+    for zone in TIME_ZONES:
+        if name.casefold() in {zone.standard.casefold(), zone.display.casefold()}:
+            return zone
+    known = ", ".join(zone.standard for zone in TIME_ZONES)
+    raise ValueError(f"there is no time zone {name!r}; known are {known}")
