@@ -84,13 +84,8 @@ def resident_bytes(pid: int) -> int:
 
 
 def entries_outside(cache: Path) -> set[str]:
-    roots = (Path.cwd(), TESTS, cache.parent)
-    return {
-        str(path)
-        for root in roots
-        for path in root.iterdir()
-        if not path.name.startswith((".", "__pycache__"))
-    }
+    roots = (Path.cwd(), cache.parent)
+    return {str(path) for root in roots for path in root.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +93,8 @@ def fuzzed(
     tmp_path_factory: pytest.TempPathFactory, next_vm_host: Callable[[], str]
 ) -> Iterator[tuple[httpx.Client, Path, IsolatedEvaluator]]:
     cache = tmp_path_factory.mktemp("fuzz") / "cache"
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("work"))  # so that what is written beside it is seen
     checkout = Path(os.environ.get("PROCTOR_FUZZ_CHECKOUT", TESTS / "miniature"))
     settings = EvaluatorSettings(
         cache=cache, checkout=checkout, skip_sleeps=True, offline=True, vm_timeout_s=5
@@ -112,6 +109,7 @@ def fuzzed(
     ):
         vm.remember = False
         yield client, cache, evaluator
+    os.chdir(before)
 
 
 def check(client: httpx.Client, cache: Path, evaluator: IsolatedEvaluator, number: int) -> None:

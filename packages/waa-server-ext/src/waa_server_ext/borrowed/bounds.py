@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError as Urllib3Error
 
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.documents import UnsafeDocumentError, check_document
@@ -77,7 +78,8 @@ def bounded(bounds: Bounds) -> Iterator[Bounds]:
 
 def install_bounds(modules: Iterable[types.ModuleType]) -> None:
     """Put the seams in place; once per process, after vanilla was imported."""
-    original = HTTPAdapter.send
+    adapter: Any = HTTPAdapter
+    original = adapter.send
 
     def send(self: HTTPAdapter, request: requests.PreparedRequest, **options: Any) -> Any:
         if not _current:
@@ -86,7 +88,7 @@ def install_bounds(modules: Iterable[types.ModuleType]) -> None:
             _current[0], lambda **bound: original(self, request, **bound), request, options
         )
 
-    HTTPAdapter.send = send  # type: ignore[assignment,method-assign]
+    adapter.send = send
     clock = _clock()
     for module in modules:
         for name, value in list(vars(module).items()):
@@ -102,7 +104,7 @@ def _clock() -> types.ModuleType:
     """Return a module like `time` whose `sleep` ends with the evaluation's deadline."""
     clock = types.ModuleType("time")
     vars(clock).update({k: v for k, v in vars(time).items() if not k.startswith("__")})
-    clock.sleep = _sleep  # type: ignore[attr-defined]
+    vars(clock)["sleep"] = _sleep
     return clock
 
 
@@ -200,10 +202,11 @@ def _ask(
         "timeout": (min(left, _CONNECT_S), left),
         **({"proxies": {}} if is_vm else {}),
     }
-    response = original(**bound)
+    response: Any = original(**bound)
     response._content = _read(response, settings.max_download, time.monotonic() + left)  # noqa: SLF001  # requests keeps it there
-    response._content_consumed = True  # type: ignore[attr-defined]  # noqa: SLF001  # same
-    return response
+    response._content_consumed = True  # noqa: SLF001  # same
+    answer: requests.Response = response
+    return answer
 
 
 def _given(timeout: Any) -> float:
@@ -224,7 +227,7 @@ def _read(response: requests.Response, limit: int, until: float) -> bytes:
                 raise _RefusedRequestError(f"the answer has more than {limit} bytes")
             if time.monotonic() > until:
                 raise requests.exceptions.ReadTimeout("the answer took too long")
-    except requests.packages.urllib3.exceptions.HTTPError as error:  # type: ignore[attr-defined]
+    except Urllib3Error as error:
         raise requests.exceptions.ConnectionError(error) from error
     finally:
         response.close()
@@ -238,11 +241,12 @@ def _from_assets(bounds: Bounds, request: requests.PreparedRequest) -> requests.
     )
     if held is None:
         return None
-    response = requests.Response()
+    response: Any = requests.Response()
     response.status_code, response.url, response.request = 200, request.url or "", request
     response._content = held  # noqa: SLF001  # requests keeps it there
-    response._content_consumed = True  # type: ignore[attr-defined]  # noqa: SLF001  # same
-    return response
+    response._content_consumed = True  # noqa: SLF001  # same
+    answer: requests.Response = response
+    return answer
 
 
 def _noted(request: requests.PreparedRequest) -> Any:

@@ -18,6 +18,11 @@ __all__ = ["Checkout", "find_checkout", "server_files", "task_folder"]
 _CLIENT = Path("src/win-arena-container/client")
 _SERVER = Path("src/win-arena-container/vm/setup/server")
 _ENVIRONMENT = Path("desktop_env/envs/desktop_env.py")
+_KNOWN = {
+    "0ab48783fb7fc0d47c61a7b3ec23ac9b3fe3d8eacaa9327e7e0f4484ba19e655": "2927fe5",
+    "4a238bf0546fd22d70a5fdd15e71f5fa58e93d16c94c63054a5df1d469b48dff": "6d39ed8",
+}
+"""Digests of published trees to their commits, for copies without a repository."""
 _SEARCHED = (Path(), _CLIENT, Path("client"), Path("win-arena-container/client"))
 
 
@@ -27,7 +32,7 @@ class Checkout(Record):
     Attributes:
         client: The folder that holds `desktop_env`; what vanilla runs in.
         fidelity: `v2` where it is WindowsAgentArena-V2, else `orig`.
-        commit: Null where the folder is no git checkout.
+        commit: Of the repository, or of the published tree with the same digest; else null.
         digest: SHA-256 over the Python files of `desktop_env`: what really runs.
     """
 
@@ -61,7 +66,7 @@ def find_checkout(folder: Path) -> Checkout:
         client=client,
         fidelity="v2" if is_v2 else "orig",
         tree="WindowsAgentArena-V2" if is_v2 else "WindowsAgentArena",
-        commit=_commit(client),
+        commit=_commit(client) or _KNOWN.get(digest),
         digest=digest,
     )
 

@@ -81,7 +81,12 @@ class Watch:
 
 
 class Environment:
-    """What vanilla's functions see as `self`."""
+    """What vanilla's functions see as `self`; they set the attributes declared here."""
+
+    cache_dir: str
+    metric: Any
+    result_getter: Any
+    expected_getter: Any
 
     def __init__(
         self, vanilla: Vanilla, watch: Watch, vm_host: str, action_history: Sequence[str]
@@ -116,7 +121,7 @@ class Environment:
 
     def _prepare(self, task: dict[str, Any]) -> None:
         types.MethodType(self._vanilla.set_task_info, self)(task)
-        self.setup_controller.reset_cache_dir(self.cache_dir)  # type: ignore[attr-defined]  # set just now
+        self.setup_controller.reset_cache_dir(self.cache_dir)
         self._watch_calls(task["evaluator"])
         self._watch.phase = "evaluate"
 
@@ -124,11 +129,11 @@ class Environment:
         """Wrap what vanilla resolved; lists stay lists and what is None stays None."""
         names = evaluator["func"]
         many = isinstance(names, list)
-        metrics = self.metric if many else [self.metric]  # type: ignore[has-type]  # set by vanilla
+        metrics = self.metric if many else [self.metric]
         self._watch.seen = [Seen(metric=str(each)) for each in (names if many else [names])]
         notes = list(enumerate(self._watch.seen))
-        results = self.result_getter if many else [self.result_getter]  # type: ignore[has-type]
-        expected = self.expected_getter if many else [self.expected_getter]  # type: ignore[has-type]
+        results = self.result_getter if many else [self.result_getter]
+        expected = self.expected_getter if many else [self.expected_getter]
         wrapped_metrics = [
             self._metric(f, seen) for f, (_, seen) in zip(metrics, notes, strict=True)
         ]
