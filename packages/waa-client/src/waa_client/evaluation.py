@@ -8,6 +8,7 @@ has. There is no other way to a score here: without an evaluator a trial is not 
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +42,7 @@ _PORT = 5050
 _OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 200, 401, 404, 409, 503
 _SHOWN = 300
 _QUICK_S = 10.0
+_BODY_S = 120.0
 
 
 class _Answer(Record):
@@ -226,6 +228,26 @@ class EvaluationClient:
         }  # fmt: skip
         answer = await self._post("/rescore", body)
         return self._read(Verdict, answer, raw=answer)
+
+    async def transcript(self, verdict: Verdict) -> list[Any]:
+        """Return a verdict's transcript with the bodies that the server keeps apart, base64-encoded.
+
+        What the server no longer has stays a digest; rescoring then says what it misses.
+        """
+        return [await self._complete(each) for each in verdict.transcript]
+
+    async def _complete(self, exchange: Any) -> Any:
+        body = exchange.get("body") if isinstance(exchange, dict) else None
+        if not isinstance(body, dict) or not body.get("file"):
+            return exchange
+        try:
+            answer = await self._http.get(f"{self.url}/bodies/{body['file']}", timeout=_BODY_S)
+        except httpx.HTTPError:
+            return exchange
+        if answer.status_code != _OK:
+            return exchange
+        data = base64.b64encode(answer.content).decode("ascii")
+        return {**exchange, "body": {**body, "b64": data, "file": None}}
 
     async def health(self) -> dict[str, Any]:
         """Ask how the evaluator and its VM are.

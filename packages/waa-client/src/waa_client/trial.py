@@ -193,14 +193,10 @@ class WaaTrial:
 
     async def _evaluate(self, evaluator: EvaluationClient) -> Verdict:
         verdict = await evaluator.evaluate(self.task.config, self.history, key=new_key())
-        self.write(verdict)
-        return verdict
-
-    def write(self, verdict: Verdict) -> None:
-        """Keep the verdict and its transcript."""
-        self.artifacts.write_json(TRANSCRIPT, verdict.transcript, evidence=True)
+        self.artifacts.write_json(TRANSCRIPT, await evaluator.transcript(verdict), evidence=True)
         brief = {name: each for name, each in verdict.raw.items() if name != "transcript"}
         self.artifacts.write_json(EVALUATION, brief, evidence=True)
+        return verdict
 
 
 def _last_word(outcome: AgentOutcome) -> str | None:

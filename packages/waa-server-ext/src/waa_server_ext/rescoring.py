@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from waa_server_ext.evaluating import Evaluator, EvaluatorSettings
+    from waa_server_ext.verdicts import Exchange
 
-__all__ = ["Rescored", "rescore"]
+__all__ = ["Rescored", "replayed", "rescore"]
 
 _TRIES = 50
 
@@ -86,7 +87,7 @@ def _again(
     except ValidationError as error:
         raise InputError(f"the stored verdict of {key!r} does not fit: {error}") from error
     _provide(before, bodies, settings)
-    with _replay(before, bodies) as vm:
+    with replayed(before.transcript, bodies) as vm:
         after = evaluator.evaluate(task, record["action_history"], vm=vm.address)
     return Rescored(
         key=key, task=str(task.get("id")), before=before, after=after, missed=tuple(vm.missed)
@@ -103,11 +104,15 @@ def _provide(before: Verdict, bodies: BodyStore, settings: EvaluatorSettings) ->
             store.add(call.path, data)
 
 
-def _replay(before: Verdict, bodies: BodyStore) -> ReplayVm:
-    """Replay on a loopback address whose port 5000 is free: borrowed code knows no other."""
+def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> ReplayVm:
+    """Replay on a loopback address whose port 5000 is free: borrowed code knows no other.
+
+    Raises:
+        InputError: None is free.
+    """
     for host, _ in zip(loopback_addresses(), range(_TRIES), strict=False):
         try:
-            return ReplayVm(before.transcript, bodies, host=host, port=VM_PORT)
+            return ReplayVm(transcript, bodies, host=host, port=VM_PORT)
         except OSError:  # noqa: PERF203  # taken: the next address may be free
             continue
     raise InputError(

@@ -10,9 +10,9 @@ from werkzeug.exceptions import HTTPException
 
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
 from waa_server_ext.server.access import Access
-from waa_server_ext.server.bodies import MAX_BODY, read_request
+from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_transcript
 from waa_server_ext.server.journal import KeyRefusedError
-from waa_server_ext.server.service import VmUnreachableError
+from waa_server_ext.server.service import UnknownBodyError, VmUnreachableError
 
 if TYPE_CHECKING:
     from flask.typing import ResponseReturnValue
@@ -25,6 +25,7 @@ __all__ = ["create_app", "make_blueprint"]
 _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (KeyRefusedError, 409, "key"),
     (UnknownTaskError, 404, "unknown_task"),
+    (UnknownBodyError, 404, "unknown_body"),
     (VmUnreachableError, 503, "vm_unreachable"),
     (EnvironmentFaultError, 503, "not_ready"),
     (InputError, 400, "bad_request"),
@@ -36,7 +37,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
 def make_blueprint(
     service: Service, access: Access, *, inside_vm_server: bool = False
 ) -> Blueprint:
-    """Return the routes `/evaluate`, `/setup`, `/health`, `/capabilities` and `/tasks`.
+    """Return the routes `/evaluate`, `/rescore`, `/setup`, `/health`, `/capabilities` and others.
 
     Errors are answered here, whatever handlers the application has: WAA's own makes everything a 500.
     With `inside_vm_server` a server that answers one request at a time is refused, because evaluators
@@ -49,6 +50,17 @@ def make_blueprint(
     @routes.post("/evaluate")
     def evaluate() -> ResponseReturnValue:
         return _json(service.evaluate(_asked(service)))
+
+    @routes.post("/rescore")
+    def rescore() -> ResponseReturnValue:
+        verdict = service.rescore(
+            _asked(service, MAX_TRANSCRIPT), read_transcript(request.get_data())
+        )
+        return _json(verdict.model_dump(mode="json"))
+
+    @routes.get("/bodies/<digest>")
+    def body(digest: str) -> ResponseReturnValue:
+        return Response(service.body(digest), mimetype="application/octet-stream")
 
     @routes.post("/setup")
     def setup() -> ResponseReturnValue:
@@ -85,12 +97,12 @@ def create_app(service: Service, *, token: str | None = None) -> Flask:
     return app
 
 
-def _asked(service: Service) -> EvaluationRequest:
+def _asked(service: Service, most: int = MAX_BODY) -> EvaluationRequest:
     if not request.is_json:
         raise InputError("send the body as Content-Type: application/json")
     # inside WAA's server no limit is set on the application
-    request.max_content_length = MAX_BODY
-    return read_request(request.get_data(cache=False), service.tasks)
+    request.max_content_length = most
+    return read_request(request.get_data(), service.tasks)
 
 
 def _refused(access: Access) -> ResponseReturnValue | None:

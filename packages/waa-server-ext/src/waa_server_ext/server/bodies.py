@@ -8,22 +8,28 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from waa_server_ext.tasks import BadTaskError, check_task
+from waa_server_ext.verdicts import Exchange
 
 if TYPE_CHECKING:
     from waa_server_ext.tasks import TaskFolder
 
-__all__ = ["MAX_BODY", "EvaluationRequest", "read_request"]
+__all__ = ["MAX_BODY", "MAX_TRANSCRIPT", "EvaluationRequest", "read_request", "read_transcript"]
 
 MAX_BODY = 8 * 1024 * 1024
 """Bytes; the largest task has 20 kB, histories of code blocks may have more."""
+
+MAX_TRANSCRIPT = 128 * 1024 * 1024
+"""Bytes of a request that brings the bodies of a transcript along."""
 
 _MAX_DEPTH = 64
 _MAX_KEY = 200
 _MAX_ACTIONS = 10_000
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
-_OURS = frozenset({"action_history", "agent_last_action", "idempotency_key"})
+_OURS = frozenset({"transcript", "action_history", "agent_last_action", "idempotency_key"})
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,23 @@ def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
     check_task(task)
     whole = json.dumps([named, history], sort_keys=True).encode()
     return EvaluationRequest(task, history, key, hashlib.sha256(whole).hexdigest())
+
+
+def read_transcript(body: bytes) -> tuple[Exchange, ...]:
+    """Return the transcript that the body of `POST /rescore` holds.
+
+    Raises:
+        BadTaskError: There is none, or an exchange does not fit.
+    """
+    value = _json(body)
+    found = value.get("transcript") if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise BadTaskError("there is no transcript: send the one of the verdict, a list")
+    try:
+        return tuple(Exchange.model_validate(each) for each in found)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadTaskError(f"transcript: {first['loc']}: {first['msg']}") from error
 
 
 def _json(body: bytes) -> Any:

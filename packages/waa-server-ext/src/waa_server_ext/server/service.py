@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveFloat
 
-from bench_core.errors import BenchError, EnvironmentFaultError
+from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
+from waa_server_ext.rescoring import replayed
 from waa_server_ext.server.journal import Journal
 from waa_server_ext.tasks import TaskFolder
-from waa_server_ext.vm_http import VmHttp, VmTransportError, vm_address
+from waa_server_ext.verdicts import Body
+from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_address
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -27,15 +31,24 @@ if TYPE_CHECKING:
     from waa_server_ext.evaluating import Evaluator
     from waa_server_ext.server.bodies import EvaluationRequest
     from waa_server_ext.server.journal import Claim
-    from waa_server_ext.verdicts import SetupReport, Verdict
+    from waa_server_ext.verdicts import Exchange, SetupReport, Verdict
 
-__all__ = ["Service", "ServiceSettings", "VmUnreachableError"]
+__all__ = ["Service", "ServiceSettings", "UnknownBodyError", "VmUnreachableError"]
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _REACH_S = 5.0
 
 
 class VmUnreachableError(EnvironmentFaultError):
     """The VM could not be reached before anything was done to it."""
+
+
+class UnknownBodyError(InputError):
+    """No body is kept under `digest`."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+        super().__init__(f"no body is kept under {digest[:80]!r}")
 
 
 class ServiceSettings(Record):
@@ -66,6 +79,7 @@ class Service:
         self._description = evaluator.describe()
         vm_address(settings.vm)
         self._journal = Journal(settings.cache)
+        self._bodies = BodyStore(settings.cache / "bodies")
         self._turn = threading.Lock()
         self._waiting = 0
         self._started = time.monotonic()
@@ -92,6 +106,29 @@ class Service:
             self._journal.abandon(claim)
             raise
         return self._stored(claim, request, verdict)
+
+    def rescore(self, request: EvaluationRequest, transcript: Sequence[Exchange]) -> Verdict:
+        """Evaluate again on a VM that answers as `transcript` says; the real one is not asked.
+
+        A call that the transcript does not hold fails in transport and leaves no score.
+        """
+        with self._turn, replayed(transcript, self._bodies) as vm:
+            return self._evaluator.evaluate(
+                request.task, request.action_history, vm=vm.address, deadline=self._deadline()
+            )
+
+    def body(self, digest: str) -> bytes:
+        """Return a body that a transcript names by its digest.
+
+        Raises:
+            UnknownBodyError: None is kept under this digest.
+        """
+        known = _DIGEST.fullmatch(digest) and self._bodies.load(
+            Body(sha256=digest, size=0, file=digest)
+        )
+        if not isinstance(known, bytes):
+            raise UnknownBodyError(digest)
+        return known
 
     def set_up(self, request: EvaluationRequest) -> SetupReport:
         """Run the set-up steps of a task.
