@@ -36,6 +36,15 @@ Case = dict[str, Any]
 _URL = re.compile(r'https://raw\.githubusercontent\.com/[^"]*/([^"/]+)')
 
 
+EXPLAINED = [
+    (
+        r"^explorer/(docx-archive|png-list).*(every command prints|POST /(execute|list_directory|file) )",
+        "native asks for listings and files where vanilla runs scripts: a VM may contradict itself",
+    ),
+]
+"""Patterns of `case: what was done`, and why both may differ then."""
+
+
 class Asked:
     """An evaluator in a process of its own, as the server runs it."""
 
@@ -110,10 +119,18 @@ def main() -> int:
                 different.append((source["id"], what, one, other))
         theirs.close()
         ours.close()
+    unexplained = 0
     for name, what, one, other in different:
+        reason = _explanation(f"{name}: {what}")
+        unexplained += reason is None
         print(f"\n{name}: {what}\n  vanilla {_brief(one)}\n  native  {_brief(other)}")
-    print(f"\n{options.cases} cases: {dict(counts)}")
-    return int(bool(different))
+        print(f"  {reason or 'UNEXPLAINED'}")
+    print(f"\n{options.cases} cases: {dict(counts)}, {unexplained} unexplained")
+    return int(bool(unexplained))
+
+
+def _explanation(case: str) -> str | None:
+    return next((reason for pattern, reason in EXPLAINED if re.search(pattern, case)), None)
 
 
 def _untouched(folder: Path) -> Iterator[Case]:

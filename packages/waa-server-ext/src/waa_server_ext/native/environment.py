@@ -118,15 +118,16 @@ class Environment:
 
         Raises:
             KeyError: The VM could not start it.
+            TypeError: Its answer is no JSON.
         """
-        answer = self._execute(["python", "-c", code]).json()
+        answer = _json_or_none(self._execute(["python", "-c", code]))
         answer["returncode"]  # absent where the VM could not start it
         return str(answer["output"])
 
     def shell(self, command: str) -> Any:
         """Run a command line on the VM; the whole answer, None where the VM could not start it."""
         answer = self.vm.post("/execute", json={"command": command}, timeout_s=_COMMAND_TIMEOUT_S)
-        return answer.json() if answer.status == OK else None
+        return _json_or_none(answer) if answer.status == OK else None
 
     def registry(self, key: str, value: str) -> Any:
         """Read a value of the registry: the whole answer of the command that prints it."""
@@ -138,3 +139,11 @@ class Environment:
         return self.vm.post(
             "/execute", json={"command": command, "shell": False}, timeout_s=_COMMAND_TIMEOUT_S
         )
+
+
+def _json_or_none(answer: VmResponse) -> Any:
+    """Take an answer that is no JSON for none at all, as upstream's controller does."""
+    try:
+        return answer.json()
+    except ValueError:
+        return None

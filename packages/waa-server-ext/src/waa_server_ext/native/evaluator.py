@@ -42,8 +42,12 @@ if TYPE_CHECKING:
 __all__ = ["NativeEvaluator", "Surroundings"]
 
 _MESSAGE = 2000
-_VANILLA_NAMES = {"CdpError": "Error", "HttpStatusError": "HTTPError"}
-"""What requests and Playwright, which are not used here, call the same error."""
+_VANILLA_NAMES = {
+    "CdpError": "Error",
+    "HttpStatusError": "HTTPError",
+    "UnsupportedSystemError": "Exception",
+}
+"""What vanilla, or a library that it uses, calls the same error."""
 
 
 @dataclass

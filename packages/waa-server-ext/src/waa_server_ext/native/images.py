@@ -120,13 +120,15 @@ def open_image(source: str | bytes | None, name: str) -> Image:
     """
     from PIL import Image as images  # noqa: N813, PLC0415  # an extra
 
+    if source is None:
+        raise AttributeError("there is no picture")  # as Pillow does
     label = posixpath.basename(name.replace("\\", "/"))
     if isinstance(source, bytes):
         if len(source) > MAX_DOCUMENT_BYTES:
             raise RefusedFileError(label, f"{len(source)} bytes are more than {MAX_DOCUMENT_BYTES}")
         content = source
     else:
-        content = Path(check_size(source)).read_bytes()  # type: ignore[arg-type]  # None raises TypeError, as in vanilla
+        content = Path(check_size(source)).read_bytes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large pictures; the limit is our own
         try:

@@ -27,7 +27,7 @@ _COMPARE = {
 
 
 @metric(
-    failure="0.0 for a pair of which one is None or no PDF",
+    failure="0.0 for what is no PDF; None has no text",
     source="chrome.py",
     needs=("pymupdf", "rapidfuzz"),
     notes="The score is the similarity itself; lists give the mean.",
@@ -63,13 +63,16 @@ def similar_text(first: bytes, second: bytes) -> bool:
     return SequenceMatcher(None, found[0], found[1]).ratio() >= _SAME
 
 
-def texts(paths: list[str]) -> list[str]:
+def texts(paths: list[str | None]) -> list[str]:
     """Return the text of PDF files; runs in a child."""
     import pymupdf  # noqa: PLC0415  # an extra
 
     pymupdf.TOOLS.mupdf_display_errors(False)  # noqa: FBT003  # its own interface
     found = []
     for path in paths:
+        if path is None:  # for PyMuPDF an empty document
+            found.append("")
+            continue
         with pymupdf.open(path) as document:
             if document.page_count > _MAX_PAGES:
                 raise RefusedFileError(path, f"more than {_MAX_PAGES} pages")
@@ -77,13 +80,13 @@ def texts(paths: list[str]) -> list[str]:
     return found
 
 
-def _similarity(first: str, second: str) -> float:
+def _similarity(first: str | None, second: str | None) -> float:
     from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
 
-    found = isolated("pdfs:texts", [check_size(path) for path in (first, second)])
+    found = isolated("pdfs:texts", [path and check_size(path) for path in (first, second)])
     for path, text in zip((first, second), found, strict=True):
         if len(text) > _MAX_CHARACTERS:
-            raise RefusedFileError(path, f"more than {_MAX_CHARACTERS} characters")
+            raise RefusedFileError(str(path), f"more than {_MAX_CHARACTERS} characters")
     return fuzz.ratio(*found) / 100
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.environment import Environment
 
-__all__ = ["Location", "cookies", "locate", "preferences", "visited"]
+__all__ = ["Location", "UnsupportedSystemError", "cookies", "locate", "preferences", "visited"]
 
 Location = tuple[str, tuple[str, ...]]
 """An environment variable of the VM, and what is joined to its value."""
@@ -22,15 +22,19 @@ Location = tuple[str, tuple[str, ...]]
 _MAX_ROWS = 500_000
 
 
+class UnsupportedSystemError(Exception):
+    """It is not known where a program keeps its files on the VM's operating system."""
+
+
 def locate(env: Environment, places: Mapping[str, Location]) -> str:
     """Return the path of a file of the VM; by system, as `os.path.join` makes it there.
 
     Raises:
-        RuntimeError: It is kept nowhere on that system.
+        UnsupportedSystemError: It is kept nowhere on that system.
     """
     system = env.platform
     if system not in places:
-        raise RuntimeError(f"Unsupported operating system {system!r}")
+        raise UnsupportedSystemError(f"Unsupported operating system {system!r}")
     variable, parts = places[system]
     joined = ", ".join(f"'{part}'" for part in parts)
     return env.python(f"import os; print(os.path.join(os.getenv('{variable}'), {joined}))").strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.profiles import UnsupportedSystemError
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_size, or_else
 from waa_server_ext.native.registry import getter, metric
 
@@ -141,7 +142,7 @@ def _fetch(env: Environment, config: Mapping[str, Any], source: str) -> str:
 
 def _ask(env: Environment, system: str) -> str:
     if system not in _SCRIPTS:
-        raise RuntimeError(f"Unsupported operating system {system!r}")
+        raise UnsupportedSystemError(f"Unsupported operating system {system!r}")
     return env.python(_SCRIPTS[system]).strip()
 
 
