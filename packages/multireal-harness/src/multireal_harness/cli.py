@@ -18,6 +18,7 @@ from bench_core.cli import (
     task_options,
 )
 from multireal_harness.__about__ import __version__
+from multireal_harness.cli_states import check_state, compare, export, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -222,6 +223,37 @@ def demo(**options: Any) -> None:
     from multireal_harness.command_runs import demo_from_options  # noqa: PLC0415  # heavy
 
     demo_from_options(options)
+
+
+@main.command("generate-ground-truth")
+@click.argument("truth", type=click.Path(file_okay=False, path_type=Path))
+@_tasks_dir_option
+@task_options
+@_query_options
+@_environment_options
+@click.option("--judge", required=True, metavar="NAME", help="Who decides which states are kept.")
+@click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Keep states the judge is at least so sure of.",
+)
+@click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state.")
+@run_options(workers=1)
+def generate(**options: Any) -> None:
+    """Run an agent, and keep the end states a judge is sure of as synthetic ground truth."""
+    from multireal_harness.command_runs import generate_from_options  # noqa: PLC0415  # heavy
+
+    if options["world"] == "built-in":
+        options["tasks_dir"] = options["tasks_dir"] or "built-in"
+    known = _known_tasks(options)
+    generate_from_options(known, _with_ids(known, options))
+
+
+for _command in (check_state, compare, validate, export):
+    main.add_command(_command)
 
 
 def _schemas(options: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ from multireal_harness.agents.loading import OWN_AGENTS, Settings, load_agent
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers, BrowserSettings
 from multireal_harness.evaluation import EvaluationRules
+from multireal_harness.generating import harvest, known_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
 from multireal_harness.provenance import provenance
@@ -36,9 +38,16 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import Task
     from multireal_harness.demo import DemoRun
+    from multireal_harness.generating import Kept
     from multireal_harness.models import ModelConfig
 
-__all__ = ["DEFAULT_LIMITS", "demo_from_options", "rescore_from_options", "run_from_options"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "demo_from_options",
+    "generate_from_options",
+    "rescore_from_options",
+    "run_from_options",
+]
 
 _INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
 
@@ -81,6 +90,41 @@ def demo_from_options(options: dict[str, Any]) -> None:
         raise click.exceptions.Exit(exit_codes.INTERRUPTED)
     if not all(each.as_expected for each in runs):
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def generate_from_options(known: Sequence[Task], options: dict[str, Any]) -> None:
+    """Do what `multireal-harness generate-ground-truth` does."""
+    truth: Path = options.pop("truth")
+    done = known_tasks(truth, force=options.pop("force"))
+    wanted = options["ids"] or [task.task_id for task in known]
+    ids = tuple(each for each in wanted if each.removeprefix("multi.") not in done)
+    if not ids:
+        click.echo(f"All {len(wanted)} tasks have ground truth in {truth}; --force makes it anew.")
+        return
+    threshold = options.pop("threshold")
+    rules = {"no_hybrid": False, "audit_passes": 1.0, "queries": "original", "match": "equals"}
+    out = options["out"] or truth / "runs" / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    code = exit_codes.OK
+    try:
+        run_from_options({**options, **rules, "ids": ids, "out": out})
+    except click.exceptions.Exit as left:  # what was finished is kept all the same
+        code = left.exit_code
+    if options["dry_run"]:
+        return
+    kept = harvest(out, truth, threshold=threshold)
+    click.echo(_kept_text(kept, truth))
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _kept_text(kept: Sequence[Kept], truth: Path) -> str:
+    rows = [
+        (each.task_id, "kept" if each.kept else "not kept", each.negatives, each.reason)
+        for each in kept
+    ]
+    table = render_table(("task", "state", "negatives", "why not"), rows)
+    number = sum(each.kept for each in kept)
+    return f"\n{table}\n\n{number} of {len(kept)} end states kept in {truth / 'synthetic'}"
 
 
 def _run(options: dict[str, Any], origins: Mapping[str, str]) -> None:

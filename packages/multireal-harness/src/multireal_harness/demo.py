@@ -65,7 +65,7 @@ class DemoRun(Record):
 
 
 class CountingJudge:
-    """Looks at the end states without a model: an app a criterion speaks of must have changed.
+    """Looks at the end states without a model: something must have changed in one of the apps.
 
     It is the demo's stand-in for a judge: it asks less than any query, so it can only fail what
     plainly did not happen. Point `--judge llm-judge` at a model for a real one.
@@ -81,7 +81,7 @@ class CountingJudge:
             CriterionVerdict(
                 criterion_id=each.id,
                 reason=f"{len(changed)} of {len(states)} apps have changed",
-                verdict="pass" if len(changed) == len(states) else "fail",
+                verdict="pass" if changed else "fail",
             )
             for each in case.criteria
         )

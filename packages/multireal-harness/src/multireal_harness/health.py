@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Definition
 
-__all__ = ["Symptom", "Window", "check_states", "has_changes"]
+__all__ = ["FINISH_NOISE", "Symptom", "Window", "check_states", "has_changes"]
 
 _CLOCK_SLACK_MS = 120_000
 _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
-_FINISH_NOISE = frozenset({"config", "router", "ui", "_persist"})
+FINISH_NOISE = frozenset({"config", "router", "ui", "_persist"})
 
 
 class Symptom(Record):
@@ -94,7 +94,7 @@ def _changed_in_diff(part: Any) -> bool:
         for branch in branches
         if isinstance(branch, dict)
         for name, value in branch.items()
-        if name not in _FINISH_NOISE
+        if name not in FINISH_NOISE
     )
 
 
@@ -229,7 +229,7 @@ def _offset_minutes(action: Any) -> int | None:
 def _without_noise(state: Any) -> Any:
     if not isinstance(state, dict):
         return state
-    return {key: value for key, value in state.items() if key not in _FINISH_NOISE}
+    return {key: value for key, value in state.items() if key not in FINISH_NOISE}
 
 
 def _moment(milliseconds: float) -> str:

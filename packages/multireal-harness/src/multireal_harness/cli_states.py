@@ -1,0 +1,206 @@
+"""The commands about end states: check, compare, hold evaluators against them, make more, export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import json_option, render_table
+
+if TYPE_CHECKING:
+    from multireal_harness.comparing import Comparison
+    from multireal_harness.ground_truth import TruthReport
+
+__all__ = ["check_state", "compare", "export", "validate"]
+
+_FILE = click.Path(exists=True, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("check-state")
+@click.argument("path", type=_FILE)
+@click.option("--tasks-dir", metavar="DIR", help="The tasks.  [default: $MULTIREAL_TASKS_DIR]")
+@click.option("--task", help="Whose state it is.  [default: the file's name]")
+@click.option(
+    "--seeds",
+    type=_FILE,
+    metavar="FILE",
+    help="End states of untouched apps, to compare first states with.",
+)
+@json_option
+def check_state(
+    path: Path,
+    tasks_dir: str | None,
+    task: str | None,
+    seeds: Path | None,
+    as_json: bool,  # noqa: FBT001  # click's flag
+) -> None:
+    """Tell whether end states (a file or a folder) are sound; exit code 1 when they are not."""
+    from multireal_harness.checking import check_files, symptoms_text  # noqa: PLC0415  # heavy
+
+    found = check_files(path, tasks_dir, task, seeds)
+    if as_json:
+        click.echo(json.dumps({k: [s.model_dump() for s in v] for k, v in found.items()}, indent=2))
+    else:
+        click.echo(symptoms_text(found))
+    if any(each.serious for symptoms in found.values() for each in symptoms):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@click.command("compare-states")
+@click.argument("first", type=_FILE)
+@click.argument("second", type=_FILE)
+@click.option(
+    "--at-least",
+    type=click.FloatRange(0, 1),
+    metavar="RATIO",
+    help="Exit code 1 when they are less alike.",
+)
+@json_option
+def compare(first: Path, second: Path, at_least: float | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
+    """Compare what changed in two end states, in any order, with ids and times masked."""
+    from multireal_harness.comparing import compare_states  # noqa: PLC0415  # heavy
+    from multireal_harness.states import read_states  # noqa: PLC0415
+
+    found = compare_states(read_states(first).apps, read_states(second).apps)
+    click.echo(found.model_dump_json(indent=2) if as_json else _comparison_text(found))
+    if at_least is not None and (found.ratio is None or found.ratio < at_least):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@click.command("validate-ground-truth")
+@click.argument("truth", type=_FOLDER)
+@click.option("--tasks-dir", metavar="DIR", help="The tasks.  [default: $MULTIREAL_TASKS_DIR]")
+@click.option("--no-synthetic", is_flag=True, help="Only states that people made.")
+@click.option(
+    "--run",
+    "run_folder",
+    type=_FOLDER,
+    metavar="RUN",
+    help="Also correct this run's success rate for how often the queries err.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
+@json_option
+def validate(  # noqa: PLR0913, PLR0917  # click's arguments
+    truth: Path,
+    tasks_dir: str | None,
+    no_synthetic: bool,  # noqa: FBT001  # click's flag
+    run_folder: Path | None,
+    verbose: bool,  # noqa: FBT001  # same
+    as_json: bool,  # noqa: FBT001  # same
+) -> None:
+    """Hold the tasks' queries against end states whose truth is known."""
+    from multireal_harness.ground_truth import find_truth, validate_ground_truth  # noqa: PLC0415  # heavy
+    from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
+
+    definitions = load_definitions(resolve_tasks_dir(tasks_dir))
+    found = validate_ground_truth(definitions, find_truth(truth, synthetic=not no_synthetic))
+    corrected = _corrected(run_folder, found) if run_folder else None
+    if as_json:
+        record = found.model_dump(mode="json")
+        click.echo(json.dumps({**record, "corrected": corrected}, indent=2))
+    else:
+        click.echo(_truth_text(found, corrected, verbose=verbose))
+    if not all(found.tasks.values()):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@click.command("export")
+@click.argument("run_folder", type=_FOLDER)
+@click.option(
+    "--layout",
+    type=click.Choice(["plan"]),
+    default="plan",
+    show_default=True,
+    help="raw/TASK/MODEL.json and aggregated/summary_*.json.",
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Gets the files.",
+)
+@click.option(
+    "--with-states", is_flag=True, help="Write end states into the results, not their paths."
+)
+def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:  # noqa: FBT001  # click's flag
+    """Write a run's results in another layout."""
+    from multireal_harness.exporting import export_plan  # noqa: PLC0415  # heavy
+
+    del layout  # there is one
+    written = export_plan(run_folder, out, with_states=with_states)
+    click.echo(f"{len(written)} files written to {out}")
+
+
+def _comparison_text(found: Comparison) -> str:
+    rows = [
+        (each.app, each.first, each.second, each.shared, _ratio(each.ratio)) for each in found.apps
+    ]
+    headers = ("app", "changes 1", "changes 2", "shared", "alike")
+    lines = [render_table(headers, rows), "", f"alike in all: {_ratio(found.ratio) or '-'}"]
+    for each in found.apps:
+        lines += [f"{each.app}: only in the first:  {line}" for line in each.first_only]
+        lines += [f"{each.app}: only in the second: {line}" for line in each.second_only]
+    return "\n".join(lines)
+
+
+def _ratio(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _truth_text(found: TruthReport, corrected: dict[str, Any] | None, *, verbose: bool) -> str:
+    kept = {each for each in ("pass", "fail", "error", "todo") if found.outcomes.get(each)}
+    lines = []
+    for each in found.evals:
+        wrong = each.outcome != "pass" if each.source != "negative" else False
+        if verbose and wrong:
+            lines.append(
+                f"{each.task_id} eval {each.index} ({each.source}): {each.outcome}: {each.criterion}"
+            )
+            lines.append(f"  {each.detail}")
+    for name, proposals in found.unmatched.items():
+        hint = f"; did you mean {', '.join(proposals)}?" if proposals else ""
+        lines.append(f"{name} belongs to no task{hint}")
+    rows = [(source, count) for source, count in found.states.items()]
+    lines += ["", render_table(("states", "number"), rows), ""]
+    lines.append("evals: " + ", ".join(f"{found.outcomes[each]} {each}" for each in sorted(kept)))
+    if found.pass_rate is not None:
+        lines.append(f"evals that pass where the task was done: {found.pass_rate}")
+    if found.accuracy is not None:
+        lines.append(f"queries against the truth of whole tasks: {found.accuracy.agreement}")
+        lines.append(f"  of successes passed:  {found.accuracy.sensitivity or 'no known success'}")
+        lines.append(f"  of failures refused:  {found.accuracy.specificity or 'no known failure'}")
+    if corrected is not None:
+        lines += [
+            f"success rate of the run:  {corrected['rate']}",
+            f"  corrected: {corrected['text']}",
+        ]
+    wrong_tasks = [task for task, right in found.tasks.items() if not right]
+    lines.append(
+        f"{len(found.tasks) - len(wrong_tasks)} of {len(found.tasks)} tasks agree with the truth"
+    )
+    lines += [f"  not: {', '.join(wrong_tasks)}"] if wrong_tasks else []
+    return "\n".join([*lines, *(f"Note: {each}" for each in found.limits)])
+
+
+def _corrected(run_folder: Path, found: TruthReport) -> dict[str, Any]:
+    from bench_core.run_folder import read_run  # noqa: PLC0415  # heavy
+    from bench_core.statistics.proportions import wilson  # noqa: PLC0415
+    from multireal_harness.ground_truth import corrected_rate  # noqa: PLC0415
+
+    scored = [each for each in read_run(run_folder).results.values() if each.score is not None]
+    if not scored:
+        raise click.ClickException(f"{run_folder} has no scored trial")
+    rate = wilson(sum(bool(each.success) for each in scored), len(scored))
+    fixed = corrected_rate(rate, found.accuracy) if found.accuracy else None
+    text = (
+        str(fixed) if fixed else "not possible: no known failure, or queries no better than chance"
+    )
+    record = fixed.model_dump(mode="json") if fixed else None
+    return {"rate": str(rate), "corrected": record, "text": text}
