@@ -1,0 +1,107 @@
+"""Files made to exhaust or to escape end in a score or a clear error, within bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from building import build
+from hostile import hostile_call
+
+from bench_core.errors import EvaluationError
+from waa_server_ext.native.decoding import DecoderError, isolated
+from waa_server_ext.native.registry import find
+
+pytest.importorskip("cv2", reason="needs the extra [all]")
+
+MEGABYTES = 1500
+SECONDS = 60
+HERE = Path(__file__).resolve().parent
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="limits itself with resource"),
+]
+
+
+def rounds(seed: int, count: int, folder: Path) -> dict[str, int]:
+    """Run hostile calls in this process; count scores, refusals and what vanilla raises too."""
+    counts = {"score": 0, "refused": 0, "raised": 0}
+    for number in range(count):
+        rng = Random(f"{seed} {number}")  # noqa: S311  # chance, not secrets
+        name, arguments, options = hostile_call(rng, folder)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu()) + SECONDS, -1))
+        try:
+            score = find("metric", name).bind("v2")(*arguments, **options)
+        except EvaluationError:
+            counts["refused"] += 1
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001  # a clear error: no score
+            counts["raised"] += 1
+        else:
+            assert score is None or float(score) == float(score)  # no NaN
+            counts["score"] += 1
+        assert {path.stem for path in folder.iterdir()} == {"gold", "result"}
+    return counts
+
+
+def cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def run_limited(count: int, seed: int, folder: Path) -> dict[str, int]:
+    """Run the rounds in a child that may not have more memory, nor more CPU time per file."""
+    code = (
+        "import json, resource, sys; from pathlib import Path\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({MEGABYTES} * 2**20,) * 2)\n"
+        "import test_hostile_files as hostile\n"
+        f"print(json.dumps(hostile.rounds({seed}, {count}, Path({str(folder)!r}))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return counts
+
+
+def test_hostile_files_end_in_a_score_or_an_error_within_bounds(tmp_path: Path) -> None:
+    counts = run_limited(150, 1, tmp_path)
+    assert (sum(counts.values()), all(counts.values())) == (150, True)
+
+
+@pytest.mark.slow
+def test_hostile_files_end_in_a_score_or_an_error_for_5000_rounds(tmp_path: Path) -> None:
+    assert sum(run_limited(5000, 2, tmp_path).values()) == 5000
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.7, 0.99])
+def test_a_damaged_pdf_gives_a_score(keep: float, tmp_path: Path) -> None:
+    pdf = build({"pdf": {"pages": ["hello there"]}})
+    paths = tmp_path / "a.pdf", tmp_path / "b.pdf"
+    paths[0].write_bytes(pdf[: int(len(pdf) * keep)])
+    paths[1].write_bytes(pdf)
+    score = find("metric", "compare_pdfs").bind("v2")(*map(str, paths))
+    assert 0 <= score <= 1
+
+
+def test_a_picture_of_100_megabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    with path.open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    with pytest.raises(EvaluationError, match="bytes are more than"):
+        find("metric", "compare_images").bind("v2")(str(path), str(path))
+
+
+def test_a_decoder_that_hangs_is_ended(tmp_path: Path) -> None:
+    pipe = tmp_path / "a.mp4"
+    os.mkfifo(pipe)  # nobody writes to it
+    with pytest.raises(DecoderError, match="not decoded within 1 s"):
+        isolated("video:same", str(pipe), str(pipe), 1, 1, seconds=1)
