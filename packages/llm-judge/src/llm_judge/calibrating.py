@@ -164,8 +164,11 @@ def isotonic(scores: Sequence[float], labels: Sequence[bool]) -> tuple[list[floa
     ([0.2, 0.5, 0.8], [0.25, 0.5, 0.75])
     """
     pools: list[list[float]] = []  # successes, cases, sum of scores
+    by_score: dict[float, list[bool]] = {}
     for score, label in sorted(zip(scores, labels, strict=True)):
-        pools.append([float(label), 1.0, score])
+        by_score.setdefault(score, []).append(label)
+    for score, here in by_score.items():  # equal scores are one pool from the start
+        pools.append([float(sum(here)), float(len(here)), score * len(here)])
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] >= pools[-1][0] * pools[-2][1]:
             last = pools.pop()
             pools[-1] = [one + other for one, other in zip(pools[-1], last, strict=True)]

@@ -146,10 +146,14 @@ def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
     there = known.get(pointer, MISSING)
     if there is MISSING:
         return _answer("unknown", "nothing is shown there", [])
-    same = json.dumps(there) == json.dumps(wanted)
+    same = json.dumps(_trimmed(there)) == json.dumps(_trimmed(wanted))
     holds = str(there).startswith(wanted) if control else same
     verdict = "pass" if holds else "fail"
     return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
+
+
+def _trimmed(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
 
 
 def _with_controls(
