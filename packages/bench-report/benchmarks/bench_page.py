@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 TRIALS = 20
 OPENINGS = 3
+CPU_S = 5.0
+SIZE = 5_000_000
+USABLE_S = 1.5
+RATIO = 15
 
 
 class Measured(NamedTuple):
@@ -111,19 +115,27 @@ def measure(results: int) -> list[Measured]:
     return found
 
 
-def main() -> None:
-    """Measure and print."""
+def main() -> int:
+    """Measure, print, and return 1 when a bound is missed."""
     results = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    found = measure(results)
+    page, table = measure(results)
     print(f"{results:,} results")
-    for each in found:
+    for each in (page, table):
         print(
             f"  {each.name:13} {each.cpu_s:6.2f} s CPU  {each.size / 1e6:6.2f} MB  "
             f"usable after {each.usable_s:6.2f} s"
         )
-    page, table = found
-    print(f"  the plain table takes {table.usable_s / page.usable_s:.0f} times as long")
+    ratio = table.usable_s / page.usable_s
+    bounds = [
+        ("generated in under 5 s CPU", page.cpu_s < CPU_S),
+        ("under 5 MB", page.size < SIZE),
+        ("usable in under 1.5 s", page.usable_s < USABLE_S),
+        (f"the plain table takes {ratio:.0f} times as long, over 15", ratio > RATIO),
+    ]
+    for text, held in bounds:
+        print(f"  {'ok  ' if held else 'MISS'} {text}")
+    return int(not all(held for _, held in bounds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -71,6 +71,12 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture
+def pixel() -> bytes:
+    """Return a whole PNG file."""
+    return PIXEL
+
+
+@pytest.fixture
 def build(tmp_path: Path) -> Callable[..., Built]:
     """Build the report of run folders."""
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from bench_core.records import ErrorInfo, Step
+from bench_core.testing import make_results, make_run, make_tasks
 from bench_report import numbers, read_runs, report_of, write_report
 
 if TYPE_CHECKING:
@@ -104,6 +105,35 @@ def test_outcomes_and_views_agree_with_the_data(built: Built, visit: Visits) -> 
         expected = sum(row.success is success for row in rows)
         assert shown(page) == f"{expected} of 120 trials"
         page.click(f"[data-outcome={outcome}]")
+
+
+def test_a_template_leads_to_its_tasks(built: Built, visit: Visits) -> None:
+    page = visit().open(built)
+
+    page.click("#templates summary")
+    page.click("#templates a:text-is('t3')")
+
+    assert shown(page) == "4 of 20 tasks"
+    assert column(page, "c-task") == ["12", "13", "14", "15"]
+
+
+def test_the_network_of_a_trial_is_summarised(run: Runs, build: Builds, visit: Visits) -> None:
+    folder = run(tasks=3)
+    entries = [
+        {
+            "request": {"method": "GET", "url": f"http://shop.test/{n}"},
+            "response": {"status": 200 + n * 151},
+        }
+        for n in range(3)
+    ]
+    (folder / "trials/1/0/network.har").write_text(json.dumps({"log": {"entries": entries}}))
+
+    page = visit().open(build(folder), "#open=" + quote('[0,"0",1]'))
+    page.wait_for_selector("dialog[open] .hosts")
+
+    assert page.inner_text(".hosts tbody").split() == ["shop.test", "3", "1"]
+    page.click("dialog summary:has-text('Failed requests')")
+    assert "502 GET http://shop.test/2" in page.inner_text(".failed-requests")
 
 
 def test_a_failure_mode_in_the_summary_leads_to_its_trials(built: Built, visit: Visits) -> None:
@@ -257,6 +287,45 @@ def test_a_hundred_thousand_rows_scroll(large_run: Path, build: Builds, visit: V
     assert shown(page) == "20 of 100,000 trials"
 
 
+@pytest.mark.slow
+def test_a_long_run_with_screenshots_stays_usable(
+    tmp_path: Path, build: Builds, visit: Visits, pixel: bytes
+) -> None:
+    tasks = make_tasks(812)
+    folder = make_run(tmp_path / "long", tasks=tasks, trials=3, results=(), artifacts=False)
+    results = list(make_results(tasks, trials=3))
+    lines = (each.model_dump_json() + "\n" for each in results)
+    (folder / "results.jsonl").write_text("".join(lines), encoding="utf-8")
+    steps = [
+        Step(step=n, thought=f"thought {n}", actions=({"click": {"index": n}},), screenshot=f"screenshots/{n}.png")
+        for n in range(1, 31)
+    ]  # fmt: skip
+    trajectory = "".join(step.model_dump_json() + "\n" for step in steps)
+    (tmp_path / "picture.png").write_bytes(pixel)
+    for each in results:
+        trial = folder / "trials" / str(each.trial) / each.task_id
+        (trial / "screenshots").mkdir(parents=True)
+        (trial / "trajectory.jsonl").write_text(trajectory, encoding="utf-8")
+        for n in range(1, 31):
+            (trial / "screenshots" / f"{n}.png").hardlink_to(tmp_path / "picture.png")
+    window = visit()
+
+    built = build(folder, screenshots="link")
+    page = window.open(built, "#view=trials")
+    page.fill("#search", "entry 811")
+    assert shown(page) == "3 of 2,436 trials"
+    page.click("#grid [data-index='2']")
+    page.wait_for_selector("dialog[open] .film")
+
+    assert page.locator(".frame").count() == 30
+    page.click(".frame >> nth=29")
+    assert "thought 30" in page.inner_text(".stage")
+    decoded = "img => img.decode().then(() => img.naturalWidth)"
+    assert page.eval_on_selector(".shot img", decoded) == 1
+    assert sum(each.stat().st_size for each in built.folder.rglob("*")) < 25_000_000
+    assert window.complaints == []
+
+
 def test_figures_are_written_as_elsewhere(built: Built, visit: Visits) -> None:
     page = visit().open(built, "#view=trials")
     writers: list[tuple[str, Callable[[Any], str], list[Any]]] = [
@@ -307,6 +376,35 @@ def test_a_missing_side_file_is_told(run: Runs, tmp_path: Path, visit: Visits) -
     assert "0.js is missing beside this page" in page.inner_text("dialog .evidence")
 
 
+def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(  # fixtures
+    told_run: Runs, told_result: Results, build: Builds, visit: Visits,
+    add_trajectory: Callable[..., Path],
+) -> None:  # fmt: skip
+    huge, endless = "W" * 1_000_000, "W" * 10_000_000
+    spaced = "long words " * 900_000
+    result = told_result(
+        "a", 1, 0.0, failure_mode=huge, method=huge, flags=[huge], details={huge: endless},
+        error=ErrorInfo(kind=huge, message=spaced),
+        checks=[{"criterion": huge, "expected": huge, "actual": [spaced], "passed": False}],
+    )  # fmt: skip
+    folder = told_run({"a": [0]}, results=[result], goals={"a": endless}, templates={"a": huge})
+    step = Step(
+        step=1, thought=endless, title=huge, url=huge, actions=({"type": huge},), results=(huge,)
+    )
+    add_trajectory(folder, "a", [step])
+    window = visit()
+
+    built = build(folder, title=huge, formats=["html"])
+    page = window.open(built)
+    page.click("#grid [data-index='0'] td.c-task")
+    page.wait_for_selector("dialog[open] .evidence section")
+
+    assert len(built.html) < 1_000_000
+    assert "more characters" in page.inner_text("dialog")
+    assert window.overflow() == 0
+    assert window.complaints == []
+
+
 ATTACKS = (
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -341,7 +439,8 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
     who = {"agent": attack(), "model": attack()}
     results = [
         told_result(task, 1, score, method=attack(), failure_mode=attack() if score == 0 else None,
-                    model_reported=attack(), flags=[attack()], details={attack(): attack()},
+                    model_reported=attack(), flags=[attack()],
+                    details={attack(): attack(), "judge": attack(), "query_passed": attack()},
                     error=ErrorInfo(kind=attack(), message=attack(), phase=attack()),
                     checks=[{"criterion": attack(), "expected": {attack(): attack()},
                              "actual": attack(), "passed": score == 1, "reason": attack()}],
@@ -353,6 +452,8 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
     step = Step(step=1, url=attack(), title=attack(), thought=attack(), error=attack(),
                 actions=({attack(): attack()},), results=(attack(),), screenshot="1.png")  # fmt: skip
     (add_trajectory(folder, "a", [step]) / "1.png").write_bytes(b"not a picture")
+    entries = [{"request": {"method": attack(), "url": attack()}, "response": {"status": 0}}] * 3
+    (folder / "trials/1/a/network.har").write_text(json.dumps({"log": {"entries": entries}}))
     window = visit(width=width)
 
     page = window.open(build(folder, title=attack()))

@@ -58,14 +58,14 @@ def test_the_heat_map_has_a_cell_for_every_trial(run: Runs, build: Builds) -> No
     drawn = str(heat_map(report.runs[0]))
 
     widths: dict[str, float] = {"pass": 0.0, "fail": 0.0, "void": 0.0}
-    for kind, width in re.findall(r'class="part (\w+)" x="[^"]*" width="([\d.]+)%"', drawn):
-        widths[kind] += float(width) / 100 * 40
+    for kind, shapes in re.findall(r'class="part (\w+)" fill-opacity="1" d="([^"]*)"', drawn):
+        widths[kind] += sum(int(width) for width in re.findall(r"h(\d+)v", shapes)) / 1000 * 40
     for kind, success in (("pass", True), ("fail", False), ("void", None)):
         expected = sum(each.success is success for each in report.runs[0].trials)
-        assert widths[kind] == pytest.approx(expected, abs=0.01)
+        assert widths[kind] == pytest.approx(expected, abs=0.5)
 
 
 def test_the_heat_map_of_many_tasks_stays_small(run: Runs, build: Builds) -> None:
     report = build(run(tasks=1_000, trials=2, artifacts=False)).report
 
-    assert len(heat_map(report.runs[0])) < 120_000
+    assert len(heat_map(report.runs[0])) < 30_000

@@ -32,7 +32,6 @@ _MOST_COLUMNS = 400
 _MOST_ROWS = 20
 _ROW = 16
 _LOG_FROM = 20.0
-_KINDS = {True: "pass", False: "fail", None: "void"}
 
 
 def success_by_step(rows: Iterable[TrialRow]) -> list[tuple[int, float]]:
@@ -87,10 +86,14 @@ def heat_map(run: RunReport) -> Markup:
         return Markup("")
     columns = sorted(by_task.values(), key=_difficulty)
     height = len(trials) * _ROW
+    cells: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for place, trial in enumerate(trials):
+        for shade, start, end in _heat_row([each.get(trial, "absent") for each in columns]):
+            x, width = round(1000 * start), round(1000 * end) - round(1000 * start)
+            cells[shade].append(f"M{x} {place * _ROW}h{width}v{_ROW - 2}h-{width}z")
     parts = [
-        rect
-        for place, trial in enumerate(trials)
-        for rect in _heat_row([each.get(trial, "absent") for each in columns], place * _ROW)
+        f'<path class="part {kind}" fill-opacity="{opacity}" d="{"".join(shapes)}"/>'
+        for (kind, opacity), shapes in sorted(cells.items())
     ]
     solved = sum(all(v is True for v in each.values()) for each in columns)
     never = sum(not any(each.values()) for each in columns)
@@ -98,7 +101,7 @@ def heat_map(run: RunReport) -> Markup:
         f"{count(len(columns))} tasks by {count(len(trials))} trials: {count(solved)} solved in every "
         f"trial, {count(never)} in none"
     )
-    return image("plot heat", spoken, height, parts)
+    return _stretched("plot heat", spoken, height, parts, box=(1000, height))
 
 
 def _difficulty(outcomes: dict[int, bool | None]) -> tuple[float, list[int]]:
@@ -107,38 +110,33 @@ def _difficulty(outcomes: dict[int, bool | None]) -> tuple[float, list[int]]:
     return rate, [int(value is True) for _, value in sorted(outcomes.items())]
 
 
-def _heat_row(cells: Sequence[bool | str | None], top: int) -> Iterator[str]:
-    """Draw a row, neighbours of one outcome as one rectangle; many tasks share columns."""
-    height = _ROW - 2
-    if len(cells) > _MOST_COLUMNS:
-        yield from _shaded_row(cells, top, height)
-        return
-    width, start = 100 / len(cells), 0
-    for cell, run in groupby(cells):
-        length = len(list(run))
-        if cell != "absent":
-            kind = _KINDS[cell]  # type: ignore[index]  # the word "absent" has just been excluded
-            yield (
-                f'<rect class="part {kind}" x="{position(start * width)}" '
-                f'width="{position(length * width)}" y="{top}" height="{height}"/>'
-            )
-        start += length
+def _heat_row(cells: Sequence[bool | str | None]) -> Iterator[tuple[tuple[str, str], float, float]]:
+    """Yield a row's shades (class and opacity) with where each starts and ends, as fractions.
+
+    Neighbours of one shade are one shape. Of more tasks than can be told apart, several share a column,
+    which shows the share of them that succeeded.
+    """
+    columns = min(len(cells), _MOST_COLUMNS)
+    shades = [
+        _shade(cells[column * len(cells) // columns : (column + 1) * len(cells) // columns])
+        for column in range(columns)
+    ]
+    start = 0
+    for shade, run in groupby(shades):
+        end = start + len(list(run))
+        if shade is not None:
+            yield shade, start / columns, end / columns
+        start = end
 
 
-def _shaded_row(cells: Sequence[bool | str | None], top: int, height: int) -> Iterator[str]:
-    """Draw as many columns as can be seen, each with the share of its tasks that succeeded."""
-    width = 100 / _MOST_COLUMNS
-    for column in range(_MOST_COLUMNS):
-        first = column * len(cells) // _MOST_COLUMNS
-        last = (column + 1) * len(cells) // _MOST_COLUMNS
-        known = [cell for cell in cells[first:last] if isinstance(cell, bool)]
-        if known:
-            share = sum(known) / len(known)
-            kind, opacity = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # noqa: PLR2004
-            yield (
-                f'<rect class="part {kind}" x="{position(column * width)}" width="{position(width)}" '
-                f'y="{top}" height="{height}" fill-opacity="{opacity:.2f}"/>'
-            )
+def _shade(cells: Sequence[bool | str | None]) -> tuple[str, str] | None:
+    """Return class and opacity of tasks that share a column; `None` where nothing ran."""
+    known = [cell for cell in cells if isinstance(cell, bool)]
+    if known:
+        share = sum(known) / len(known)
+        kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # noqa: PLR2004  # half
+        return kind, f"{round(5 * strength) / 5:g}"
+    return ("void", "1") if None in cells else None
 
 
 class CostPoint(NamedTuple):
@@ -232,10 +230,17 @@ def cost_range(costs: Sequence[float]) -> tuple[float, float]:
     return (0.0 if low < high / 2 else max(0.0, low - margin)), high + margin
 
 
-def _stretched(classes: str, label: str, height: int, parts: Sequence[str]) -> Markup:
-    """Wrap shapes on a square of 100 that is stretched to any width; strokes keep theirs."""
+def _stretched(
+    classes: str,
+    label: str,
+    height: int,
+    parts: Sequence[str],
+    *,
+    box: tuple[int, int] = (100, 100),
+) -> Markup:
+    """Wrap shapes on a box that is stretched to any width; strokes keep theirs."""
     body = Markup("".join(parts))  # noqa: S704  # made of numbers alone
     return Markup(
-        '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}" viewBox="0 0 100 100" '
+        '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}" viewBox="0 0 {} {}" '
         'preserveAspectRatio="none">{}</svg>'
-    ).format(classes, label, height, body)
+    ).format(classes, label, height, *box, body)

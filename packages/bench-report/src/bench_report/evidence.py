@@ -77,14 +77,33 @@ def _name(text: str) -> str:
 
 
 def _check(check: Check) -> dict[str, Any]:
+    parts: tuple[Any, ...] = (
+        check.criterion,
+        check.passed,
+        check.reason,
+        check.expected,
+        check.actual,
+    )
+    try:
+        return _known_check(*parts)
+    except TypeError:  # a list or an object among them
+        return _shown_check(*parts)
+
+
+def _shown_check(*parts: Any) -> dict[str, Any]:
+    criterion, passed, reason, expected, actual = parts
     # A missing `expected` and an expected null read the same in the record; both show as a dash.
     return {
-        "criterion": _name(check.criterion),
-        "passed": check.passed,
-        "reason": clip(check.reason, _TEXT) if check.reason else None,
-        "expected": None if check.expected is None else shown_json(check.expected, _TEXT),
-        "actual": None if check.actual is None else shown_json(check.actual, _TEXT),
+        "criterion": _name(criterion),
+        "passed": passed,
+        "reason": clip(reason, _TEXT) if reason else None,
+        "expected": None if expected is None else shown_json(expected, _TEXT),
+        "actual": None if actual is None else shown_json(actual, _TEXT),
     }
+
+
+_known_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
+"""Trials of one task make the same checks."""
 
 
 def _error(result: TrialResult) -> dict[str, Any] | None:

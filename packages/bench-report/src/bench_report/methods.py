@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_report.numbers import count, interval, level, percent
+from bench_report.text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,17 +57,19 @@ def references(report: Report) -> tuple[str, ...]:
 def _run(run: RunReport) -> Iterator[str]:
     """Say what ran and how it was scored."""
     info, coverage = run.info, run.summary.coverage
-    model = f" with the model {info.model}" if info.model else ""
+    model = f" with the model {inline(info.model, 100)}" if info.model else ""
     version = f" {info.benchmark_version}" if info.benchmark_version else ""
     where = "the built-in stand-in world" if run.built_in else "the benchmark's real systems"
     trials = "one trial" if info.trials == 1 else f"{info.trials} trials"
     yield (
-        f"{run.label}: the agent {info.agent}{model} worked on {info.benchmark}{version} "
+        f"{run.label}: the agent {inline(info.agent, 100)}{model} worked on {info.benchmark}{version} "
         f"on {where}, profile {info.profile}, with {trials} per task and seed {info.seed}; "
         f"{count(coverage.results)} of {count(coverage.trials)} planned trials have a result."
     )
     if run.summary.methods:
-        ways = ", ".join(f"{name} ({count(n)})" for name, n in _first(run.summary.methods, 6))
+        ways = ", ".join(
+            f"{inline(name, 100)} ({count(n)})" for name, n in _first(run.summary.methods, 6)
+        )
         yield f"Scored trials were evaluated by: {ways}."
     if run.audit:
         yield from _judge(run.audit)

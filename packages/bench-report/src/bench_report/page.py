@@ -23,7 +23,7 @@ from bench_report.charts import (
     most_steps,
     pareto_plot,
 )
-from bench_report.payload import as_json, embeddable, pack, table_of
+from bench_report.payload import WORD_LENGTH, as_json, embeddable, pack, table_of
 from bench_report.readings import readings
 from bench_report.text import clip, inline, visible
 
@@ -40,6 +40,9 @@ __all__ = ["render_page"]
 _SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main", "live")
 _MAX_SLICE_ROWS = 60
 _MAX_TEMPLATES = 250
+_LONGEST_TEXT = 10_000
+_BARE_JSON = 400_000
+"""Up to this length the summary stands in the page as it is, for programs that read pages."""
 
 
 class EffortView(NamedTuple):
@@ -81,7 +84,7 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
     """
     css = files(__package__).joinpath("static/report.css").read_text("utf-8")
     script = _script()
-    summary = report.model_dump_json(exclude={"tasks": True, "runs": {"__all__": {"trials"}}})
+    summary = _summary(report)
     return _template().render(
         report=report,
         several=len(report.runs) > 1,
@@ -98,11 +101,30 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         csp=_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
         css=_as_it_is(css),
         js=_as_it_is(script),
-        report_json=_as_it_is(embeddable(summary)),
+        report_json=_as_it_is(embeddable(summary)) if len(summary) <= _BARE_JSON else None,
+        report_packed=pack(summary.encode()) if len(summary) > _BARE_JSON else None,
         table_data=pack(as_json(table_of(report, evidence.starts))),
         chunks=evidence.inline,
         images=evidence.images,
     )
+
+
+def _summary(report: Report) -> str:
+    """Return the report without tasks and trials as JSON; endless texts end in it, too."""
+    parts: Any = {"tasks": True, "runs": {"__all__": {"trials"}}}
+    text = report.model_dump_json(exclude=parts)
+    if len(text) <= _BARE_JSON:
+        return text
+    return as_json(_ended(report.model_dump(mode="json", exclude=parts))).decode()
+
+
+def _ended(value: Any) -> Any:
+    """Return JSON whose texts are cut where no reader gets to."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_TEXT else clip(value, _LONGEST_TEXT)
+    if isinstance(value, dict):
+        return {_ended(name): _ended(each) for name, each in value.items()}
+    return [_ended(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _as_it_is(text: str) -> Markup:
@@ -174,8 +196,11 @@ def _moment(moment: datetime) -> str:
 
 
 def _address(**values: str) -> str:
-    """Return the address of the table with these filters."""
-    return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in values.items())
+    """Return the address of the table with these filters, words as the table has them."""
+    words = {
+        inline(name, WORD_LENGTH): inline(value, WORD_LENGTH) for name, value in values.items()
+    }
+    return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in words.items())
 
 
 def _shares(run: RunReport) -> list[Share]:
@@ -254,7 +279,7 @@ def _template_table(report: Report) -> SliceTable | None:
     found: dict[str, list[tuple[int, Any, Any]]] = {}
     for index, run in enumerate(report.runs):
         for row in run.summary.templates:
-            found.setdefault(inline(row.name, 200), []).append((index, row, None))
+            found.setdefault(inline(row.name, WORD_LENGTH), []).append((index, row, None))
     if not found:
         return None
     rows = sorted(found.items(), key=lambda item: (_mean_rate(item[1]), item[0]))

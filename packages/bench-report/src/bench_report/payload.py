@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from bench_report.model import Report, TaskEntry, TrialRow
 
-__all__ = ["as_json", "embeddable", "pack", "table_of"]
+__all__ = ["WORD_LENGTH", "as_json", "embeddable", "pack", "table_of"]
 
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
-_WORD_LENGTH = 200
+WORD_LENGTH = 200
 
 
 def as_json(value: object) -> bytes:
@@ -54,7 +54,7 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
         for row in run.trials
     ]
     return {
-        "runs": [inline(run.label, _WORD_LENGTH) for run in report.runs],
+        "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
         "tasks": _task_columns(report.tasks),
         "trials": {
             "run": [run for run, _, _ in rows],
@@ -72,8 +72,8 @@ def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
         "goal": [clip(task.goal, _GOAL_LENGTH) for task in tasks],
         "template": _words(task.template for task in tasks),
         "groups": {
-            inline(name, _WORD_LENGTH): _coded(
-                tuple(inline(value, _WORD_LENGTH) for value in task.groups.get(name, ()))
+            inline(name, WORD_LENGTH): _coded(
+                tuple(inline(value, WORD_LENGTH) for value in task.groups.get(name, ()))
                 for task in tasks
             )
             for name in groups
@@ -102,7 +102,7 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
 def _words(values: Iterable[str | None]) -> dict[str, list[Any]]:
     """Code words, empty ones as none; each distinct word is made visible once."""
     coded = _coded(value or None for value in values)
-    return {**coded, "values": [inline(word, _WORD_LENGTH) for word in coded["values"]]}
+    return {**coded, "values": [inline(word, WORD_LENGTH) for word in coded["values"]]}
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

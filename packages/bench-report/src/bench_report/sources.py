@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import InputError
 from bench_core.files import folder_name
 from bench_core.run_folder import read_run
+from bench_report.text import inline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from bench_core.run_folder import RunView
 
 __all__ = ["Source", "read_runs"]
+
+_LABEL_LENGTH = 120
 
 
 class Source:
@@ -108,7 +111,9 @@ def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None
 
 def _labels(views: Sequence[RunView]) -> list[str]:
     """Name runs by agent and model; those that share both also by the name of their folder."""
-    names = [" · ".join(filter(None, (v.info.agent, v.info.model))) for v in views]
+    names = [
+        inline(" · ".join(filter(None, (v.info.agent, v.info.model))), _LABEL_LENGTH) for v in views
+    ]
     names = _told_apart(names, [f"({view.path.resolve().name})" for view in views])
     return _told_apart(names, [f"#{number}" for number in range(1, len(views) + 1)])
 

@@ -68,7 +68,7 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     require_level(level)
     latest = latest_results(results)
     identity = identity_of(latest, allow_mixed=allow_mixed)
-    per_task = max([trials or 1, *(result.trial for result in latest)])
+    per_task = max([trials or 1, *map(attrgetter("trial"), latest)])
     entries = entries_of(tasks, latest, per_task)
     strict = strict_entries(entries)
     if count_errors_as_failures:

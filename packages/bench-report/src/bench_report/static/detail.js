@@ -137,7 +137,7 @@ class Detail {
       checks?.length ? section("Checks", checkTable(checks)) : null,
       steps?.length ? section("Trajectory", (this.film = new Film(steps)).element) : null,
       note ? h("p", { class: "quiet trajectory-note" }, note) : null,
-      network ? section("Network", networkSummary(network)) : null,
+      network ? section("Network", ...networkSummary(network)) : null,
       phases ? section("Time by phase", phaseList(phases)) : null,
       attempts?.length > 1 ? section("Attempts", attemptList(attempts)) : null,
       files?.length ? section("Files", fileList(files)) : null,
@@ -168,7 +168,7 @@ const phaseList = (phases) =>
 const size = (bytes) => (bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${trimmed(bytes / 1e6, 1)} MB`);
 
 function networkSummary({ note, requests, failed, bytes, methods, hosts, failures }) {
-  if (note) return h("p", { class: "quiet" }, note);
+  if (note) return [h("p", { class: "quiet" }, note)];
   const facts = [["Requests", count(requests)], ["Failed", count(failed)], ["Received", size(bytes)],
     ["Methods", Object.entries(methods).map(([name, number]) => `${name} ${count(number)}`).join(", ")]];
   const rows = hosts.map(([host, number, bad]) => h("tr", {}, h("th", { scope: "row" }, host), h("td", { class: "num" }, count(number)), h("td", { class: "num" }, bad ? count(bad) : NONE)));
