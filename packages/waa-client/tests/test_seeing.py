@@ -39,7 +39,7 @@ def names(elements: Iterable[Element]) -> list[str]:
     return [each.name for each in elements]
 
 
-def test_leaves_that_can_be_used_are_elements_from_top_left_to_bottom_right() -> None:
+def test_leaves_that_can_be_used_are_elements_front_windows_first() -> None:
     found = elements_of(TREE, SIZE)
     assert [(e.id, e.role, e.name, e.rect) for e in found] == [
         ("0", "button", "File", (110, 60, 40, 20)),

@@ -151,6 +151,11 @@ def test_a_checkout_is_searched_for_its_examples(folder: Path) -> None:
     assert find_examples(folder / "checkout") == inside
 
 
+def test_a_folder_of_domains_will_do(folder: Path) -> None:
+    assert len(load_tasks(folder / "examples")) == 3
+    assert len(load_tasks((folder / "examples").rename(folder / "mine"))) == 3
+
+
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no task files"):
         load_tasks(tmp_path / "nothing")

@@ -67,7 +67,9 @@ class TaskQuery(Record):
 
 
 def find_examples(folder: Path | str | None = None) -> Path:
-    """Return the folder that holds `examples/`: `folder`, inside a checkout, or `$WAA_TASKS`.
+    """Return the folder of the task files: `folder`, a place inside a checkout, or `$WAA_TASKS`.
+
+    It holds `examples/<domain>/<id>.json`, or the domains themselves.
 
     Raises:
         InputError: No folder is given, or it holds no task files.
@@ -84,6 +86,8 @@ def find_examples(folder: Path | str | None = None) -> Path:
     for place in (root, root / _INSIDE_CHECKOUT, root / "evaluation_examples_windows"):
         if (place / "examples").is_dir():
             return place
+    if any(root.glob("*/*.json")):
+        return root
     raise InputError(
         f"{root} holds no task files: it should be a WindowsAgentArena checkout, or have a folder "
         f"`examples` of <domain>/<id>.json"
@@ -96,7 +100,8 @@ def load_tasks(
     """Return the tasks in a stable order.
 
     Args:
-        folder: A checkout of WindowsAgentArena, or a folder with `examples/`; else `$WAA_TASKS`.
+        folder: A checkout of WindowsAgentArena, or a folder with `examples/` or the domains; else
+            `$WAA_TASKS`.
         index: Only the tasks listed in this file (`test_all.json`, `test_custom.json`, or a path);
             by default all files.
         variant: The normal tasks, or upstream's hard ones.
@@ -107,6 +112,8 @@ def load_tasks(
     """
     root = find_examples(folder)
     examples = root / _FOLDERS[variant]
+    if variant == "normal" and not examples.is_dir():
+        examples = root
     if not examples.is_dir():
         raise InputError(f"{root} has no {variant} tasks: there is no folder {examples.name}")
     keys = _files(examples) if index is None else read_index(_index_file(root, index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,30 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
 from bench_core.agents.http import http_agent
-from bench_core.agents.records import Action, Done, Fail, RunCode, Wait
+from bench_core.agents.loop import LoopAgent
+from bench_core.agents.naming import named_element
+from bench_core.agents.records import (
+    Action,
+    Decision,
+    Done,
+    ElementRef,
+    Fail,
+    Point,
+    RunCode,
+    Wait,
+)
 from bench_core.agents.replay import read_actions, scripted_agent
 from bench_core.artifacts import TRAJECTORY
-from bench_core.errors import InputError
+from bench_core.errors import AgentError, InputError
 from bench_core.files import folder_name
 from waa_client.agents.loading import option
 from waa_client.agents.models import model_of
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.agents.records import Observation, Target
     from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -31,10 +46,12 @@ __all__ = [
     "HttpAgent",
     "ReplayAgent",
     "ScriptedAgent",
+    "named_agent",
     "read_script",
 ]
 
 _STEP: TypeAdapter[Action] = TypeAdapter(Action)
+_BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _WORDS: dict[str, type[Wait | Done | Fail]] = {"WAIT": Wait, "DONE": Done, "FAIL": Fail}
 
 
@@ -61,14 +78,15 @@ class ScriptedAgent:
 
     def view(self, context: TrialContext) -> View:
         """Look at the tree only where the script aims at elements."""
-        return View(elements=bool(option(context, "elements", default=False)))
+        script = Path(_needed(context, self.name, "script"))
+        return View(elements='"element"' in _text(script))
 
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
     ) -> AgentOutcome:
         """Follow the script; see `bench_core.protocols.Agent`."""
         steps = read_script(Path(_needed(context, self.name, "script")), task.task_id)
-        return await scripted_agent(steps).run(task, environment, context)
+        return await named_agent(steps).run(task, environment, context)
 
 
 class ReplayAgent:
@@ -134,19 +152,63 @@ def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
 
     The file is JSON: `{"domain/stem": [step, ...], ...}`, or one list for every task. A step is a code
     block, one of WAIT, DONE and FAIL, an action like `{"kind": "keys", "keys": ["ctrl", "s"]}`, or a
-    list of these.
+    list of these. Elements are named by id, or by their name where there is no such id.
 
     Raises:
         InputError: The file is missing or malformed, or knows nothing of the task.
     """
     try:
-        script = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        script = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"the script {path} cannot be read: {error}") from error
     steps = script.get(task_id) if isinstance(script, dict) else script
     if not isinstance(steps, list):
         raise InputError(f"the script {path} has no list of steps for {task_id}")
     return [_step(path, number, step) for number, step in enumerate(steps, 1)]
+
+
+def named_agent(steps: Sequence[Sequence[Action]], *, name: str = ScriptedAgent.name) -> LoopAgent:
+    """Return an agent that follows `steps`; targets may be elements' names instead of their ids."""
+    return LoopAgent(name, lambda *_: _Named(steps))
+
+
+class _Named:
+    def __init__(self, steps: Sequence[Sequence[Action]]) -> None:
+        self._left = list(steps)
+
+    async def act(self, observation: Observation) -> Decision:
+        """Return the next step with names replaced by ids; see `bench_core.agents.StepAgent`."""
+        if not self._left:
+            raise AgentError("the script has ended and the task is not done")
+        return Decision(actions=tuple(_aimed(each, observation) for each in self._left.pop(0)))
+
+
+def _aimed(action: Action, observation: Observation) -> Action:
+    places = {
+        field: _by_name(place, observation)
+        for field in ("target", "start", "end")
+        if isinstance(place := getattr(action, field, None), ElementRef)
+    }
+    return action.model_copy(update=places)
+
+
+def _by_name(target: ElementRef, observation: Observation) -> Target:
+    """Return the element by its id or name; `name@+5,-3` is a point beside its middle."""
+    if any(each.id == target.element for each in observation.elements):
+        return target
+    moved = _BESIDE.fullmatch(target.element)
+    element = named_element(observation.elements, moved[1] if moved else target.element)
+    if moved is None or element.rect is None:
+        return ElementRef(element=element.id)
+    x, y, width, height = element.rect
+    return Point(x=x + width // 2 + int(moved[2]), y=y + height // 2 + int(moved[3]))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"the script {path} cannot be read: {error}") from error
 
 
 def _recorded(context: TrialContext, task_id: str) -> Path:

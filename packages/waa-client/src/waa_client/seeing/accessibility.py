@@ -49,28 +49,29 @@ class _Node:
 
 
 def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
-    """Return the elements on a screen of `size`, from top left to bottom right, ids from 0.
+    """Return the elements on a screen of `size`, ids from 0.
+
+    Those of the front window come first; each window's are in the order of the tree.
 
     Raises:
         TreeError: The tree is no XML, has a document type, or is too deep or too large.
     """
     root = _parse(xml)
     windows = [each for each in root.children if each.shown]
-    found: list[tuple[Rect, _Node]] = []
+    found: dict[Rect, _Node] = {}
     above: list[Rect] = []
     # the server lists windows from the top of the screen's pile to its bottom
     for window in windows:
+        inside: dict[Rect, _Node] = {}
         for node in _leaves(window):
             rect = _clipped(node.rect, size)
-            if rect is not None and not _covered(rect, above):
-                found.append((rect, node))
+            if rect is not None and rect not in found and not _covered(rect, above):
+                inside.setdefault(rect, node)
+        found |= inside
         if window.rect is not None and _area(window.rect):
             above.append(window.rect)
-    distinct = dict(reversed(found))
-    placed = sorted(distinct.items(), key=lambda each: (each[0][1], each[0][0], each[0]))
-    return tuple(
-        _element(number, rect, node) for number, (rect, node) in enumerate(placed[:_MOST_ELEMENTS])
-    )
+    placed = list(found.items())[:_MOST_ELEMENTS]
+    return tuple(_element(number, *each) for number, each in enumerate(placed))
 
 
 class _Builder:
