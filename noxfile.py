@@ -53,6 +53,11 @@ MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.
 DEMOS = [
     # what it needs, its demo command, the run folders that leaves
     (["webarena-runner"], ["webarena-runner", "demo", "--out"], ["scripted", "do-nothing"]),
+    (
+        ["waa-client", "waa-server-ext[accessibility,simulate]"],
+        ["waa-client", "demo", "--out"],
+        ["scripted", "do-nothing"],
+    ),
 ]
 """The demo of each benchmark; the first package needed is the one shown, extras are in brackets."""
 

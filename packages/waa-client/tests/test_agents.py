@@ -209,7 +209,7 @@ def test_a_recorded_run_is_replayed(
         {"kind": "click", "target": {"element": "1"}},
         "DONE",
     ]
-    config = {"agent_options": {"script": script(tmp_path / "s.json", steps), "elements": True}}
+    config = {"agent_options": {"script": script(tmp_path / "s.json", steps)}}
     run(tmp_path / "a", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
     with FakeVm() as other:
         config = {"agent_options": {"run": str(tmp_path / "a")}}

@@ -187,7 +187,7 @@ def test_clicks_on_elements_use_the_rects_the_agent_was_shown(
 ) -> None:
     steps = [{"kind": "click", "target": {"element": "1"}}, "DONE"]
     path = script(tmp_path / "s.json", steps)
-    config = {"agent_options": {"script": path, "elements": True}}
+    config = {"agent_options": {"script": path}}
     run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
     assert vm.computer.clicks == [("left", 300, 215)]
 
@@ -260,9 +260,8 @@ def test_a_reset_command_that_fails_is_an_environment_error(
 def test_a_fault_of_the_vm_is_never_a_score(  # noqa: PLR0913, PLR0917  # fixtures
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, path: str, fault: Reply
 ) -> None:
-    config = {
-        "agent_options": {"script": script(tmp_path / "s.json", [TYPE, "DONE"]), "elements": True}
-    }
+    steps = [{"kind": "click", "target": {"element": "Text"}}, TYPE, "DONE"]
+    config = {"agent_options": {"script": script(tmp_path / "s.json", steps)}}
     vm.always[path] = fault
     out = tmp_path / "run"
     outcome = run(out, [task], [vm.url], [evaluator.url], agent="scripted", config=config)
