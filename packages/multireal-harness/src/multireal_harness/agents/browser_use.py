@@ -75,10 +75,14 @@ class BrowserUseAgent:
         import_browser_use()
         watch = ModelWatch(on_call=context.meter.spend, **_patience_of(self._chat))
         watch.attach(self._chat)
-        with fan_out(), without_signal_handlers():
-            async with _session(environment) as session:
-                attempt = _Attempt(self._agent(task, session, watch), watch, task, context)
-                return await attempt.run()
+        try:
+            with fan_out(), without_signal_handlers():
+                async with _session(environment) as session:
+                    attempt = _Attempt(self._agent(task, session, watch), watch, task, context)
+                    return await attempt.run()
+        finally:
+            if hasattr(self._chat, "aclose"):
+                await self._chat.aclose()
 
     def _agent(self, task: AgentTask, session: Any, watch: ModelWatch) -> Any:
         from browser_use import Agent, Tools  # noqa: PLC0415  # 1.5 s

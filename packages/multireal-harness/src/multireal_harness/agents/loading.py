@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models import Model
-    from bench_core.protocols import TrialContext
-    from bench_core.records import Task
+    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.records import AgentOutcome, AgentTask, Task
     from multireal_harness.browsers import Lease
 
 __all__ = ["OWN_AGENTS", "Settings", "load_agent", "seat_for"]
@@ -116,8 +116,11 @@ def _tool_calling(
 
     del task
     model = _model(context, settings)
-    return lambda lease: tool_calling_agent(
-        model, images=settings.images, connect=connect_to(lease, settings.viewport)
+    return lambda lease: _Closing(
+        tool_calling_agent(
+            model, images=settings.images, connect=connect_to(lease, settings.viewport)
+        ),
+        model,
     )
 
 
@@ -129,14 +132,32 @@ def _computer_use(
 
     del task
     model = _model(context, settings)
-    return lambda lease: computer_use_agent(
+    return lambda lease: _Closing(
+        computer_use_agent(
+            model,
+            name="computer-use",
+            screen=settings.viewport,
+            tool=settings.computer_tool or DEFAULT_TOOL,
+            images=settings.images,
+            connect=connect_to(lease, settings.viewport),
+        ),
         model,
-        name="computer-use",
-        screen=settings.viewport,
-        tool=settings.computer_tool or DEFAULT_TOOL,
-        images=settings.images,
-        connect=connect_to(lease, settings.viewport),
     )
+
+
+class _Closing:
+    """An agent that closes its model's connections when it is done."""
+
+    def __init__(self, agent: Agent, model: Model) -> None:
+        self.name = agent.name
+        self._agent = agent
+        self._model = model
+
+    async def run(
+        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+    ) -> AgentOutcome:
+        async with self._model:
+            return await self._agent.run(task, environment, context)
 
 
 def _model(context: TrialContext, settings: Settings) -> Model:

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import EvaluationError
+from bench_core.judging import Verdict
+from bench_core.records import ErrorInfo, Status
+from multireal_harness.definitions import Definition
+from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
+from multireal_harness.tasks import task_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bench_core.judging import JudgeCase
+
+MAIL = {"differences": {"emails": {"added": [{"subject": "Hi", "sent": True}]}}}
+QUERY = "length(mail.differences.emails.added[?sent]) >= `1`"
+
+
+class Saying:
+    """A judge that says what it was told to and remembers what it was asked."""
+
+    name = "saying"
+
+    def __init__(self, outcome: Any) -> None:
+        self.cases: list[JudgeCase] = []
+        self._outcome = outcome
+
+    async def judge(self, case: JudgeCase) -> Verdict:
+        self.cases.append(case)
+        error = ErrorInfo(kind="ModelError", message="no key") if self._outcome == "error" else None
+        return Verdict(case_id=case.case_id, judge=self.name, outcome=self._outcome, error=error)
+
+
+async def scored(
+    folder: Path, definition: dict[str, Any], judge: Saying | None = None, **options: Any
+) -> Evaluation:
+    evidence = Evidence(
+        states=options.pop("states", {"mail": MAIL, "calendar": {}}),
+        health=options.pop("health", "healthy"),
+        folder=folder,
+        answer=options.pop("answer", None),
+    )
+    task = task_of(Definition.model_validate(definition), options.pop("tasks", None))
+    return await evaluate(task, evidence, EvaluationRules(judge=judge, **options))
+
+
+async def test_judge_is_not_asked_when_all_queries_pass(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    judge = Saying("fail")
+    found = await scored(tmp_path, a_task(), judge)
+    assert (found.score, found.method, found.confidence) == (1.0, "jmespath", "high")
+    assert judge.cases == []
+    assert found.official == {"points": 2, "reward": 2}
+
+
+async def test_failed_query_asks_the_judge_about_the_stored_state(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    judge = Saying("pass")
+    TrialArtifacts(tmp_path).write_state({"mail": {}})
+    found = await scored(tmp_path, a_task(), judge, states={"mail": {}, "calendar": {}})
+    assert (found.score, found.method, found.flags) == (1.0, "llm_judge", ("disagree",))
+    case = judge.cases[0]
+    assert case.state_path == str(tmp_path / "finish_state.json.gz")
+    assert [each.text for each in case.criteria] == ["Verify a mail was sent."]
+
+
+@pytest.mark.parametrize("outcome", ["abstain", "void", "error"])
+async def test_judge_that_could_not_answer_is_no_failure_of_the_agent(
+    outcome: str, a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = await scored(tmp_path, a_task(), Saying(outcome), states={"mail": {}})
+    assert (found.score, found.status) == (None, Status.EVALUATION_ERROR)
+    assert found.error is not None
+
+
+async def test_audited_pass_that_the_judge_refuses_keeps_its_score_and_is_flagged(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = await scored(tmp_path, a_task(), Saying("fail"), audit=1.0)
+    assert (found.score, found.confidence, found.flags) == (1.0, "low", ("disagree",))
+
+
+async def test_both_scores_are_told_where_a_query_has_a_rewrite(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    broken = "mail.differences.emails.added[?sent][0].subject == 'Hi'"
+    task = a_task(evals=[{"query": broken, "expected_value": True, "description": "Verify."}])
+    found = await scored(tmp_path, task)
+    assert (found.score, found.confidence, found.flags) == (0.0, "low", ("defective_queries",))
+    assert found.fixed == {"score": 1.0, "passed": [True], "rewritten": [0]}
+    by_rewritten = await scored(tmp_path, task, queries="fixed")
+    assert by_rewritten.score == 1.0
+
+
+async def test_states_of_one_app_are_queried_without_its_name(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    one = {"website": {"id": "mail"}, "websites": None, "version": "v1"}
+    query = {"query": "differences.emails.added[0].subject", "expected_value": "Hi"}
+    found = await scored(tmp_path, a_task(**one, evals=[query]), states={"mail": MAIL})
+    assert found.score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("source", "score"),
+    [
+        ("import json, sys\nprint('SUCCESS' if json.load(open(sys.argv[1]))['differences'] else 'FAILURE')", 1.0),
+        ("print('FAILURE')", 0.0),
+        ("import os\nprint('SUCCESS' if 'HOME' in os.environ else 'FAILURE')", 0.0),
+    ],
+)  # fmt: skip
+async def test_script_decides_from_the_state_file_alone(
+    source: str, score: float, a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "eval_1.py").write_text(source)
+    one = {"website": {"id": "mail"}, "websites": None, "version": "v2"}
+    task = a_task(**one, evals=[{"script": "eval_1.py"}])
+    found = await scored(tmp_path, task, states={"mail": MAIL}, tasks=tmp_path)
+    assert found.score == score
+
+
+@pytest.mark.parametrize("source", ["raise SystemExit(3)", "x = ' ' * (3 * 1024**3)", "1 / 0"])
+async def test_script_that_fails_leaves_no_score(
+    source: str, a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "eval_1.py").write_text(source)
+    one = {"website": {"id": "mail"}, "websites": None}
+    task = a_task(**one, evals=[{"script": "eval_1.py"}])
+    with pytest.raises(EvaluationError, match=r"eval_1\.py"):
+        await scored(tmp_path, task, states={"mail": MAIL}, tasks=tmp_path)
+
+
+async def test_answer_in_words_is_graded_by_the_judge(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    one = {"website": {"id": "mail"}, "websites": None, "version": "v1"}
+    task = a_task(**one, evals=[{"type": "llm_boolean", "rubric": "Are there 17 unread mails?"}])
+    judge = Saying("pass")
+    found = await scored(tmp_path, task, judge, states={"mail": MAIL}, answer="17")
+    assert (found.score, found.method) == (1.0, "llm_judge")
+    assert judge.cases[0].agent_answer == "17"
+    refused = await scored(tmp_path, task, Saying("fail"), states={"mail": MAIL}, answer="16")
+    assert refused.score == 0.0
+    undecided = await scored(tmp_path, task, Saying("error"), states={"mail": MAIL}, answer="?")
+    assert (undecided.score, undecided.status) == (None, Status.EVALUATION_ERROR)
+    with pytest.raises(EvaluationError, match="--judge"):
+        await scored(tmp_path, task, states={"mail": MAIL})
+
+
+async def test_task_without_evals_is_decided_by_nobody(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    with pytest.raises(EvaluationError, match="no evals"):
+        await scored(tmp_path, a_task(evals=[]))
