@@ -23,6 +23,7 @@ from bench_report.charts import (
     most_steps,
     pareto_plot,
 )
+from bench_report.model import Difference
 from bench_report.payload import WORD_LENGTH, as_json, embeddable, pack, table_of
 from bench_report.readings import readings
 from bench_report.text import clip, inline, visible
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Distribution
     from bench_report.chunks import Evidence
-    from bench_report.model import Report, RunReport
+    from bench_report.model import Report, RunReport, SliceDifference
 
 __all__ = ["render_page"]
 
@@ -95,6 +96,7 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         has_confidence=any(
             set(row.confidence) - {"unstated"} for run in report.runs for row in run.methods
         ),
+        run_index={run.label: n for n, run in enumerate(report.runs)}.__getitem__,
         most_steps=most_steps(report),
         has_macro=any(run.summary.macro_average for run in report.runs),
         live=live,
@@ -152,7 +154,7 @@ def _template() -> jinja2.Template:
     environment.globals |= {
         "interval_plot": plots.interval_plot,
         "difference_plot": plots.difference_plot,
-        "difference_reach": plots.difference_reach,
+        "reach_of": _reach_of,
         "cost_points": cost_points,
         "cost_range": cost_range,
         "cumulative_plot": cumulative_plot,
@@ -201,6 +203,14 @@ def _address(**values: str) -> str:
         inline(name, WORD_LENGTH): inline(value, WORD_LENGTH) for name, value in values.items()
     }
     return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in words.items())
+
+
+def _reach_of(found: Sequence[Difference | SliceDifference]) -> float:
+    """Return how far the axis of differences must reach."""
+    values = [each.value if isinstance(each, Difference) else each.difference for each in found]
+    return plots.difference_reach(
+        [*values, *(end for each in found for end in (each.low, each.high))]
+    )
 
 
 def _shares(run: RunReport) -> list[Share]:

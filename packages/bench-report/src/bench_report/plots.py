@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from bench_report.numbers import interval, percent, points
+from bench_report.numbers import interval, percent, points, points_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bench_core.statistics import Interval
-    from bench_report.model import Comparison, Difference
 
 __all__ = [
     "difference_plot",
@@ -57,19 +56,15 @@ def interval_plot(
     return image(classes, _spoken(value, found), height, parts)
 
 
-def difference_reach(comparison: Comparison) -> float:
-    """Return a round limit that holds all differences and their intervals."""
-    ends = (
-        abs(end)
-        for each in comparison.differences
-        for end in (each.low, each.value, each.high)
-        if end is not None
-    )
-    widest = max(ends, default=1.0)
+def difference_reach(ends: Iterable[float | None]) -> float:
+    """Return a round limit that holds differences and the ends of their intervals."""
+    widest = max((abs(end) for end in ends if end is not None), default=1.0)
     return next((limit for limit in (0.1, 0.25, 0.5) if widest <= limit), 1.0)
 
 
-def difference_plot(difference: Difference, reach: float, *, tone: int) -> Markup:
+def difference_plot(
+    value: float | None, low: float | None, high: float | None, *, reach: float, tone: int
+) -> Markup:
     """Draw a difference as a point on its interval around zero, from -reach to +reach."""
 
     def place(value: float) -> float:
@@ -79,15 +74,13 @@ def difference_plot(difference: Difference, reach: float, *, tone: int) -> Marku
         '<line class="axis" x1="0" x2="100%" y1="11" y2="11"/>',
         '<line class="zero" x1="50%" x2="50%" y1="0" y2="22"/>',
     ]
-    if difference.low is not None and difference.high is not None:
-        parts.append(_band(place(difference.low), place(difference.high), 22))
-    if difference.value is not None:
-        parts.append(
-            f'<circle class="point" cx="{position(place(difference.value))}" cy="11" r="4.5"/>'
-        )
-    spoken = f"difference {points(difference.value)}"
-    if difference.low is not None:
-        spoken += f", interval {points(difference.low)} to {points(difference.high)}"
+    if low is not None and high is not None:
+        parts.append(_band(place(low), place(high), 22))
+    if value is not None:
+        parts.append(f'<circle class="point" cx="{position(place(value))}" cy="11" r="4.5"/>')
+    spoken = f"difference {points(value)}"
+    if low is not None:
+        spoken += f", interval {points_interval(low, high)}"
     return image(f"plot interval difference tone-{tone}", spoken, 22, parts)
 
 
