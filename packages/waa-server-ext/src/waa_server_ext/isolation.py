@@ -13,6 +13,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ class IsolatedEvaluator:
         except _WorkerGoneError as gone:
             return Verdict(
                 score=None,
-                reason=f"not scored: {gone.reason}",
+                reason=f"not scored: the evaluator is gone: {gone.reason}",
                 evaluation_error=EvaluationFault(
                     phase="evaluate", type="EvaluatorGone", message=gone.reason
                 ),
@@ -138,7 +139,7 @@ class IsolatedEvaluator:
         if "refused" in reply:
             raise InputError(reply["refused"])
         if "broken" in reply:
-            raise _WorkerGoneError(f"the evaluator is broken: {reply['broken']}")
+            raise _WorkerGoneError(f"it is broken: {reply['broken']}")
         return reply
 
     def _running(self) -> _Worker:
@@ -151,11 +152,12 @@ class _Worker:
     """The child process and the pipe to it."""
 
     def __init__(self, settings: EvaluatorSettings) -> None:
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         self._process = subprocess.Popen(  # this package's own module
             [sys.executable, "-W", "ignore", "-m", "waa_server_ext.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._complaints,  # until it has started; afterwards it is silent
             encoding="ascii",
             start_new_session=True,  # it may start a browser's driver: they end together
             env={**os.environ, "PYTHONUTF8": "1"},
@@ -185,6 +187,7 @@ class _Worker:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        self._complaints.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -195,10 +198,18 @@ class _Worker:
             self._send(settings.model_dump_json())
             reply = self._reply(_START_S)
         except _WorkerGoneError as gone:
-            raise EvaluationError(f"the evaluator did not start: {gone.reason}") from gone
+            raise EvaluationError(
+                f"the evaluator did not start: {gone.reason}{self._last_words()}"
+            ) from gone
         if "fatal" in reply:
             raise (InputError if reply["input"] else EvaluationError)(reply["fatal"])
         return Description.model_validate(reply["ready"])
+
+    def _last_words(self) -> str:
+        self._process.wait(_GRACE_S)
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
+        return f" ({lines[-1]})" if lines else ""
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101  # a pipe was asked for
@@ -206,17 +217,17 @@ class _Worker:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except (BrokenPipeError, OSError) as error:
-            raise _WorkerGoneError("the evaluator's process has ended") from error
+            raise _WorkerGoneError("its process has ended") from error
 
     def _reply(self, seconds: float | None) -> dict[str, Any]:
         try:
             line = self._replies.get(timeout=seconds)
         except queue.Empty:
             raise _WorkerGoneError(
-                f"the evaluator did not come back within {seconds:.0f} s and was ended"
+                f"it did not come back within {seconds:.0f} s and was ended"
             ) from None
         if not line:
-            raise _WorkerGoneError("the evaluator's process ended while it evaluated")
+            raise _WorkerGoneError("its process ended")
         reply: dict[str, Any] = json.loads(line)
         return reply
 

@@ -40,6 +40,7 @@ def main() -> int:
     except (BenchError, ImportError, OSError) as error:
         _reply(replies, {"fatal": str(error), "input": isinstance(error, InputError)})
         return 1
+    _be_silent()
     _reply(replies, ready)
     calls: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read_calls, args=(calls,), daemon=True).start()
@@ -76,12 +77,18 @@ def _reply(replies: IO[str], message: dict[str, Any]) -> None:
 
 
 def _private_output() -> IO[str]:
-    """Keep the pipe for ourselves and send what others print to nowhere."""
+    """Keep the pipe for ourselves and send what others print to standard error."""
     pipe = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    return pipe
+
+
+def _be_silent() -> None:
+    """From now on let prints and complaints go nowhere, so that they fill no disk."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
     os.close(nowhere)
-    return pipe
 
 
 def _limit_memory(size: int) -> None:

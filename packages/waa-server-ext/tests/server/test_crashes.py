@@ -156,6 +156,7 @@ def send_and_forget(server: Server, body: dict[str, Any]) -> socket.socket:
     return connection
 
 
+@pytest.mark.slow
 def test_killed_while_evaluating_the_key_is_refused_and_the_vm_left_alone(
     vm: FixtureVm, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_killed_while_evaluating_the_key_is_refused_and_the_vm_left_alone(
     assert len(vm.requests) == 1
 
 
+@pytest.mark.slow
 def test_killed_before_the_answer_arrived_the_verdict_is_given_again(
     vm: FixtureVm, tmp_path: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_killed_before_the_answer_arrived_the_verdict_is_given_again(
     assert len(vm.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_client_that_hangs_up_loses_nothing(vm: FixtureVm, tmp_path: Path) -> None:
     body = body_of("k")
     journal = tmp_path / "journal.jsonl"
