@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.recorder import Recorder
     from waa_server_ext.simulate.scene import Scene, load_scene, snapshot
     from waa_server_ext.simulate.simulated_vm import SimulatedVm
-    from waa_server_ext.simulate.solutions import Solution, solutions
+    from waa_server_ext.simulate.solutions import Solution
     from waa_server_ext.simulate.world import SimulatedDesktopWorld
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Solution",
     "load_scene",
     "snapshot",
-    "solutions",
 ]
 
 _HOME_OF = {
@@ -31,7 +30,6 @@ _HOME_OF = {
     "Solution": "solutions",
     "load_scene": "scene",
     "snapshot": "scene",
-    "solutions": "solutions",
 }
 
 

@@ -88,7 +88,7 @@ def _element(node: Node, depth: int, *, uia: bool) -> Iterator[str]:
 
 
 def _children(node: Node, *, uia: bool) -> Iterator[Node]:
-    shown = (child for child in node.children if not child.shown.empty)
+    shown = (each for each in node.children if not each.shown.empty and not _is_decoration(each))
     for number, child in enumerate(shown):
         if number >= _MAX_CHILDREN:
             return
@@ -97,6 +97,11 @@ def _children(node: Node, *, uia: bool) -> Iterator[Node]:
         else:
             # a handle inside something without one is a child of the next handle above
             yield from _children(child, uia=False)
+
+
+def _is_decoration(node: Node) -> bool:
+    """Whether it is colour or a picture without a meaning, which UI Automation's control view lacks."""
+    return not node.name and not node.children and node.role in {"pane", "icon", "image"}
 
 
 def _attributes(node: Node, *, uia: bool) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,10 @@ class SimulatedClock:
         """Return the current time in seconds since 1970."""
         return self._now.timestamp()
 
+    def set(self, now: dt.datetime) -> None:
+        """Put the time where a scene begins, whatever building it took."""
+        self._now = now
+
     def advance(self, seconds: float) -> None:
         """Let time pass; at most a day at once, never backwards."""
         self._now += dt.timedelta(seconds=min(max(seconds, 0.0), 86_400.0))

@@ -99,9 +99,9 @@ class FileView:
             height = min(24, rect.height)
             left = rect.left + (2 if layout == "Large icons" else 30)
             box = rect._replace(left=left, top=rect.bottom - height)
-            ui.edit(
-                box, "Rename", self.rename_field, key="rename", cls="Edit", style=Style(padding=3)
-            )
+            with ui.inside(node):
+                field = self.rename_field
+                ui.edit(box, "Rename", field, key="rename", cls="Edit", style=Style(padding=3))
         return node
 
     def press(self, key: str, mods: frozenset[str]) -> bool:

@@ -58,7 +58,9 @@ class SceneFile(Record):
     @property
     def data(self) -> bytes:
         """The contents."""
-        return base64.b64decode(self.b64) if self.b64 is not None else (self.text or "").encode()
+        if self.b64 is None:
+            return (self.text or "").encode()
+        return base64.b64decode(self.b64, validate=True)
 
 
 class SceneWindow(Record):
@@ -122,6 +124,7 @@ class Scene(Record):
         desktop = Desktop(machine, self.screen)
         for window in self.windows:
             _open(desktop, window)
+        machine.clock.set(now)
         return desktop
 
     def _fill(self, machine: Machine) -> None:

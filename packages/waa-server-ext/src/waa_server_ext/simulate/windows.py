@@ -160,7 +160,12 @@ class Builder:
         self, rect: Rect, name: str = "", cls: str = "", *, role: Role = "pane", **more: Any
     ) -> Iterator[Node]:
         """Add a container; what is added inside the block is clipped to it."""
-        node = self.add(Node(role, rect, name, cls, **more))
+        with self.inside(self.add(Node(role, rect, name, cls, **more))) as node:
+            yield node
+
+    @contextmanager
+    def inside(self, node: Node) -> Iterator[Node]:
+        """Add what follows in the block to a node that is there already."""
         self._parents.append(node)
         try:
             yield node

@@ -51,6 +51,14 @@ class Brand:
         """The file with the profile's settings."""
         return f"{self.folder}\\Default\\Preferences"
 
+    def settings_file(self, name: str) -> str:
+        """Return the file a setting is in: the home page is in one that Chromium signs."""
+        return (
+            f"{self.folder}\\Default\\Secure Preferences"
+            if name == "homepage"
+            else self.preferences
+        )
+
     @property
     def bookmarks(self) -> str:
         """The file with the bookmarks."""
@@ -146,19 +154,15 @@ class Browser(Window):
         self.tabs[self.at] = text or f"{self.brand.scheme}://newtab/"
         self.address.set(self.url)
 
-    def preferences(self) -> dict[str, Any]:
-        """Return the profile's settings."""
-        return self._json(self.brand.preferences)
-
     def set_preference(self, value: object, *path: str) -> None:
         """Write a setting to the file, below the keys of `path`."""
-        data = self.preferences()
-        at = data
+        file = self.brand.settings_file(path[0])
+        at = data = self._json(file)
         for key in path[:-1]:
             below = at.get(key)
             at[key] = at = below if isinstance(below, dict) else {}
         at[path[-1]] = value
-        self._write(self.brand.preferences, data)
+        self._write(file, data)
 
     def saved_state(self) -> dict[str, Any]:
         """Return the tabs."""
@@ -431,7 +435,7 @@ class Browser(Window):
         )
 
     def _value(self, *path: str) -> Any:
-        at: Any = self.preferences()
+        at: Any = self._json(self.brand.settings_file(path[0]))
         for key in path:
             at = at.get(key) if isinstance(at, dict) else None
         return at

@@ -106,7 +106,11 @@ class _Runner:
             values = self._pipeline(inner)
             return self._compared(values, rest) if rest else values
         if first and (tokens[0][0] in "'\"$" or tokens[0].lstrip("-").isdigit()):
-            return self._compared([self._word(tokens[0])], tokens[1:])
+            values, rest = [self._word(tokens[0])], tokens[1:]
+            while rest[:1] == [","] and len(rest) > 1:
+                values.append(self._word(rest[1]))
+                rest = rest[2:]
+            return self._compared(values, rest)
         name = tokens[0].casefold()
         command = _CMDLETS.get(_ALIASES.get(name, name))
         if command is None:

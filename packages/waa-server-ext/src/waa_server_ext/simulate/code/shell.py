@@ -120,7 +120,7 @@ class Shell:
 
     def _redirected(self, tokens: list[str], given: str) -> Result:
         kept, target, append, merge, which = [], None, False, False, "1"
-        pending = False
+        pending = after = False
         for token in tokens:
             if token == "2>&1":  # noqa: S105  # a token of a command line
                 merge = True
@@ -131,13 +131,15 @@ class Shell:
                     True,
                 )
             elif pending and token.strip():
-                target, pending = token, False
-            elif not pending:
+                target, pending, after = token, False, True
+                continue
+            elif not pending and not (after and token.isspace()):
                 kept.append(token)
+            after = False
         words = split_line("".join(kept))
         if not words:
             return Result()
-        result = self._command(words, given, "".join(kept).strip())
+        result = self._command(words, given, "".join(kept).lstrip())
         if merge:
             result = Result(result.code, result.output + result.error)
         return result if target is None else self._written(result, target, which, append=append)

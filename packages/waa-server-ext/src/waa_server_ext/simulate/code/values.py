@@ -152,14 +152,20 @@ def attribute(value: Any, name: str) -> Any:
 
 def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     if name == "zfill":
-        return lambda width: method(min(width, _MAX_PADDING))
+        return lambda width: method(_small(width))
     if name == "to_bytes":
-        return lambda length, *args, **kwargs: method(min(length, _MAX_PADDING), *args, **kwargs)
+        return lambda length, *args, **kwargs: method(_small(length), *args, **kwargs)
     if name == "replace":
         return lambda *args: _replaced(method, args)
     if name in {"items", "keys", "values"}:
         return lambda: list(method())
     return method
+
+
+def _small(width: int) -> int:
+    if width > _MAX_PADDING:
+        raise MemoryError
+    return width
 
 
 def _replaced(method: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("PIL", reason="needs the extra [simulate]")
+# the helpers beside the tests, which every import mode finds this way
+sys.path.insert(0, str(Path(__file__).parent))
+
+from acting import Hands  # after the path is known
+
+from waa_server_ext.simulate import Scene, SimulatedVm  # same
+from waa_server_ext.simulate.desktop import Desktop  # same
+from waa_server_ext.simulate.machine import Machine  # same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def desktop() -> Desktop:
+    return Desktop(Machine.fresh())
+
+
+@pytest.fixture
+def vm(vm_host: str) -> Iterator[SimulatedVm]:
+    with SimulatedVm(Scene(), host=vm_host) as running:
+        yield running
+
+
+@pytest.fixture
+def hands(vm: SimulatedVm) -> Iterator[Hands]:
+    made = Hands(vm.url)
+    made.update([])
+    yield made
+    made.close()
