@@ -174,6 +174,7 @@ def test_the_terminal_shows_hostile_text_as_text(growing: Growing, watch: RunWat
 
     shown = stream.getvalue()
     assert "red[bold]" in shown
+    assert "3/20 trials" in shown
     assert "\x1b[2J" not in shown
     assert "running" in shown
 

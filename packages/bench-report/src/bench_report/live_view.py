@@ -62,12 +62,15 @@ def show_live(found: Iterable[Snapshot], stream: TextIO, *, console: Console | N
 def _drawn(found: Snapshot) -> RenderableType:
     from rich.console import Group  # noqa: PLC0415  # as above
     from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
+    from rich.table import Table  # noqa: PLC0415  # as above
     from rich.text import Text  # noqa: PLC0415  # as above
 
+    bar = Table.grid(expand=True)  # a bar alone does not end its line
+    bar.add_row(ProgressBar(total=max(1, found.planned), completed=found.ended))
     who = " · ".join(filter(None, (found.agent, found.model, found.benchmark)))
     lines: list[RenderableType] = [
         Text(shorten(f"{who}  {found.run_id}", 200), style="bold", no_wrap=True),
-        ProgressBar(total=max(1, found.planned), completed=found.ended),
+        bar,
         Text(headline(found), overflow="ellipsis", no_wrap=True),
     ]
     parts = [_counts("ended by", found.statuses), _counts("failed by", found.failure_modes)]
