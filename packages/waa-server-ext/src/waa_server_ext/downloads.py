@@ -6,6 +6,7 @@ task in a request cannot make the server ask whatever it likes.
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from waa_server_ext.verdicts import Exchange
 from waa_server_ext.vm_http import BodyStore, vm_address
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterable
 
     from waa_server_ext.evaluating import EvaluatorSettings
@@ -149,7 +151,9 @@ class Downloads:
             raise DownloadError(url, "the time is used up")
         pieces, size = [], 0
         try:
-            with httpx.stream("GET", url, timeout=httpx.Timeout(min(left, 30.0))) as response:
+            with httpx.stream(
+                "GET", url, timeout=httpx.Timeout(min(left, 30.0)), verify=_certificates()
+            ) as response:
                 if response.has_redirect_location:
                     return response.status_code, b"", response.headers["location"]
                 for piece in response.iter_bytes():
@@ -162,3 +166,9 @@ class Downloads:
                 return response.status_code, b"".join(pieces), None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise DownloadError(url, f"{type(error).__name__}: {error}") from error
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Load the certificates once: it takes longer than a download from nearby."""
+    return httpx.create_ssl_context()

@@ -219,6 +219,8 @@ def _check_7z(name: str, archive: Any) -> None:
 
 def _unpacked_names(archive: Any) -> set[str]:
     """Unpack all of it in memory, which is what shows whether the password is right."""
+    if hasattr(archive, "readall"):  # before py7zr 1.0
+        return set(archive.readall() or {})
     from py7zr.io import BytesIOFactory  # noqa: PLC0415  # an extra
 
     factory = BytesIOFactory(_MAX_IN_7Z)

@@ -1,0 +1,169 @@
+"""Native evaluators beside a checkout's own: how soon they start, how fast they score, their memory.
+
+Both run in a process of their own, as the server runs them, and score the same cases on the same
+fixture VMs. The peer needs `PROCTOR_WAA_CHECKOUT` (a checkout) and, where this interpreter lacks the
+extra `vanilla`, `PROCTOR_VANILLA_PYTHON` (one that has it); without them ours is measured alone.
+Times are CPU time with that of children, so that who else is on the machine does not matter, and
+those of a case are taken when everything has been imported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import bench_core
+import waa_server_ext
+from bench_core.cli import render_table
+from waa_server_ext.fixture import FixtureVm
+from waa_server_ext.vm_state import VmState
+
+PACKAGE = Path(__file__).resolve().parents[1]
+GOLDEN = (
+    Path(os.environ.get("PROCTOR_DATA", PACKAGE.parents[2] / "shared" / "data"))
+    / "waa/golden.jsonl"
+)
+COMMITTED = PACKAGE / "tests" / "native" / "cases" / "getters.jsonl"
+HOST = "127.88.1.2"
+SOONER, FASTER, SMALLER = 10.0, 1.0, 3.0
+"""Promised: starts ten times sooner, scores at least as fast, needs a third of the memory."""
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Measured:
+    """One kind of evaluator: CPU seconds and the most memory that it had at once."""
+
+    name: str
+    start_s: float
+    cases_s: float
+    peak_mb: float
+    scored: int
+
+
+def main() -> int:
+    """Measure both, print a table, and say whether what is promised holds."""
+    cases = _cases()
+    native = _measure("native", sys.executable, {}, cases)
+    checkout = os.environ.get("PROCTOR_WAA_CHECKOUT", "").split(os.pathsep)[0]
+    if not checkout:
+        _print([native], len(cases))
+        print("no peer: set PROCTOR_WAA_CHECKOUT to a Windows Agent Arena checkout")
+        return 0
+    python = os.environ.get("PROCTOR_VANILLA_PYTHON", sys.executable)
+    borrowed = _measure("borrowed", python, {"checkout": str(Path(checkout).resolve())}, cases)
+    _print([native, borrowed], len(cases))
+    return _judge(native, borrowed)
+
+
+def _cases() -> list[dict[str, Any]]:
+    """Return the golden cases but those that decode sound for half a minute, else our own."""
+    path = GOLDEN if GOLDEN.exists() else COMMITTED
+    found = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [case for case in found if not case.get("slow") and "evaluator" in case["task"]]
+
+
+def _measure(name: str, python: str, more: dict[str, Any], cases: list[dict[str, Any]]) -> Measured:
+    sources = [str(Path(each.__path__[0]).parent) for each in (waa_server_ext, bench_core)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sources)}
+    with tempfile.TemporaryDirectory(prefix="bench-native-") as folder:
+        worker = subprocess.Popen(
+            [python, "-m", "waa_server_ext.worker"], text=True, env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        settings = {"cache": folder, "skip_sleeps": True, "web_timeout_s": 20.0, **more}
+        answer = _ask(worker, settings)
+        if "ready" not in answer:
+            raise SystemExit(f"{name}: {answer}")
+        start_s = _cpu(worker.pid)
+        scored = sum(_score(worker, case) for case in cases)
+        warm_s = _cpu(
+            worker.pid
+        )  # native ones import when they are asked: measured is the next pass
+        for case in cases:
+            _score(worker, case)
+        measured = Measured(name, start_s, _cpu(worker.pid) - warm_s, _peak(worker.pid), scored)
+        worker.stdin.close()  # type: ignore[union-attr]  # a pipe
+        worker.wait()
+    return measured
+
+
+def _score(worker: subprocess.Popen[str], case: dict[str, Any]) -> bool:
+    with FixtureVm(VmState.load(case["vm_state"]), host=HOST) as vm:
+        task = json.loads(json.dumps(case["task"]).replace("${CLOUD_BASE}", vm.cloud_base))
+        call = {
+            "call": "evaluate", "task": task, "action_history": case["action_history"],
+            "vm": vm.address, "seconds": 120,
+        }  # fmt: skip
+        answer = _ask(worker, call)
+    return "verdict" in answer and json.loads(answer["verdict"])["score"] is not None
+
+
+def _ask(worker: subprocess.Popen[str], call: dict[str, Any]) -> dict[str, Any]:
+    assert worker.stdin is not None  # noqa: S101  # pipes
+    assert worker.stdout is not None  # noqa: S101  # same
+    worker.stdin.write(json.dumps(call) + "\n")
+    worker.stdin.flush()
+    return dict(json.loads(worker.stdout.readline()))
+
+
+def _cpu(pid: int) -> float:
+    """Return the CPU seconds of a process and of its ended children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(each) for each in fields[11:15]) / TICKS
+
+
+def _peak(pid: int) -> float:
+    """Return the most memory the process has had at once, in MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def _print(rows: list[Measured], cases: int) -> None:
+    table = [
+        (
+            each.name,
+            f"{each.start_s:.2f}",
+            f"{each.cases_s / cases * 1000:.1f}",
+            f"{each.peak_mb:.0f}",
+            each.scored,
+        )
+        for each in rows
+    ]
+    if len(rows) == 2:
+        native, borrowed = rows
+        table.append(
+            (
+                "ratio",
+                f"{borrowed.start_s / native.start_s:.1f}x",
+                f"{borrowed.cases_s / native.cases_s:.1f}x",
+                f"{borrowed.peak_mb / native.peak_mb:.1f}x",
+                "",
+            )
+        )
+    print(f"{cases} cases")
+    print(
+        render_table(("evaluators", "start, CPU s", "a case, CPU ms", "peak MB", "scored"), table)
+    )
+
+
+def _judge(native: Measured, borrowed: Measured) -> int:
+    bounds = (
+        ("starts sooner", borrowed.start_s / native.start_s, SOONER),
+        ("scores as fast", borrowed.cases_s / native.cases_s, FASTER),
+        ("needs less memory", borrowed.peak_mb / native.peak_mb, SMALLER),
+    )
+    missed = [(name, ratio, bound) for name, ratio, bound in bounds if ratio < bound]
+    for name, ratio, bound in missed:
+        print(f"missed: native {name} {ratio:.1f} times, promised {bound:g}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
