@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 import waa_server_ext
 from waa_server_ext.cli import main
+
+MINIATURE = Path(__file__).parent / "miniature"
 
 
 def test_version_names_the_distribution() -> None:
@@ -27,6 +31,25 @@ def test_help_loads_neither_flask_nor_httpx_nor_pydantic() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--vm", "1.2.3.4", "--host", "0.0.0.0"], "set a token in $WAA_SERVER_TOKEN"),
+        (["--vm", "1.2.3.4:x"], "is not host or host:port"),
+        (["--vm", "1.2.3.4:5001", "--waa-checkout", str(MINIATURE)], "port 5000 only"),
+        (["--vm", "1.2.3.4", "--waa-checkout", "."], "is no Windows Agent Arena checkout"),
+        (["--vm", "1.2.3.4", "--waa-checkout", ".", "--fidelity", "fixed"], "leave --waa-checkout"),
+        (["--vm", "1.2.3.4", "--tasks", "nowhere"], "there is no folder of tasks at nowhere"),
+    ],
+)
+def test_serving_what_cannot_be_served_is_an_input_error(
+    options: list[str], why: str, tmp_path: Path
+) -> None:
+    result = CliRunner().invoke(main, ["serve", "--cache", str(tmp_path), *options])
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

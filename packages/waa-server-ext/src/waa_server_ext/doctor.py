@@ -77,17 +77,17 @@ def _evaluators(settings: EvaluatorSettings) -> CheckResult:
 
 
 def _address(settings: EvaluatorSettings, vm: str) -> CheckResult:
+    from waa_server_ext.borrowed.checkout import only_host  # noqa: PLC0415  # needed here only
+
     try:
-        _, port = vm_address(vm)
+        vm_address(vm)
     except ValueError as error:
         return failed(str(error), "give --vm HOST or --vm HOST:PORT")
-    if settings.checkout is not None and port != VM_PORT:
-        return failed(
-            f"{vm}: borrowed evaluators speak to port {VM_PORT} only",
-            f"forward it: socat TCP-LISTEN:{VM_PORT},bind=127.0.0.2,fork TCP:{vm}, then --vm "
-            f"127.0.0.2; or leave --waa-checkout out",
-        )
-    return ok(vm)
+    try:
+        return ok(only_host(vm) if settings.checkout is not None else vm)
+    except BenchError as error:
+        problem, _, fix = str(error).partition(": ")
+        return failed(problem, fix)
 
 
 def _vm_server(vm: str) -> CheckResult:

@@ -61,6 +61,7 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
         hosts_of,
         needed_urls,
     )
+    from waa_server_ext.borrowed.checkout import only_host  # noqa: PLC0415
     from waa_server_ext.isolation import IsolatedEvaluator  # noqa: PLC0415
     from waa_server_ext.server.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
     from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
@@ -71,6 +72,8 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
             f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
             f"listen on 127.0.0.1"
         )
+    if settings.checkout is not None:
+        only_host(vm)
     tasks = tasks or _own_tasks(settings)
     if tasks is not None:
         more = hosts_of(needed_urls(TaskFolder(tasks)))

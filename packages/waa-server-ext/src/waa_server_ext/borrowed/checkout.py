@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 from bench_core.errors import InputError
 from bench_core.records import Record
+from waa_server_ext.vm_http import VM_PORT, vm_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Checkout", "find_checkout", "server_files", "task_folder"]
+__all__ = ["Checkout", "find_checkout", "only_host", "task_folder"]
 
 _CLIENT = Path("src/win-arena-container/client")
-_SERVER = Path("src/win-arena-container/vm/setup/server")
 _ENVIRONMENT = Path("desktop_env/envs/desktop_env.py")
 _KNOWN = {
     "0ab48783fb7fc0d47c61a7b3ec23ac9b3fe3d8eacaa9327e7e0f4484ba19e655": "2927fe5",
@@ -77,10 +77,23 @@ def task_folder(checkout: Checkout) -> Path | None:
     return folder if (folder / "examples").is_dir() else None
 
 
-def server_files(root: Path) -> list[Path]:
-    """Return the `main.py` of the VM's server in a checkout; usually one."""
-    candidate = root / _SERVER / "main.py"
-    return [candidate] if candidate.is_file() else []
+def only_host(vm: str) -> str:
+    """Return the host of `vm`, whose port vanilla cannot choose.
+
+    Raises:
+        InputError: Another port than 5000 is asked for, or `vm` is no address.
+    """
+    try:
+        host, port = vm_address(vm)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if port != VM_PORT:
+        raise InputError(
+            f"borrowed evaluators speak to port {VM_PORT} only, which vanilla has hard-coded: "
+            f"forward it (socat TCP-LISTEN:{VM_PORT},bind=127.0.0.2,fork TCP:{vm}) and use --vm "
+            f"127.0.0.2, or leave --waa-checkout out for evaluators that take any port"
+        )
+    return host
 
 
 def _commit(folder: Path) -> str | None:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from waa_server_ext.borrowed.bounds import Bounds, bounded, install_bounds
-from waa_server_ext.borrowed.checkout import find_checkout
+from waa_server_ext.borrowed.checkout import find_checkout, only_host
 from waa_server_ext.borrowed.environment import Environment, Watch
 from waa_server_ext.borrowed.loading import load_vanilla
 from waa_server_ext.borrowed.verdict import as_setup_report, as_verdict
 from waa_server_ext.downloads import HostRule
 from waa_server_ext.evaluating import Description
 from waa_server_ext.tasks import check_task
-from waa_server_ext.vm_http import VM_PORT, BodyStore, vm_address
+from waa_server_ext.vm_http import BodyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -125,13 +125,7 @@ class BorrowedEvaluator:
 
     @contextlib.contextmanager
     def _bounds(self, vm: str, deadline: float | None) -> Iterator[Bounds]:
-        host, port = vm_address(vm)
-        if port != VM_PORT:
-            raise InputError(
-                f"borrowed evaluators speak to port {VM_PORT} only, vanilla has it hard-coded; "
-                f"{vm!r} needs a forward of that port (see the networking page), or evaluators "
-                f"that come with waa-server-ext: leave --waa-checkout out"
-            )
+        host = only_host(vm)
         settings = self._settings
         bounds = Bounds(
             settings,
