@@ -46,7 +46,7 @@ def is_guarded(url: str) -> bool:
     (True, False)
     """
     try:
-        path = unquote(unquote(urlsplit(url).path))
+        path = unquote(unquote(urlsplit(url.replace("\\", "/")).path))
     except ValueError:
         return True  # what cannot be read is not let through
     parts = [part for part in path.replace("\\", "/").split("/") if part.strip()]
