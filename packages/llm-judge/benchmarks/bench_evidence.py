@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DATA = Path(os.environ.get("PROCTOR_DATA", Path(__file__).parents[4] / "shared" / "data"))
-EVERY = 12
+EVERY = 15
 SECONDS, MEGABYTES = 1.0, 300
 GOAL = "Move the meeting alpha 17 to 5 PM on July 18 and invite p5@example.com"
 
@@ -150,8 +150,8 @@ def head(chars: int) -> Callable[[Any, JudgeCase], str]:
 
 
 def lines(state: Any) -> list[str]:
-    """The JSON of a state, indented by nothing."""
-    return json.dumps(state, indent=0).splitlines()
+    """The JSON of a state, a member per line."""
+    return json.dumps(state).replace(", ", ",\n").splitlines()
 
 
 def snapshots(count: int) -> tuple[dict[str, Any], dict[str, Any]]:

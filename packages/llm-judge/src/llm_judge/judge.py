@@ -171,7 +171,8 @@ class Judge:
         Raises:
             InputError: The case's own files cannot be read.
         """
-        return await self.judge_brief(prepare(case, self.policy), meter)
+        brief = await asyncio.to_thread(prepare, case, self.policy)  # seconds for large states
+        return await self.judge_brief(brief, meter)
 
     async def judge_brief(self, brief: Brief, meter: Meter | None = None) -> Verdict:
         """Judge what `prepare` has read; see `judge`."""
