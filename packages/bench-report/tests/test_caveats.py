@@ -84,6 +84,21 @@ def test_retries_are_told(told_run: Runs, build: Builds, told_result: Results) -
     assert "1 trial needed more than one attempt" in text_of(built, "retries")
 
 
+def test_tasks_without_any_score_are_told(told_run: Runs, build: Builds) -> None:
+    built = build(told_run({"a": [1, 0], "b": [None, None], "c": [None, 1]}))
+
+    (found,) = [each for each in built.report.caveats if each.code == "unscored_tasks"]
+    assert found.text.startswith("1 task ended without a score")
+
+
+def test_flags_are_told(told_run: Runs, told_result: Results, build: Builds) -> None:
+    results = [told_result(task, 1, 1.0, flags=["disagree"]) for task in "ab"]
+    built = build(told_run({"a": [1], "b": [1]}, results=results))
+
+    (found,) = [each for each in built.report.caveats if each.code == "flags"]
+    assert "disagree (2)" in found.text
+
+
 def test_evaluation_errors_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
     results = [told_result("a", 1, None, status="evaluation_error")]
 

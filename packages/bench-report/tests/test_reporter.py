@@ -3,6 +3,8 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+import pytest
+
 from bench_core.protocols import Reporter
 
 if TYPE_CHECKING:
@@ -18,3 +20,15 @@ def test_the_reporter_is_found_by_its_name(run: Callable[..., Path], tmp_path: P
 
     assert isinstance(reporter, Reporter)
     assert [each.name for each in files] == ["index.html", "report.md", "report.json"]
+
+
+@pytest.mark.parametrize("name", ["comparison", "waa-baseline", "webarena"])
+def test_documents_are_reporters_of_their_own(
+    name: str, run: Callable[..., Path], tmp_path: Path
+) -> None:
+    (found,) = entry_points(group="bench_core.reporters", name=name)
+
+    files = found.load()().report([run("a"), run("b", agent="other")], tmp_path / "out")
+
+    assert files[0].name == f"{name}.md"
+    assert all(each.is_file() for each in files)

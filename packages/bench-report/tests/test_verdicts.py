@@ -55,6 +55,25 @@ def test_query_judge_and_combined_are_counted_apart(judged_run: Runs, build: Bui
     assert audit.lifted == counts[False, "pass"]
 
 
+def test_where_no_judge_took_part_the_score_is_the_querys(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
+    results = [
+        told_result("a", 1, 1.0),
+        told_result("b", 1, 1.0, details={"judge": {"outcome": "pass"}},
+                    checks=[{"criterion": "query", "passed": False}]),
+        told_result("c", 1, 0.0, details={"judge": {"outcome": "fail"}},
+                    checks=[{"criterion": "query", "passed": False}]),
+    ]  # fmt: skip
+
+    audit = build(told_run({key: [1] for key in "abc"}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.query_only.interval is not None
+    assert audit.query_only.interval.estimate == pytest.approx(1 / 3)
+    assert (audit.query_only.trials, audit.judge_only.trials, audit.lifted) == (3, 2, 1)
+
+
 def test_the_reported_rate_is_corrected_where_failures_are_known(
     judged_run: Runs, build: Builds
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from bench_core.records import Status
 from bench_report.model import Caveat
 from bench_report.numbers import count, percent
+from bench_report.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,6 +93,27 @@ def _excluded(run: RunReport) -> Iterator[Caveat]:
     )
     severity: Severity = "warning" if share >= LARGE_EXCLUSION else "info"
     yield Caveat(code="excluded", severity=severity, text=text)
+
+
+def _unscored_tasks(run: RunReport) -> Iterator[Caveat]:
+    coverage = run.summary.coverage
+    left_out = len({row.task_id for row in run.trials}) - coverage.tasks_scored
+    if left_out > 0 and not run.summary.errors_count_as_failures:
+        text = (
+            f"{count(left_out)} {'task' if left_out == 1 else 'tasks'} ended without a score in every "
+            "trial and are not part of the rate at all."
+        )
+        yield Caveat(code="unscored_tasks", severity="warning", text=text)
+
+
+def _flagged(run: RunReport) -> Iterator[Caveat]:
+    flags = list(run.summary.flags.items())
+    if flags:
+        listed = ", ".join(
+            f"{clip(name.replace('_', ' '), 60)} ({count(n)})" for name, n in flags[:6]
+        )
+        more = f" and {count(len(flags) - 6)} more" if len(flags) > 6 else ""  # noqa: PLR2004  # as above
+        yield Caveat(code="flags", severity="info", text=f"Trials carry flags: {listed}{more}.")
 
 
 def _size(run: RunReport) -> Iterator[Caveat]:
@@ -229,6 +251,8 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _world,
     _state,
     _excluded,
+    _unscored_tasks,
+    _flagged,
     _size,
     _repetition,
     _partial,

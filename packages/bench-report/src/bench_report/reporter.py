@@ -1,4 +1,4 @@
-"""bench-report as a plugin: what a demo finds through the entry point `bench_core.reporters`."""
+"""bench-report as plugins of the entry-point group `bench_core.reporters`: the report, and its documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["FolderReporter"]
+__all__ = ["BaselineReporter", "ComparisonReporter", "FolderReporter", "WebArenaReporter"]
 
 
 class FolderReporter:
@@ -21,3 +21,33 @@ class FolderReporter:
         from bench_report.write import build_report  # noqa: PLC0415  # loads statistics
 
         return build_report(runs, out)[1]
+
+
+class _DocumentReporter:
+    """Writes one document about run folders, `<name>.md`, into a folder."""
+
+    name: str
+
+    def report(self, runs: Sequence[Path], out: Path) -> Sequence[Path]:
+        """Write the document into `out` and return the files."""
+        from bench_report.exporting import export  # noqa: PLC0415  # loads statistics
+
+        return export(self.name, runs, out / f"{self.name}.md")
+
+
+class BaselineReporter(_DocumentReporter):
+    """Two harnesses on the same Windows Agent Arena tasks, and whether their rates match."""
+
+    name = "waa-baseline"
+
+
+class ComparisonReporter(_DocumentReporter):
+    """Models side by side, as Markdown and JSON."""
+
+    name = "comparison"
+
+
+class WebArenaReporter(_DocumentReporter):
+    """Sites, template average and failure modes."""
+
+    name = "webarena"

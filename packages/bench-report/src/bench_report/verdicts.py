@@ -124,14 +124,19 @@ def _read(result: TrialResult) -> _Read:
     judge = _first(details, _JUDGE)
     outcome = _outcome(judge)
     query = _verdict(_first(details, _QUERY))
-    if query is None and outcome is not None:
-        query = _of_checks(result)
+    if query is None and not _says(details, _QUERY):
+        # Where no judge took part, the score is the query's; where one did, the checks are.
+        query = result.success if outcome is None else _of_checks(result)
     passed = _verdict(judge) if outcome is None else _OUTCOMES.get(outcome)
     return _Read(result, query, passed, outcome, _verdict(_first(details, _TRUTH)))
 
 
 def _first(details: Mapping[str, JsonValue], names: Iterable[str]) -> JsonValue:
     return next((details[name] for name in names if details.get(name) is not None), None)
+
+
+def _says(details: Mapping[str, JsonValue], names: Iterable[str]) -> bool:
+    return any(name in details for name in names)
 
 
 def _outcome(judge: JsonValue) -> str | None:
