@@ -25,6 +25,7 @@ _BANDS = 128
 _COEFFICIENTS = 20
 _MAX_SECONDS = 3600
 _RADIUS = 1
+_SHORTEST_HEADER = 8
 
 _BREAK_HZ, _HZ_PER_MEL, _LOG_STEP = 1000.0, 200.0 / 3, np.log(6.4) / 27.0
 """Slaney's scale: linear up to 1 kHz, logarithmic above."""
@@ -57,8 +58,8 @@ def _load(path: str) -> NDArray[np.float32]:
 
 def _opened(soundfile: Any, path: str) -> Any:
     """Open a sound file; fails as upstream's second try at what this library does not know."""
-    if Path(path).stat().st_size == 0:
-        raise EOFError("the sound file is empty")
+    if Path(path).stat().st_size < _SHORTEST_HEADER:
+        raise EOFError("the sound file has no header")
     try:
         return soundfile.SoundFile(path)
     except soundfile.LibsndfileError as error:

@@ -126,7 +126,7 @@ def check_moved_jpgs(tree: Mapping[str, Any], rules: Mapping[str, Any]) -> int:
     return int(len(names) == len(rules["expected"]) and set(names) == set(rules["expected"]))
 
 
-@metric(failure="TypeError for None", source="../metrics/__init__.py")
+@metric(failure="a TypeError: it takes nothing", source="__init__.py")
 def infeasible() -> None:
     """Nothing: the control flow scores `infeasible` before any metric is called."""
 
