@@ -252,6 +252,14 @@ def test_two_criteria_of_one_id_are_refused(
         judged(judge_by([]), twice)
 
 
+def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) -> None:
+    query = "length(tablely.finalstate.bookings[0].place) > `3` && tablely.finalstate.orders[0]"
+    asked = case.model_copy(update={"metadata": {"queries": [query]}})
+    text = prepare(asked).prompt.text
+    assert '"at":"/tablely/finalstate/bookings/0/place","is":"there","value":"Old Mill"' in text
+    assert '"at":"/tablely/finalstate/orders/0","is":"missing"' in text
+
+
 def test_the_agents_answer_is_shown_only_when_asked_for(case: JudgeCase) -> None:
     told = case.model_copy(update={"agent_answer": "I booked it, trust me"})
     assert "trust me" not in prepare(told).prompt.text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from bench_core.judging import CriterionVerdict, Finding, Verdict
+from bench_core.judging import Criterion, CriterionVerdict, Finding, Verdict
 from bench_core.models.client import Model
 from bench_core.models.opening import open_model
 from bench_core.models.prices import published_prices
@@ -82,7 +82,7 @@ def prepare(case: JudgeCase, policy: Policy | None = None) -> Brief:
     evidence = pack(
         state,
         case.goal,
-        case.criteria,
+        (*case.criteria, *_queries(case)),
         initial=case.initial_state,
         actions=case.actions,
         chars=policy.chars,
@@ -370,6 +370,13 @@ def _opened(
         # all calls are on the tape: neither key nor SDK is needed
         return Model(ScriptedAdapter([], model=name, provider=provider), **options)
     return open_model(model, api_key=api_key, base_url=base_url, **options)
+
+
+def _queries(case: JudgeCase) -> tuple[Criterion, ...]:
+    """Return the benchmark's own queries, so that the places they name are shown, too."""
+    queries = case.metadata.get("queries")
+    text = " ".join(map(str, queries)) if isinstance(queries, list) else ""
+    return (Criterion(id="queries", text=text),) if text else ()
 
 
 def _left_out(evidence: EvidencePack) -> tuple[Finding, ...]:
