@@ -44,6 +44,15 @@ SDK_LINES = {
     "newest": ["anthropic>=2", "openai>=3", "google-genai>=3"],
 }
 """The lines of the providers' SDKs on which the same records must come out."""
+BROWSER_USES = ["0.11.13", "0.13.14"]
+"""The lines of browser-use on which every task of WebArena's built-in world must score 1.0; the first
+is the newest that webarena-verified's pins admit."""
+UNPINNED = (
+    "import importlib.metadata, re\n"
+    "listed = importlib.metadata.requires('webarena-verified')\n"
+    "print(*{re.match(r'[\\w.-]+', each)[0] for each in listed if 'extra' not in each})"
+)
+"""Prints what webarena-verified requires, by name alone."""
 TOGETHER = "together"
 """The benchmarks that need all packages."""
 FOREIGN_EXTRAS = {"vanilla"}
@@ -131,6 +140,21 @@ def sdks(session: nox.Session, line: str) -> None:
     install(session, [core], [*group("parallel"), *group("test", core.folder), *SDK_LINES[line]])
     folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
     session.run("pytest", *PARALLEL, *folders, "-m", "not browser", *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("version", BROWSER_USES, ids=BROWSER_USES)
+def browser_use(session: nox.Session, version: str) -> None:
+    """Complete every task of WebArena's built-in world, faults included, on each browser-use."""
+    runner = package("webarena-runner")
+    needed = [f"browser-use=={version}", *group("test", runner.folder)]
+    if version == BROWSER_USES[0]:
+        install(session, with_core(runner), needed)
+    else:
+        install_beside_pins(session, runner, needed)
+    provide_chromium(session)
+    tests = [runner.folder / "tests" / each for each in ("agents", "test_fault_campaign.py")]
+    session.run("pytest", *map(str, tests), *session.posargs, env={"WEBARENA_TASKS": "all"})
 
 
 @nox.session(requires=["build"])
@@ -271,6 +295,15 @@ def install(session: nox.Session, built: list[Package], requirements: list[str])
     # first by themselves: a reused environment holds older wheels of the same version
     session.install("--no-deps", "--force-reinstall", *files)
     session.install("--no-compile", *files, *requirements)
+
+
+def install_beside_pins(session: nox.Session, runner: Package, needed: list[str]) -> None:
+    """Install webarena-verified without its exact pins, which newer versions of browser-use refuse."""
+    files = [str(wheels.wheel(each, DIST)) for each in with_core(runner)]
+    session.install("--no-deps", *files, "webarena-verified>=1.2.3,<1.3")
+    names = session.run("python", "-c", UNPINNED, silent=True)
+    own = [each for each in runner.project["dependencies"] if "webarena-verified" not in each]
+    session.install("--no-compile", *own, *needed, *str(names).split())
 
 
 def provide_chromium(session: nox.Session) -> None:

@@ -176,3 +176,11 @@ def test_reading_the_tasks_does_not_import_webarena_verified() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+def test_sites_one_does_not_host_can_be_left_out() -> None:
+    left = select_tasks(load_tasks(), TaskQuery(without_sites=("wikipedia", "map")))
+    assert len(left) == 678
+    assert {site for task in left for site in task.groups["site"]} == {
+        "gitlab", "reddit", "shopping", "shopping_admin"
+    }  # fmt: skip

@@ -44,7 +44,7 @@ _MAY_BE_TROUBLE = frozenset(
     {"step_limit", "time_limit", "agent_error", "gave_up", "wrong_answer", "missing_action"}
 )
 _MAY_BE_IDLE = frozenset(
-    {"agent_error", "wrong_answer", "missing_action", "missed_impossible", "wrong_declaration"}
+    {"wrong_answer", "missing_action", "missed_impossible", "wrong_declaration"}
 )
 
 

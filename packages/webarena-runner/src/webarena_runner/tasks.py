@@ -52,6 +52,7 @@ class TaskQuery(Record):
     Attributes:
         ids: Task ids and ranges, e.g. `"0-50,132"`.
         sites: Tasks that use any of these sites; with `exact_sites`, exactly these.
+        without_sites: Not tasks that use any of these.
         types: Of `MUTATE`, `NAVIGATE`, `RETRIEVE`.
         templates: Intent template ids.
         hard: True for the hard subset of 258, False for the rest.
@@ -60,6 +61,7 @@ class TaskQuery(Record):
     ids: str | None = None
     sites: tuple[str, ...] = ()
     exact_sites: bool = False
+    without_sites: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     hard: bool | None = None
@@ -100,7 +102,7 @@ def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMAR
         UnknownTaskError: An id does not exist.
         InputError: A site, type or id is misspelled, or no task is left.
     """
-    _refuse_unknown("site", wanted.sites, SITES)
+    _refuse_unknown("site", (*wanted.sites, *wanted.without_sites), SITES)
     types = tuple(each.upper() for each in wanted.types)
     _refuse_unknown("task type", types, TASK_TYPES)
     known = [task.task_id for task in tasks]
@@ -148,6 +150,7 @@ def _fits(task: Task, wanted: TaskQuery) -> bool:
     return all(
         (
             not asked or (sites == asked if wanted.exact_sites else bool(sites & asked)),
+            not sites & set(wanted.without_sites),
             not wanted.types or task_type(task) in wanted.types,
             not wanted.templates or task.template in wanted.templates,
             wanted.hard is None or task.groups["difficulty"] == (_difficulty(hard=wanted.hard),),

@@ -8,9 +8,11 @@ import itertools
 import json
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
+SCHEMA = Path(__file__).with_name("har-1.2.schema.json").read_text(encoding="utf-8")
+HAR_1_2 = jsonschema.Draft202012Validator(json.loads(SCHEMA))
 HOP_BY_HOP = {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 TOKENS = itertools.count(1)
 
@@ -244,6 +248,7 @@ async def test_every_request_is_recorded_once_and_as_the_server_saw_it(
     assert [each["response"]["status"] for each in failures] == [-1] * len(attempted)
     assert {sent(each) for each in failures} <= {b"nobody there"}
     assert chains(reached) == chains_of_log(log)
+    HAR_1_2.validate(har.document)
 
 
 def of_token(site: Any, token: int) -> list[Any]:
