@@ -158,7 +158,7 @@ def lint(**options: Any) -> None:
 @_environment_options
 @_judge_options
 @_rule_options
-@run_options(workers=1)
+@run_options(workers=1, agent_required=False)
 def run(**options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
     from multireal_harness.command_runs import run_from_options  # noqa: PLC0415  # heavy
@@ -241,7 +241,7 @@ def demo(**options: Any) -> None:
     help="Keep states the judge is at least so sure of.",
 )
 @click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state.")
-@run_options(workers=1)
+@run_options(workers=1, agent_required=False)
 def generate(**options: Any) -> None:
     """Run an agent, and keep the end states a judge is sure of as synthetic ground truth."""
     from multireal_harness.command_runs import generate_from_options  # noqa: PLC0415  # heavy

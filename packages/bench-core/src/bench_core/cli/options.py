@@ -63,6 +63,7 @@ def task_options(command: _Command) -> _Command:
 def run_options(
     *,
     agent: str | None = None,
+    agent_required: bool = True,
     model: str | None = None,
     workers: int | None = 1,
     attempts: int = 2,
@@ -76,8 +77,8 @@ def run_options(
     def decorate(command: _Command) -> _Command:
         return _stack(
             command,
-            click.option("--agent", default=agent, required=agent is None, show_default=True,
-                         help="Who works on the tasks."),
+            click.option("--agent", default=agent, required=agent is None and agent_required,
+                         show_default=True, help="Who works on the tasks."),
             click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
                          help="The agent's model."),
             click.option("--trials", "-k", type=_POSITIVE, default=1, show_default=True,
