@@ -124,12 +124,16 @@ def window_view(answer: Answer) -> WindowView:
             title=str(body["window_title"]),
             rect=(left, top, right, bottom),
             windows=tuple(filter(None, str(body.get("window_names_str") or "").split("\n"))),
-            clipboard=body.get("computer_clipboard"),
-            human_input=body.get("human_input"),
+            clipboard=_text_or_null(body.get("computer_clipboard")),
+            human_input=_text_or_null(body.get("human_input")),
             image=base64.b64decode(body.get("image") or "", validate=True),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise VmAnswerError(answer.url, f"no view of a window: {answer.shown()}") from error
+
+
+def _text_or_null(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def tree(answer: Answer) -> str:
