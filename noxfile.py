@@ -235,7 +235,7 @@ def bench(session: nox.Session, name: str) -> None:
     """Run a package's benchmarks, each beside a peer in the same run."""
     if name == TOGETHER:
         folder = ROOT / "integration_tests"
-        install(session, packages(), [])
+        install(session, packages(), group("bench"))
     else:
         folder = package(name).folder
         install(session, with_core(package(name)), group("bench", folder))
