@@ -232,6 +232,7 @@ class Visit:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        page.set_default_timeout(180_000)  # who else works on this machine is not known
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.dialogs: list[str] = []

@@ -79,6 +79,23 @@ def test_axe_finds_nothing_wrong(
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_axe_finds_nothing_wrong_in_an_audited_page_unfolded(
+    width: int, scheme: str, judged_run: Runs, build: Builds, visit: Visits
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+
+    runs = judged_run(), judged_run(known=0, seed=2, name="other", agent="other")
+    window = visit(width=width, scheme=scheme)
+    page = window.open(build(*runs))
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+
+    found = Axe().run(page)
+
+    assert found.violations_count == 0, found.generate_report()
+    assert window.overflow() == 0
+
+
 def test_filters_narrow_the_table(built: Built, visit: Visits) -> None:
     page = visit().open(built)
     assert shown(page) == "20 tasks"
