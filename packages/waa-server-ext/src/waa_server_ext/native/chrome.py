@@ -180,6 +180,25 @@ def data_delete_automacally(env: Environment, config: Mapping[str, Any]) -> str:
     )
 
 
+@getter(failure="'Google'", source="chrome.py")
+def find_unpacked_extension_path(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The paths of all extensions in the profile."""
+    return _preference(
+        env, _PREFERENCES, lambda data: [each["path"] for each in _extensions(data)], "Google"
+    )
+
+
+@getter(failure="'Google'", source="chrome.py")
+def find_installed_extension_name(env: Environment, config: Mapping[str, Any]) -> Any:
+    """The names of all extensions in the profile."""
+    return _preference(
+        env,
+        _PREFERENCES,
+        lambda data: [each["manifest"]["name"] for each in _extensions(data)],
+        "Google",
+    )
+
+
 @getter(
     failure="raises where a shortcut cannot be read, which counts as zero",
     source="chrome.py",
@@ -207,6 +226,12 @@ def is_expected_bookmarks(bookmarks: Any, rule: Mapping[str, Any]) -> float:
     if kind == "liked_authors_websites_urls":
         return _liked_authors(bookmarks, rule)
     raise TypeError(f"{kind} not support yet!")
+
+
+@metric(failure="TypeError for None", source="chrome.py")
+def is_expected_installed_extensions(installed_extensions: Any, expected: Any) -> float:
+    """Whether all expected extensions are installed."""
+    return float(set(expected["expected"]) <= set(installed_extensions))
 
 
 @metric(failure="1.0 for None and for an empty store", source="chrome.py")
@@ -314,6 +339,10 @@ def _engine(data: Any) -> Any:
     name = _ENGINES.get(data.get("default_search_provider", {}).get("guid"))
     own = data.get("default_search_provider_data", {}).get("template_url_data", {})
     return name or own.get("short_name", "Google")
+
+
+def _extensions(data: Any) -> list[Any]:
+    return list(data.get("extensions", {}).get("settings", {}).values())
 
 
 def _word(value: Any) -> str:

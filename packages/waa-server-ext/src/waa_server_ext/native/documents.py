@@ -45,6 +45,31 @@ def compare_docx_files(file1: str | None, file2: str | None, **options: Any) -> 
     return int(same_texts(*texts, **options))
 
 
+@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx",))
+def compare_docx_lines(file1: str | None, file2: str | None) -> int:
+    """Whether two documents have the same lines, in any order and however often."""
+    documents = _both(file1, file2)
+    if documents is None:
+        return 0
+    lines = [{p.text.strip() for p in each.paragraphs} - {""} for each in documents]
+    return int(lines[0] == lines[1])
+
+
+@metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx", "defusedxml"))
+def compare_docx_files_and_ignore_new_lines(
+    file1: str | None, file2: str | None, **options: Any
+) -> int:
+    """Whether two .docx files have the same paragraphs but for empty ones."""
+    if not file1 or not file2 or not (file1.endswith(".docx") and file2.endswith(".docx")):
+        return 0
+    texts = paragraph_texts(file1, file2)
+    if texts is None:
+        return 0
+    filled = [[text for text in each if text] for each in texts]
+    blanks = options.get("ignore_blanks", True)
+    return int(same_texts(*filled, ignore_blanks=blanks))
+
+
 @metric(failure="0 for None and a damaged file", source="docs.py", needs=("docx", "defusedxml"))
 def compare_line_spacing(docx_file1: str | None, docx_file2: str | None) -> int:
     """Whether two documents have the same text and each paragraph the same line spacing."""

@@ -100,6 +100,21 @@ def check_structure_sim(src_path: str | None, tgt_path: str | None) -> Any:
     return np.bool_(sum(channels) / len(channels) >= 0.9)  # noqa: PLR2004  # upstream's threshold
 
 
+@metric(failure="0.0 for None; pictures of different kinds raise", source="gimp.py", needs=("PIL",))
+def compare_image_list(pred_img_path_list: Any, gold_img_path_list: Any) -> float:
+    """Whether all pictures are the same, pixel by pixel, where they overlap."""
+    from PIL import ImageChops  # noqa: PLC0415  # an extra
+
+    if type(pred_img_path_list) is not list:
+        pred_img_path_list, gold_img_path_list = [pred_img_path_list], [gold_img_path_list]
+    for paths in zip(pred_img_path_list, gold_img_path_list, strict=False):
+        if not all(paths):
+            return 0.0
+        if ImageChops.difference(*(open_image(path, path) for path in paths)).getbbox():
+            return 0.0
+    return 1.0
+
+
 @metric(failure="0.0 for None", source="gimp.py", needs=("PIL",))
 def check_image_size(src_path: str | None, rule: Mapping[str, Any]) -> float:
     """Whether a picture has the width, the height, or both."""

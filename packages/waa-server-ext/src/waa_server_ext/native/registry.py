@@ -53,6 +53,7 @@ _AREAS = (
     "settings",
     "spreadsheets",
     "tabs",
+    "text_files",
     "vlc",
 )
 

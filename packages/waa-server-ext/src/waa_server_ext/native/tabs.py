@@ -93,6 +93,21 @@ def is_expected_tabs(open_tabs: Any, rule: Mapping[str, Any]) -> int:
     return int(same_pages(rule["urls"], [tab["url"] for tab in open_tabs]))
 
 
+@metric(failure="0.0 for None", source="chrome.py")
+def is_expected_url_pattern_match(result: Any, rules: Mapping[str, Any]) -> float:
+    """Whether a URL has all the expected patterns."""
+    if not result:
+        return 0.0
+    url = result["url"] if type(result) is dict else result
+    return float(all(re.search(pattern, url) for pattern in rules["expected"]))
+
+
+@metric(failure="TypeError for None", source="chrome.py")
+def is_expected_search_query(active_tab_info: Any, rules: Mapping[str, Any]) -> float:
+    """Whether the active tab's URL has the expected pattern."""
+    return float(bool(re.search(rules["expect"]["pattern"], active_tab_info["url"])))
+
+
 @metric(failure="TypeError for None", source="chrome.py")
 def is_added_to_steam_cart(active_tab_info: Any, rule: Mapping[str, Any]) -> float:
     """Whether the page's HTML names every item."""

@@ -131,6 +131,12 @@ def check_qt_slider_colours(actual_config_path: str, rule: Mapping[str, Any]) ->
     return or_else(0, _colours_hold, _lines(actual_config_path), rule)
 
 
+@metric(failure="TypeError for None", source="vlc.py")
+def is_vlc_fullscreen(actual_window_size: Any, screen_size: Any) -> int:
+    """Whether a window is as large as the screen."""
+    return int(all(actual_window_size[side] == screen_size[side] for side in ("width", "height")))
+
+
 def _fetch(env: Environment, config: Mapping[str, Any], source: str) -> str:
     local = env.scratch_path(config["dest"])
     content = env.file(source)

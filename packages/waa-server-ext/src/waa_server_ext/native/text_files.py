@@ -1,0 +1,104 @@
+"""Comparisons of text files that other benchmarks' tasks use and WAA's could."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native.files import read_text
+from waa_server_ext.native.refusals import or_else
+from waa_server_ext.native.registry import metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__: list[str] = []
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d")
+_CLOSE = 1e-4
+
+
+@metric(failure="0.0 for None", source="general.py")
+def check_list(result: str | None, rules: Mapping[str, Any]) -> float:
+    """Whether each pattern of `expect` is in some line and none of `unexpect` in any."""
+    if result is None:
+        return 0.0
+    wanted = [re.compile(pattern) for pattern in rules.get("expect", [])]
+    unwanted = [re.compile(pattern) for pattern in rules.get("unexpect", [])]
+    lines = read_text(result).splitlines(keepends=True)
+    found = all(any(pattern.search(line) for line in lines) for pattern in wanted)
+    return float(found and not any(each.search(line) for each in unwanted for line in lines))
+
+
+@metric(failure="0.0, also for what is no text", source="general.py")
+def file_contains(file_path: str | None, config: Mapping[str, Any]) -> float:
+    """Whether a file has all the expected texts."""
+    if not file_path:
+        return 0.0
+    found = or_else(None, lambda: _has_all(read_text(file_path), config["expected"]))
+    return float(bool(found))
+
+
+@metric(failure="0.0, also for what is no text", source="general.py")
+def check_line_number(file_path: str | None, line_number: Mapping[str, Any]) -> float:
+    """Whether as many lines as expected have a time of day in them."""
+    if file_path is None or not Path(file_path).is_file():
+        return 0.0
+    return float(bool(or_else(None, lambda: _timed(file_path) == int(line_number["expected"]))))
+
+
+@metric(failure="0.0 for None", source="vscode.py")
+def compare_result_files(src_path: str | None, tgt_path: str | None) -> float:
+    """Whether two files hold the same number or text; a number may stand in a sentence."""
+    if not src_path or not tgt_path:
+        return 0.0
+    ours, gold = (read_text(path).strip() for path in (src_path, tgt_path))
+    number = or_else(None, float, gold)
+    if number is not None and gold in ours:
+        return 1.0
+    own = or_else(None, float, ours) if number is not None else None
+    return float(ours == gold) if own is None else float(abs(own - number) < _CLOSE)
+
+
+@metric(failure="0 for None", source="general.py")
+def compare_python_pure_text(py_file_path: str | None, gold_file_path: str | None) -> int:
+    """Whether two files are the same but for white space."""
+    if not py_file_path or not gold_file_path:
+        return 0
+    texts = ["".join(read_text(path).split()) for path in (py_file_path, gold_file_path)]
+    return int(texts[0] == texts[1])
+
+
+@metric(failure="0 for None", source="general.py")
+def compare_terminal_and_txt(txt_file_path: str | None, terminal_output: str | None) -> int:
+    """Whether a file holds exactly what the terminal shows."""
+    if not txt_file_path or not terminal_output:
+        return 0
+    return int(terminal_output == read_text(txt_file_path))
+
+
+@metric(failure="0.0 for None", source="vscode.py")
+def compare_config(actual: str | None, rules: Mapping[str, Any], **_: Any) -> float:
+    """Whether a file holds exactly the expected text."""
+    return float(bool(actual) and read_text(str(actual)) == rules["expected"])
+
+
+@metric(failure="0.0 for None", source="vscode.py")
+def compare_answer(actual: str | None, rules: Mapping[str, Any], **_: Any) -> float:
+    """Whether an answer is exactly the expected one."""
+    return float(bool(actual) and actual == rules["expected"])
+
+
+@metric(failure="TypeError for None", source="basic_os.py")
+def check_text_enlarged(scaling_factor_str: str) -> int:
+    """Whether a scaling factor is above 1."""
+    return int(float(scaling_factor_str) > 1.0)
+
+
+def _has_all(text: str, expected: Any) -> bool:
+    return all(each in text for each in expected)
+
+
+def _timed(path: str) -> int:
+    return sum(bool(_TIME.search(line)) for line in read_text(path).splitlines())
