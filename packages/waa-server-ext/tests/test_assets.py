@@ -12,7 +12,7 @@ from bench_core.errors import RecordError
 from waa_server_ext.asset_fetching import fetch_assets, hosts_of, needed_urls
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.cli import main
-from waa_server_ext.downloads import DownloadError, Downloads, HostRule, HttpStatusError
+from waa_server_ext.downloads import DownloadError, Downloads, HostRule, HttpStatusError, remember
 from waa_server_ext.evaluating import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.tasks import TaskFolder
@@ -21,6 +21,7 @@ from waa_server_ext.vm_state import VmState
 if TYPE_CHECKING:
     from pathlib import Path
 
+GOLD = "https://raw.githubusercontent.com/rogeriobonatti/winarenafiles/main/gold.txt"
 CLOUD = VmState.load(
     {
         "cloud": {"gold.txt": {"text": "gold"}, "set up.txt": {"text": "set-up"}},
@@ -107,6 +108,15 @@ def test_hosts_and_schemes_that_no_task_has_are_refused(tmp_path: Path, url: str
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     with FixtureVm(CLOUD, port=0) as web, pytest.raises(DownloadError, match="more than 3 bytes"):
         downloads(tmp_path, max_download=3).fetch(f"{web.cloud_base}/gold.txt")
+
+
+def test_files_of_the_task_set_are_fetched_once_and_others_each_time(tmp_path: Path) -> None:
+    settings = EvaluatorSettings(cache=tmp_path, assets=tmp_path / "assets")
+    remember(settings, GOLD, 200, b"gold")
+    remember(settings, f"{GOLD}x", 404, b"not found")
+    remember(settings, "http://127.0.0.1/x", 200, b"of the VM")
+    assert list(AssetStore(tmp_path / "assets").index().assets) == [GOLD]
+    assert downloads(tmp_path, assets=tmp_path / "assets", offline=True).fetch(GOLD) == b"gold"
 
 
 def test_a_missing_file_is_a_status_not_a_fault(tmp_path: Path) -> None:

@@ -200,13 +200,12 @@ def _assets(settings: EvaluatorSettings, tasks: Path) -> CheckResult:
     from waa_server_ext.tasks import TaskFolder  # noqa: PLC0415  # same
 
     needed = needed_urls(TaskFolder(tasks))
-    if settings.assets is None:
-        return warned(f"{len(needed)} are fetched when needed", "fetch them once: assets fetch")
-    store = AssetStore(settings.assets)
-    missing = [url for url in needed if store.read(url) is None]
+    folder = settings.assets or settings.cache / "assets"
+    held = AssetStore(folder).index().assets
+    missing = [url for url in needed if url not in held]
     if missing:
         return warned(
-            f"{len(missing)} of {len(needed)} are missing",
-            f"waa-server-ext assets fetch --tasks {tasks} --assets {settings.assets}",
+            f"{len(missing)} of {len(needed)} will be fetched when needed",
+            f"fetch them now: waa-server-ext assets fetch --tasks {tasks} --assets {folder}",
         )
     return ok(f"all {len(needed)} are there")

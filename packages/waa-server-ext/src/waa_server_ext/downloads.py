@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.evaluating import EvaluatorSettings
 
-__all__ = ["TASK_HOSTS", "DownloadError", "Downloads", "HostRule", "HttpStatusError"]
+__all__ = ["TASK_HOSTS", "DownloadError", "Downloads", "HostRule", "HttpStatusError", "remember"]
 
 TASK_HOSTS = (
     "drive.google.com",
@@ -88,6 +88,16 @@ class HostRule:
             )
 
 
+def remember(settings: EvaluatorSettings, url: str, status: int, data: bytes) -> None:
+    """Keep a file of the task set among the assets, so that it is fetched once.
+
+    Files of other hosts (the VM, hosts that the user allows) may change and are fetched each time.
+    """
+    is_of_task_set = urlsplit(url).hostname in TASK_HOSTS
+    if settings.assets is not None and status == 200 and is_of_task_set:  # noqa: PLR2004  # HTTP
+        AssetStore(settings.assets).add(url, data)
+
+
 @dataclass
 class Downloads:
     """Fetches files for one evaluation or set-up; records like `VmHttp`."""
@@ -137,9 +147,11 @@ class Downloads:
             )
         until = time.monotonic() + self.settings.web_timeout_s
         until = min(until, self.deadline) if self.deadline is not None else until
+        asked = url
         for _ in range(_MAX_REDIRECTS):
             status, data, location = self._ask(url, until)
             if location is None:
+                remember(self.settings, asked, status, data)
                 return status, data
             url = urljoin(url, location)
             self.rule.check(url)

@@ -26,8 +26,8 @@ _STARTS = ("os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn")
 
 
 class _Guard:
-    def __init__(self, writable: Path) -> None:
-        roots = (writable, Path(tempfile.gettempdir()))
+    def __init__(self, *writable: Path) -> None:
+        roots = (*writable, Path(tempfile.gettempdir()))
         self._roots = [root.resolve() for root in roots]
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -59,13 +59,13 @@ class _Guard:
             raise PermissionError(f"writing {shown!r} is refused: only the cache may be written")
 
 
-def guard_files(writable: Path) -> None:
-    """From now on this process writes below `writable` and the temporary folder only.
+def guard_files(*writable: Path) -> None:
+    """From now on this process writes below `writable` and its temporary folder only.
 
     Reading is not restricted. It cannot be undone and sees Python's own calls only: give it a
     process that exists to run foreign code.
     """
-    sys.addaudithook(_Guard(writable))
+    sys.addaudithook(_Guard(*writable))
 
 
 def _check_program(executable: object, command: object) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,8 @@ __all__ = ["IsolatedEvaluator"]
 _START_S = 300.0
 """Importing the borrowed evaluators takes 4 s on a quiet machine, minutes on a starved one."""
 _GRACE_S = 10.0
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+"""The variables that say where temporary files go, so that they go below the cache, too."""
 
 
 class _WorkerGoneError(Exception):
@@ -153,6 +156,8 @@ class _Worker:
 
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
+        settings.cache.mkdir(parents=True, exist_ok=True)
+        self._scratch = tempfile.mkdtemp(prefix="worker-", dir=settings.cache)
         self._process = subprocess.Popen(  # this package's own module
             [sys.executable, "-W", "ignore", "-m", "waa_server_ext.worker"],
             stdin=subprocess.PIPE,
@@ -160,7 +165,7 @@ class _Worker:
             stderr=self._complaints,  # until it has started; afterwards it is silent
             encoding="ascii",
             start_new_session=True,  # it may start a browser's driver: they end together
-            env={**os.environ, "PYTHONUTF8": "1"},
+            env={**os.environ, "PYTHONUTF8": "1", **dict.fromkeys(_TEMPORARY, self._scratch)},
         )
         self._replies: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -188,6 +193,7 @@ class _Worker:
         self._process.wait()
         self._reader.join()
         self._complaints.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):

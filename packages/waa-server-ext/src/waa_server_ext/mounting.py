@@ -54,7 +54,7 @@ def mount(  # noqa: PLR0913  # keywords that the installed block spells out
             "cache": folder,
             "checkout": Path(checkout).resolve() if checkout else None,
             "fidelity": fidelity,
-            "assets": Path(assets).resolve() if assets else None,
+            "assets": Path(assets).resolve() if assets else folder / "assets",
         }
     )
     service = ServiceSettings(vm=vm, cache=folder, tasks=Path(tasks) if tasks else None)

@@ -27,14 +27,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
     """Return the settings that the options of `evaluator_options` describe."""
-    checkout, assets = options["checkout"], options["assets"]
+    checkout = options["checkout"]
+    assets = options["assets"] or options["cache"] / "assets"
     if checkout is not None and options["fidelity"] == "fixed":
         raise InputError("--fidelity fixed needs evaluators of ours: leave --waa-checkout out")
     return EvaluatorSettings(
         cache=options["cache"].expanduser().resolve(),
         checkout=checkout.expanduser().resolve() if checkout else None,
         fidelity=options["fidelity"],
-        assets=assets.expanduser().resolve() if assets else None,
+        assets=assets.expanduser().resolve(),
         offline=options["offline"],
         allow_hosts=tuple(options["allow_hosts"]),
         max_download=options["max_download"] * _MB,

@@ -105,7 +105,7 @@ def _limit_memory(size: int) -> None:
 def _guard(settings: EvaluatorSettings) -> None:
     from waa_server_ext.guarding import guard_files  # noqa: PLC0415  # it cannot be undone
 
-    guard_files(settings.cache)
+    guard_files(settings.cache, *filter(None, [settings.assets]))
 
 
 if __name__ == "__main__":

@@ -202,6 +202,7 @@ def test_what_is_not_there_is_404_with_a_json_body(client: FlaskClient, path: st
         (b'{"task": {}, "action_history": [3]}', "list of at most"),
         (b'{"task": {}, "idempotency_key": ""}', "idempotency_key"),
         (b'{"task": {}, "idempotency_key": 3}', "idempotency_key"),
+        (b'{"task": {}, "idempotency_key": "auto-1"}', "those are ours"),
         (b'{"task": {"x": NaN}}', "NaN is not JSON"),
         (b'{"task": {"x": "\\ud800"}}', "half a character"),
         (b'{"task": {"x": ' + b"9" * 10_000 + b"}}", "not JSON"),

@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError as Urllib3Error
 
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.documents import UnsafeDocumentError, check_document
-from waa_server_ext.downloads import DownloadError, HostRule
+from waa_server_ext.downloads import DownloadError, HostRule, remember
 from waa_server_ext.verdicts import Exchange
 from waa_server_ext.vm_http import VM_PORT, BodyStore
 
@@ -205,6 +205,8 @@ def _ask(
     response: Any = original(**bound)
     response._content = _read(response, settings.max_download, time.monotonic() + left)  # noqa: SLF001  # requests keeps it there
     response._content_consumed = True  # noqa: SLF001  # same
+    if not is_vm and request.method == "GET":
+        remember(settings, request.url or "", response.status_code, response.content)
     answer: requests.Response = response
     return answer
 

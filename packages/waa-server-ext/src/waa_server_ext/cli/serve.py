@@ -25,7 +25,8 @@ def evaluator_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Also fetch files from HOST, beside the hosts of the task set."),
         click.option("--offline", is_flag=True, help="Fetch nothing from the web: assets only."),
         click.option("--assets", type=_FOLDER, metavar="DIR",
-                     help="Reference files by URL, as `waa-server-ext assets fetch` leaves them."),
+                     help="Reference files by URL, as `waa-server-ext assets fetch` leaves them; by default "
+                     "in the cache, fetched when needed."),
         click.option("--fidelity", type=click.Choice(["v2", "orig", "fixed"]),
                      help="Whose rules score; by default WindowsAgentArena-V2's, or the checkout's."),
         click.option("--waa-checkout", "checkout", type=_FOLDER, metavar="DIR",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from waa_server_ext.server.journal import ANONYMOUS
 from waa_server_ext.tasks import BadTaskError, check_task
 from waa_server_ext.verdicts import Exchange
 
@@ -115,6 +116,8 @@ def _key(value: dict[str, Any]) -> str | None:
         return None
     if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
         raise BadTaskError(f"idempotency_key must be printable text of 1 to {_MAX_KEY} characters")
+    if key.startswith(ANONYMOUS):
+        raise BadTaskError(f"idempotency_key must not begin with {ANONYMOUS!r}: those are ours")
     return key
 
 

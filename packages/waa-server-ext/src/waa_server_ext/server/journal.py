@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Claim", "Journal", "KeyRefusedError", "stored_verdicts"]
+__all__ = ["ANONYMOUS", "Claim", "Journal", "KeyRefusedError", "stored_verdicts"]
+
+ANONYMOUS = "auto-"
+"""How keys begin that the server makes itself; nobody asks for them again."""
 
 Refusal = Literal["in_use", "other_body", "interrupted"]
 _WHY: dict[Refusal, str] = {
@@ -116,7 +119,7 @@ class Journal:
                     **more,
                 }
             )
-            self._entries[claim.key] = _Entry(claim.digest, "done", line)
+            self._settle(claim.key, _Entry(claim.digest, "done", line))
 
     def release(self, claim: Claim) -> None:
         """Give a key back of which nothing was done: the VM was never reached."""
@@ -135,6 +138,12 @@ class Journal:
         self._log.close()
         self._sync.close()
         self._file_lock.release()
+
+    def _settle(self, key: str, entry: _Entry) -> None:
+        if key.startswith(ANONYMOUS):
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = entry
 
     def _write(self, record: dict[str, Any]) -> tuple[int, int]:
         line = json.dumps(record, separators=(",", ":")).encode()
@@ -159,10 +168,10 @@ class Journal:
                 break
             state = record["state"]
             if state == "started":
-                self._entries[record["key"]] = _Entry(record["digest"], "interrupted")
+                self._settle(record["key"], _Entry(record["digest"], "interrupted"))
             elif state == "done":
                 place = (start, len(line.rstrip(b"\n")))
-                self._entries[record["key"]] = _Entry(record["digest"], "done", place)
+                self._settle(record["key"], _Entry(record["digest"], "done", place))
             else:
                 self._entries.pop(record["key"], None)
         return self.path.stat().st_size if self.path.exists() else 0

@@ -17,7 +17,7 @@ from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
 from waa_server_ext.rescoring import replayed
-from waa_server_ext.server.journal import Journal
+from waa_server_ext.server.journal import ANONYMOUS, Journal
 from waa_server_ext.tasks import TaskFolder
 from waa_server_ext.verdicts import Body
 from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_address
@@ -91,7 +91,7 @@ class Service:
             KeyRefusedError: See `Journal.claim`.
             VmUnreachableError: Nothing was done; the key may be used again.
         """
-        claim = self._journal.claim(request.key or f"auto-{uuid.uuid4()}", request.digest)
+        claim = self._journal.claim(request.key or f"{ANONYMOUS}{uuid.uuid4()}", request.digest)
         if claim.answer is not None:
             return claim.answer
         try:
