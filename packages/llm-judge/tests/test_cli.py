@@ -138,7 +138,7 @@ def test_lint_is_silent_about_a_sound_case_and_exits_with_one_for_others(tmp_pat
 
 
 def test_show_prompt_needs_no_key_and_tells_the_cost() -> None:
-    shown = run("show-prompt", GOOD, "-m", "anthropic:claude-sonnet-4-5")
+    shown = run("show-prompt", GOOD, "-m", "anthropic:claude-sonnet-4-0")
     assert shown.exit_code == 0
     assert '<evidence id="' in shown.output
     assert "input tokens, about" in shown.output
