@@ -194,7 +194,8 @@ def default_config(host: str = "localhost") -> EnvironmentConfig:
     for name, facts in SITE_FACTS.items():
         own = f"{name.replace('_', '-')}.localhost"
         hosts = [own, "localhost", "127.0.0.1"] if host == "localhost" else [host]
-        sites[name] = {"urls": [f"http://{each}:{facts.port}" for each in hosts]}
+        ports = (facts.port, *facts.other_ports)
+        sites[name] = {"urls": [f"http://{each}:{port}" for port in ports for each in hosts]}
     return _validated(sites, "the defaults")
 
 
@@ -221,7 +222,7 @@ _TEMPLATE_HEAD = """\
 sites:
 """
 _NOTES = {
-    "map": "webarena-verified's compose file publishes the map on 3030 instead of 3000",
+    "map": "webarena-verified's compose file publishes the map on 3030 instead of 3000: put first what holds",
     "shopping_admin": "the tasks expect /admin to belong to the URL",
     "wikipedia": "the tasks expect the whole path of the landing page",
 }

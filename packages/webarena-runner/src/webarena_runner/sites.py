@@ -28,6 +28,7 @@ class SiteFacts:
 
     Attributes:
         port: Where webarena-verified's container manager publishes it.
+        other_ports: Where else documentation publishes it.
         base_path: What belongs to the site's URL in the task definitions.
         account: Public user name and password documented with the image.
         login_path: The page with the login form, below the site's URL; null: nobody logs in.
@@ -37,6 +38,7 @@ class SiteFacts:
     """
 
     port: int
+    other_ports: tuple[int, ...] = ()
     base_path: str = ""
     account: tuple[str, str] | None = None
     login_path: str | None = None
@@ -54,7 +56,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         health_path="/users/sign_in",
     ),
     # webarena-verified's documentation and compose file publish the map on 3030 instead.
-    "map": SiteFacts(port=3000),
+    "map": SiteFacts(port=3000, other_ports=(3030,)),
     "reddit": SiteFacts(
         port=9999,
         account=("MarvelsGrantMan136", "test1234"),
