@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.artifacts import TrialArtifacts
-from bench_core.errors import EvaluationError
+from bench_core.errors import BudgetExceededError, EvaluationError
 from bench_core.judging import Verdict
-from bench_core.records import ErrorInfo, Status
+from bench_core.records import ErrorInfo, Status, Usage
 from multireal_harness.definitions import Definition
 from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
 from multireal_harness.tasks import task_of
@@ -86,6 +86,34 @@ async def test_audited_pass_that_the_judge_refuses_keeps_its_score_and_is_flagge
 ) -> None:
     found = await scored(tmp_path, a_task(), Saying("fail"), audit=1.0)
     assert (found.score, found.confidence, found.flags) == (1.0, "low", ("disagree",))
+
+
+async def test_earlier_judgement_is_taken_again_without_asking(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    known = Verdict(case_id="x", judge="earlier", outcome="fail")
+    evidence = Evidence({"mail": MAIL}, "healthy", tmp_path, known=known)
+    task = task_of(Definition.model_validate(a_task()))
+    found = await evaluate(task, evidence, EvaluationRules())
+    assert (found.score, found.flags) == (1.0, ("disagree",))
+
+
+async def test_calls_of_the_judge_count_against_the_budget(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    class Counting:
+        def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+            raise BudgetExceededError("spent")
+
+    class Metered(Saying):
+        async def judge(self, case: JudgeCase, meter: Any = None) -> Verdict:
+            meter.spend(Usage(requests=1))
+            return await super().judge(case)
+
+    evidence = Evidence({"mail": {}}, "healthy", tmp_path, meter=Counting())
+    task = task_of(Definition.model_validate(a_task()))
+    with pytest.raises(BudgetExceededError):
+        await evaluate(task, evidence, EvaluationRules(judge=Metered("pass")))
 
 
 async def test_both_scores_are_told_where_a_query_has_a_rewrite(

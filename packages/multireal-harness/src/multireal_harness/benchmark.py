@@ -124,10 +124,14 @@ class MultiRealBenchmark:
             folder=folder,
             answer=result.details.get("answer"),
             seed=result.trial,
-            known=None if self.rules.judge else _stored_judgement(folder),
+            known=_stored_judgement(folder) if self._takes_old_judgements else None,
         )
         evaluation = await evaluate(task, evidence, self.rules)
         return rescored(result, evaluation, self.rules.profile)
+
+    @property
+    def _takes_old_judgements(self) -> bool:
+        return self.rules.judge is None and self.rules.keep_judgements
 
     def _located(self, task: Task) -> Definition:
         """Return the definition with the apps where they really are."""
@@ -163,7 +167,14 @@ class MultiRealBenchmark:
         if unscored or health == "incomplete":
             return None
         began = time.monotonic()
-        evidence = Evidence(trial.states, health, context.folder, outcome.answer, seed=context.seed)
+        evidence = Evidence(
+            trial.states,
+            health,
+            context.folder,
+            outcome.answer,
+            seed=context.seed,
+            meter=context.meter,
+        )
         evaluation = await evaluate(task, evidence, self.rules)
         artifacts = TrialArtifacts(context.folder, self._redactor)
         artifacts.write_json(_RECORD, evaluation.model_dump(mode="json"), evidence=True)

@@ -254,6 +254,7 @@ def _rules(options: dict[str, Any]) -> EvaluationRules:
         match=options["match"],
         judge=None if options["no_hybrid"] else _judge(options),
         audit=options["audit_passes"],
+        keep_judgements=not options["no_hybrid"],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +22,7 @@ from multireal_harness.scripts import script_check
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.protocols import Judge
+    from bench_core.protocols import Judge, Meter
     from bench_core.records import Task
     from multireal_harness.hybrid import Decision, Judgement, StateHealth
 
@@ -40,12 +41,14 @@ class EvaluationRules:
         match: When a query's result meets the expectation; `equals` is the benchmark's rule.
         judge: Asked when a query fails, and about criteria only a judge can decide.
         audit: The share of passed tasks the judge is shown, too; 1 shows it all.
+        keep_judgements: Scoring again without a judge takes what one said before.
     """
 
     queries: Literal["original", "fixed"] = "original"
     match: Match = "equals"
     judge: Judge | None = None
     audit: float = 0.0
+    keep_judgements: bool = True
 
     @property
     def profile(self) -> str:
@@ -65,6 +68,7 @@ class Evidence:
         folder: The trial's folder, where the states are kept.
         seed: Decides whether this pass is audited.
         known: A judgement from before, which is taken instead of asking.
+        meter: Hears of the judge's calls, where the judge tells of them.
     """
 
     states: dict[str, Any]
@@ -73,6 +77,7 @@ class Evidence:
     answer: JsonValue = None
     seed: int = 0
     known: Verdict | None = None
+    meter: Meter | None = None
 
 
 class Evaluation(Record):
@@ -142,15 +147,14 @@ async def _graded(
             raise EvaluationError(
                 f"eval {index} of {definition.id!r} grades the answer in words: pass --judge"
             )
-        verdict = await rules.judge.judge(
-            JudgeCase(
-                case_id=f"{definition.id}-{index}",
-                goal=definition.goal,
-                criteria=(Criterion(id=f"e{index}", text=one.criterion),),
-                state={"answer": evidence.answer},
-                agent_answer=evidence.answer,
-            )
+        case = JudgeCase(
+            case_id=f"{definition.id}-{index}",
+            goal=definition.goal,
+            criteria=(Criterion(id=f"e{index}", text=one.criterion),),
+            state={"answer": evidence.answer},
+            agent_answer=evidence.answer,
         )
+        verdict = await _ask(rules.judge, case, evidence.meter)
         check = Check(
             criterion=one.criterion,
             expected=True,
@@ -171,17 +175,20 @@ async def _judgement(
     passed: bool,
 ) -> Verdict | None:
     """Ask the judge about the end states, where the rules say so and there is something to see."""
-    if (
-        evidence.health == "incomplete"
-        or not checks
-        or (rules.judge is None and not evidence.known)
-    ):
-        return None
-    if passed and not _audited(evidence.seed, rules.audit):
-        return None
-    if evidence.known is not None or rules.judge is None:
+    if evidence.health == "incomplete" or not checks or evidence.known is not None:
         return evidence.known
-    return await rules.judge.judge(_case(definition, evidence, checks))
+    if rules.judge is None or (passed and not _audited(evidence.seed, rules.audit)):
+        return None
+    return await _ask(rules.judge, _case(definition, evidence, checks), evidence.meter)
+
+
+async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
+    """Ask a judge; one that takes a meter counts against the run's budget."""
+    if meter is not None and "meter" in inspect.signature(judge.judge).parameters:
+        metered: Any = judge.judge
+        verdict: Verdict = await metered(case, meter=meter)
+        return verdict
+    return await judge.judge(case)
 
 
 def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
