@@ -318,13 +318,14 @@ def test_a_long_run_with_screenshots_stays_usable(
         for n in range(1, 31)
     ]  # fmt: skip
     trajectory = "".join(step.model_dump_json() + "\n" for step in steps)
-    (tmp_path / "picture.png").write_bytes(pixel)
+    for n in range(1, 31):  # a file has no more than 65,000 names
+        (tmp_path / f"{n}.png").write_bytes(pixel)
     for each in results:
         trial = folder / "trials" / str(each.trial) / each.task_id
         (trial / "screenshots").mkdir(parents=True)
         (trial / "trajectory.jsonl").write_text(trajectory, encoding="utf-8")
         for n in range(1, 31):
-            (trial / "screenshots" / f"{n}.png").hardlink_to(tmp_path / "picture.png")
+            (trial / "screenshots" / f"{n}.png").hardlink_to(tmp_path / f"{n}.png")
     window = visit()
 
     built = build(folder, screenshots="link")
