@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bench_core.judging import JudgeCase
+    from llm_judge.briefing import Brief
     from llm_judge.controls import Question
-    from llm_judge.judge import Brief
 
 GOOD: dict[str, Any] = {
     "question": "q1",

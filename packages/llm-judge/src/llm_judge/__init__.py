@@ -13,9 +13,10 @@ from llm_judge.__about__ import __version__
 
 if TYPE_CHECKING:
     from llm_judge.batching import judge_many
+    from llm_judge.briefing import Brief, prepare
     from llm_judge.calibrating import Calibration, CalibrationReport, calibrate, load_calibration
     from llm_judge.documents import case_state, read_case, read_json
-    from llm_judge.judge import Brief, Judge, prepare
+    from llm_judge.judge import Judge
     from llm_judge.legacy import legacy_dict
     from llm_judge.linting import lint
     from llm_judge.mutations import changed_leaves, mutants
@@ -52,9 +53,10 @@ __all__ = [
 
 _HOMES = {
     "batching": ("judge_many",),
+    "briefing": ("Brief", "prepare"),
     "calibrating": ("Calibration", "CalibrationReport", "calibrate", "load_calibration"),
     "documents": ("case_state", "read_case", "read_json"),
-    "judge": ("Brief", "Judge", "prepare"),
+    "judge": ("Judge",),
     "legacy": ("legacy_dict",),
     "linting": ("lint",),
     "mutations": ("changed_leaves", "mutants"),

@@ -17,7 +17,7 @@ from bench_core.judging import Verdict
 from bench_core.locks import FileLock
 from bench_core.records import ErrorInfo
 from bench_core.redaction import Redactor
-from llm_judge.judge import prepare
+from llm_judge.briefing import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -118,10 +118,10 @@ def pack(case_file: Path, chars: int, *, as_json: bool) -> None:
 @json_option
 def show_prompt(case_file: Path, model: str | None, *, as_json: bool, **options: Any) -> None:
     """Print exactly what would be sent, with tokens and cost, without sending it."""
-    from llm_judge import cli_output, documents, judge  # noqa: PLC0415
+    from llm_judge import briefing, cli_output, documents  # noqa: PLC0415
 
     rules = _policy(options)
-    brief = judge.prepare(documents.read_case(case_file), rules)
+    brief = briefing.prepare(documents.read_case(case_file), rules)
     cli_output.show_prompt(brief, rules, model, as_json=as_json)
 
 

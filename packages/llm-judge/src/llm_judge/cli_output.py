@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from bench_core.records import Record
     from bench_core.statistics.intervals import Interval
     from llm_judge.batching import BatchResult
+    from llm_judge.briefing import Brief
     from llm_judge.calibrating import CalibrationReport
-    from llm_judge.judge import Brief
     from llm_judge.packing import EvidencePack
     from llm_judge.policy import Policy
     from llm_judge.stressing import StressReport, StressRow, VisibilityReport

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-from bench_core.judging import Criterion, CriterionVerdict, Finding, Verdict
+from bench_core.judging import CriterionVerdict, Finding, Verdict
 from bench_core.models.client import Model
 from bench_core.models.opening import open_model
 from bench_core.models.prices import published_prices
@@ -17,16 +17,21 @@ from bench_core.models.scripted import ScriptedAdapter
 from bench_core.records import ErrorInfo
 from llm_judge.__about__ import __version__
 from llm_judge.asking import Purse, Said, ask_model
+from llm_judge.briefing import Brief, prepare
 from llm_judge.calibrating import Calibration, load_calibration
-from llm_judge.documents import case_state
 from llm_judge.estimating import Estimate, estimate, is_paid
-from llm_judge.linting import lint
-from llm_judge.packing import EvidencePack, pack
-from llm_judge.pictures import choose_pictures
+from llm_judge.opinions import (
+    Opinion,
+    common_outcome,
+    error_of,
+    joined_criteria,
+    raw_confidence,
+    reasoning,
+    unconfirmed,
+)
 from llm_judge.policy import Policy
-from llm_judge.prompting import INSTRUCTIONS, Prompt, build_prompt, digest, output_schema
-from llm_judge.settling import Court, failed_controls, outcome_of, settle
-from llm_judge.taint import typed_texts
+from llm_judge.prompting import INSTRUCTIONS, digest, output_schema
+from llm_judge.settling import failed_controls, outcome_of, settle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,61 +47,9 @@ if TYPE_CHECKING:
     from bench_core.protocols import Meter
     from llm_judge.controls import Question
 
-__all__ = ["Brief", "Judge", "prepare"]
+__all__ = ["Judge"]
 
 _DOUBTFUL = frozenset({"warning", "error"})
-
-
-@dataclass(frozen=True)
-class Brief:
-    """All that is known about a case before a model is asked."""
-
-    case: JudgeCase
-    state: Any
-    evidence: EvidencePack
-    prompt: Prompt
-    findings: tuple[Finding, ...]
-
-    @property
-    def court(self) -> Court:
-        """What answers are held against."""
-        return Court(
-            state=self.state,
-            goal=self.case.goal,
-            pictures={each.name: (each.width, each.height) for each in self.prompt.pictures},
-            typed=typed_texts(self.case.actions),
-        )
-
-
-def prepare(case: JudgeCase, policy: Policy | None = None) -> Brief:
-    """Read the state, lint, pack and build the prompt; no model is needed.
-
-    Raises:
-        InputError: A file of the case cannot be read.
-    """
-    policy = policy or Policy()
-    ids = [each.id for each in case.criteria]
-    if len(set(ids)) < len(ids):
-        raise InputError(f"{case.case_id}: two criteria have the same id: {sorted(ids)}")
-    state = case_state(case)
-    evidence = pack(
-        state,
-        case.goal,
-        (*case.criteria, *_queries(case)),
-        initial=case.initial_state,
-        actions=case.actions,
-        chars=policy.chars,
-    )
-    pictures, about_pictures = choose_pictures(case.screenshots, policy.pictures)
-    prompt = build_prompt(
-        case,
-        evidence,
-        pictures=pictures,
-        agent_text=policy.agent_text,
-        controls=policy.controls,
-    )
-    findings = (*lint(case, state, evidence.text), *_left_out(evidence), *about_pictures)
-    return Brief(case, state, evidence, prompt, findings)
 
 
 class Judge:
@@ -184,14 +137,14 @@ class Judge:
         )
         if not case.criteria or (brief.state is None and not brief.prompt.pictures):
             return self._verdict(brief, purse, [], [])
-        opinions: list[_Opinion] = []
+        opinions: list[Opinion] = []
         for trial in range(1, self.policy.samples + 1):
             opinions.append(await self._opinion(self.model, brief, purse, trial))
             if not opinions[-1].decided:
                 break
         if self.second is not None and self._is_doubtful(brief, opinions):
             opinions.append(await self._opinion(self.second, brief, purse, 1))
-        return self._verdict(brief, purse, opinions, _joined(case, opinions))
+        return self._verdict(brief, purse, opinions, joined_criteria(case, opinions))
 
     def fingerprint(self, brief: Brief) -> dict[str, str]:
         """Return what a verdict on a case rests on: the judge, the questions, the evidence."""
@@ -243,19 +196,19 @@ class Judge:
     ) -> None:
         await self.aclose()
 
-    async def _opinion(self, model: Model, brief: Brief, purse: Purse, trial: int) -> _Opinion:
+    async def _opinion(self, model: Model, brief: Brief, purse: Purse, trial: int) -> Opinion:
         said = self._unaffordable(model, brief, purse)
         if said is None:
             said = await ask_model(model, brief.prompt, self.policy, purse, trial)
         if said.answers is None:
-            return _Opinion(said, "abstain" if said.refused else "error")
+            return Opinion(said, "abstain" if said.refused else "error")
         wrong = failed_controls(brief.court, brief.prompt.questions, said.answers)
         criteria = [
             settle(brief.court, question, said.answers[question.name], said.model)
             for question in _in_order(brief)
         ]
         said = replace(said, findings=(*said.findings, *wrong))
-        return _Opinion(said, outcome_of(criteria, wrong), tuple(criteria))
+        return Opinion(said, outcome_of(criteria, wrong), tuple(criteria))
 
     def _unaffordable(self, model: Model, brief: Brief, purse: Purse) -> Said | None:
         """Return an error where the next call may cost more than there is."""
@@ -274,7 +227,7 @@ class Judge:
             return None
         return Said(model.name, error=ErrorInfo(kind="budget", message=message, phase="judge"))
 
-    def _is_doubtful(self, brief: Brief, opinions: Sequence[_Opinion]) -> bool:
+    def _is_doubtful(self, brief: Brief, opinions: Sequence[Opinion]) -> bool:
         """Whether the second model is to look: only where it could change what happens."""
         if {each.outcome for each in opinions} not in ({"pass"}, {"fail"}):
             return False
@@ -294,14 +247,14 @@ class Judge:
         self,
         brief: Brief,
         purse: Purse,
-        opinions: Sequence[_Opinion],
+        opinions: Sequence[Opinion],
         criteria: Sequence[CriterionVerdict],
     ) -> Verdict:
-        outcome = _common([each.outcome for each in opinions])
-        unconfirmed = _unconfirmed(outcome, brief, opinions)
-        if unconfirmed:
+        outcome = common_outcome([each.outcome for each in opinions])
+        doubts = unconfirmed(outcome, brief.findings, opinions)
+        if doubts:
             outcome = "abstain"
-        raw = _raw_confidence(outcome, opinions)
+        raw = raw_confidence(outcome, opinions)
         confidence, notes = self._calibrated(outcome, raw)
         spoken = tuple(finding for each in opinions for finding in each.said.findings)
         first = opinions[0].said if opinions else None
@@ -311,16 +264,16 @@ class Judge:
             judge=self.name,
             outcome=outcome,
             criteria=tuple(criteria),
-            reasoning=_reasoning(outcome, criteria, opinions),
+            reasoning=reasoning(outcome, criteria, opinions),
             confidence=confidence,
             raw_confidence=raw,
-            findings=(*brief.findings, *spoken, *unconfirmed, *notes),
+            findings=(*brief.findings, *spoken, *doubts, *notes),
             model=self.model.name,
             model_reported=None if first is None else first.reported,
             usage=purse.usage,
             cost_usd=purse.cost_usd,
             fingerprint={**self.fingerprint(brief), "replayed": str(replayed).lower()},
-            error=_error(outcome, opinions),
+            error=error_of(outcome, opinions),
         )
 
     def _calibrated(
@@ -335,24 +288,6 @@ class Judge:
             )
             return None, (Finding(code="calibration.other_judge", message=message),)
         return self.calibration.confidence(outcome, raw), ()
-
-
-@dataclass(frozen=True)
-class _Opinion:
-    """What came of asking one model."""
-
-    said: Said
-    outcome: Outcome
-    criteria: tuple[CriterionVerdict, ...] = ()
-
-    @property
-    def decided(self) -> bool:
-        return self.outcome in {"pass", "fail"}
-
-    @property
-    def deciding(self) -> tuple[CriterionVerdict, ...]:
-        """The criteria that made the outcome: all for a pass, the failed ones for a fail."""
-        return tuple(each for each in self.criteria if each.verdict == self.outcome)
 
 
 def _opened(
@@ -372,96 +307,7 @@ def _opened(
     return open_model(model, api_key=api_key, base_url=base_url, **options)
 
 
-def _queries(case: JudgeCase) -> tuple[Criterion, ...]:
-    """Return the benchmark's own queries, so that the places they name are shown, too."""
-    queries = case.metadata.get("queries")
-    text = " ".join(map(str, queries)) if isinstance(queries, list) else ""
-    return (Criterion(id="queries", text=text),) if text else ()
-
-
-def _left_out(evidence: EvidencePack) -> tuple[Finding, ...]:
-    total = sum(evidence.omitted.values())
-    if not total:
-        return ()
-    message = f"{total} of {evidence.records} changed records did not fit into {evidence.chars} characters"
-    return (Finding(code="evidence.left_out", message=message, severity="info"),)
-
-
-def _unconfirmed(
-    outcome: Outcome, brief: Brief, opinions: Sequence[_Opinion]
-) -> tuple[Finding, ...]:
-    """Return why a pass does not stand: something speaks to the judge, and only one model read it."""
-    planted = [each for each in brief.findings if each.code.startswith("planted.")]
-    models = {each.said.model for each in opinions}
-    if outcome != "pass" or not planted or len(models) > 1:
-        return ()
-    message = (
-        f"one model passes a state in which text speaks to the judge ({planted[0].message}); a "
-        f"second model of another provider has to agree"
-    )
-    return (Finding(code="planted.unconfirmed", message=message),)
-
-
 def _in_order(brief: Brief) -> list[Question]:
     """Return the criteria's questions in the case's order."""
     by_id = {each.criterion.id: each for each in brief.prompt.questions if each.criterion}
     return [by_id[each.id] for each in brief.case.criteria]
-
-
-def _common(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return what all agree on; without agreement there is no verdict."""
-    if "void" in outcomes:
-        return "void"
-    if "error" in outcomes:
-        return "error"
-    return outcomes[0] if len(set(outcomes)) == 1 else "abstain"
-
-
-def _joined(case: JudgeCase, opinions: Sequence[_Opinion]) -> list[CriterionVerdict]:
-    """Return the criteria with the votes of all; where they differ, the verdict is unknown."""
-    heard = [each.criteria for each in opinions if each.criteria]
-    if not heard:
-        return []
-    joined = []
-    for position in range(len(case.criteria)):
-        said = [criteria[position] for criteria in heard]
-        votes = tuple(vote for each in said for vote in each.votes)
-        one = said[0].model_copy(update={"votes": votes})
-        if len({each.verdict for each in said}) > 1:
-            told = ", ".join(f"{each.votes[0].model}: {each.verdict}" for each in said)
-            one = one.model_copy(update={"verdict": "unknown", "changed": f"no agreement ({told})"})
-        joined.append(one)
-    return joined
-
-
-def _raw_confidence(outcome: Outcome, opinions: Sequence[_Opinion]) -> float | None:
-    """Return what the models say of the verdict: the least of all they need for it."""
-    said = [
-        each.votes[0].confidence
-        for opinion in opinions
-        for each in opinion.deciding
-        if opinion.outcome == outcome and each.votes[0].confidence is not None
-    ]
-    if outcome == "pass" and said:
-        return min(said)
-    return max(said) if outcome == "fail" and said else None
-
-
-def _reasoning(
-    outcome: Outcome, criteria: Sequence[CriterionVerdict], opinions: Sequence[_Opinion]
-) -> str:
-    if not opinions:
-        return "there is nothing to judge by: no criterion, or neither state nor picture"
-    if outcome in {"error", "void"} or not criteria:
-        problems = [each.said.error.message for each in opinions if each.said.error]
-        problems += [finding.message for each in opinions for finding in each.said.findings]
-        return "; ".join(dict.fromkeys(problems))
-    return "\n".join(
-        f"{each.criterion_id}: {each.verdict}: {each.changed or each.reason}" for each in criteria
-    )
-
-
-def _error(outcome: Outcome, opinions: Sequence[_Opinion]) -> ErrorInfo | None:
-    if outcome != "error":
-        return None
-    return next(each.said.error for each in opinions if each.said.error is not None)
