@@ -16,7 +16,7 @@ from waa_server_ext.simulate.shell_windows import Background, RunDialog, StartMe
 from waa_server_ext.simulate.windows import Window, framed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from waa_server_ext.simulate.machine import Machine
     from waa_server_ext.simulate.nodes import Role
@@ -62,7 +62,7 @@ class Desktop:
         self.start_menu = StartMenu(self)
         self.start_open = False
         self._next_pid = 4000
-        self._trees: tuple[int, list[Node]] = (-1, [])
+        self._trees: tuple[int, dict[Window, Node]] = (-1, {})
         self._picture: tuple[int, Image.Image] | None = None
 
     # -- windows
@@ -209,28 +209,27 @@ class Desktop:
 
     def trees(self) -> list[Node]:
         """Return what is on the screen, from the back to the front."""
-        if self._trees[0] != self.revision:
-            self._trees = (self.revision, [node for _, node in self._surfaces()])
-        return self._trees[1]
+        return [tree for _, tree in self.front_surfaces()][::-1]
 
-    def surfaces(self) -> list[tuple[Window | None, Node]]:
-        """Return each surface with its tree, from the back to the front; menus have no window."""
-        return list(zip(self._windows_shown(), self.trees(), strict=True))
+    def front_surfaces(self) -> Iterator[tuple[Window | None, Node]]:
+        """Yield each surface with its tree, from the front to the back; menus have no window."""
+        for popup in reversed(self.popups):
+            yield None, self._popup_tree(popup)
+        for window in reversed(self._windows_shown()):
+            yield window, self._tree(window)
 
-    def _windows_shown(self) -> list[Window | None]:
-        shown: list[Window | None] = [self.background]
+    def _windows_shown(self) -> list[Window]:
+        shown: list[Window] = [self.background]
         shown += [window for window in self.windows if not window.minimized]
-        shown.append(self.taskbar)
-        if self.start_open:
-            shown.append(self.start_menu)
-        return shown + [None] * len(self.popups)
+        return [*shown, self.taskbar, *([self.start_menu] if self.start_open else [])]
 
-    def _surfaces(self) -> list[tuple[Window | None, Node]]:
-        windows = [window for window in self._windows_shown() if window is not None]
-        built: list[tuple[Window | None, Node]] = [
-            (window, self._built(window)) for window in windows
-        ]
-        return built + [(None, self._popup_tree(popup)) for popup in self.popups]
+    def _tree(self, window: Window) -> Node:
+        if self._trees[0] != self.revision:
+            self._trees = (self.revision, {})
+        known = self._trees[1].get(window)
+        if known is None:
+            known = self._trees[1][window] = self._built(window)
+        return known
 
     def _built(self, window: Window) -> Node:
         node = framed(window)
@@ -242,7 +241,7 @@ class Desktop:
 
     def hit(self, x: int, y: int) -> tuple[Window | None, Node] | None:
         """Return the element at a point and the window it is in."""
-        for window, tree in reversed(self.surfaces()):
+        for window, tree in self.front_surfaces():
             found = hit(tree, x, y)
             if found is not None:
                 return window, found
@@ -250,7 +249,7 @@ class Desktop:
 
     def tree_of(self, window: Window) -> Node | None:
         """Return the tree of a window that is shown, or null."""
-        return next((node for each, node in self.surfaces() if each is window), None)
+        return self._tree(window) if window in self._windows_shown() else None
 
     def focused_node(self) -> tuple[Window, Node | None]:
         """Return the window keys go to and which of its elements has the focus."""

@@ -72,7 +72,7 @@ class Mouse:
 
     def scroll(self, clicks: int) -> None:
         """Turn the wheel; positive is up, 120 is one notch."""
-        for window, tree in reversed(self._desktop.surfaces()):
+        for _, tree in self._desktop.front_surfaces():
             if not tree.shown.holds(self.x, self.y):
                 continue
             path = _path(tree, self.x, self.y)
@@ -86,7 +86,6 @@ class Mouse:
             elif field is not None and field.text is not None:
                 last = max(len(field.text.starts) - 1, 0)
                 field.text.scroll_line = min(max(field.text.scroll_line + lines, 0), last)
-            del window
             self._desktop.touch()
             return
 

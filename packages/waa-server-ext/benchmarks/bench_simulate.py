@@ -1,0 +1,98 @@
+"""What the simulated desktop costs: starting, a 15-step episode at 1440x900, eight at once.
+
+The desktop runs in a process of its own, so that its CPU seconds are its own; the episode is what an
+agent does: see the screen and the tree, send the rectangles, act. Prints one table; exits 1 where a
+promised bound is missed.
+"""
+
+from __future__ import annotations
+
+import base64
+import multiprocessing
+import random
+import re
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+import httpx
+
+STEPS = 15
+START_BOUND_S = 1.0
+EPISODE_BOUND_S = 1.5
+_RECT = re.compile(r'cp:screencoord="\((\d+), (\d+)\)" cp:size="\((\d+), (\d+)\)"')
+
+
+def serve(pipe: Connection, count: int) -> None:
+    """Run desktops until told to stop; tell the CPU seconds used since the last question."""
+    began = time.process_time()
+    from waa_server_ext.simulate import SimulatedVm  # noqa: PLC0415  # part of what is measured
+
+    vms = [SimulatedVm(port=0) for _ in range(count)]
+    for vm in vms:
+        vm.start()
+    pipe.send(([vm.url for vm in vms], time.process_time() - began))
+    mark = time.process_time()
+    while pipe.recv() == "cpu":
+        pipe.send(time.process_time() - mark)
+        mark = time.process_time()
+    for vm in vms:
+        vm.stop()
+
+
+def episode(url: str, seed: int) -> int:
+    """Do 15 steps with a new observation each; returns the bytes of the screenshots."""
+    source, seen = random.Random(seed), 0  # noqa: S311  # repeatable
+    with httpx.Client(base_url=url, timeout=120, trust_env=False) as vm:
+        for step in range(STEPS):
+            picture = vm.get("/screenshot").content
+            tree = vm.get("/accessibility", params={"backend": "uia"}).json()["AT"]
+            seen += len(picture)
+            boxes = [[int(x), int(y), int(x) + int(w), int(y) + int(h)] for x, y, w, h in _RECT.findall(tree)]
+            body: dict[str, Any] = {
+                "rects": boxes, "window_rect": [0, 0, 1440, 900], "scale": [1.0, 1.0],
+                "screenshot": base64.b64encode(picture).decode(),
+            }  # fmt: skip
+            vm.post("/update_computer", json=body)
+            act = f"computer.mouse.move_id(id={source.randrange(len(boxes))})\ncomputer.mouse.single_click()"
+            if step % 4 == 0:
+                program = ("notepad", "explorer", "mspaint", "calc")[step // 4]
+                act = f"computer.os.open_program({program!r})"
+            vm.post("/execute_windows", json={"command": act})
+    return seen
+
+
+def measured(count: int) -> tuple[float, float]:
+    """Return the CPU seconds of starting `count` desktops and of one episode on each of them."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, count))
+    process.start()
+    urls, start = ours.recv()
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(episode, urls, range(count)))
+    ours.send("cpu")
+    cpu = ours.recv()
+    ours.send("stop")
+    process.join()
+    return start, cpu
+
+
+def main() -> int:
+    """Measure and print."""
+    start, one = measured(1)
+    _, eight = measured(8)
+    rows = [
+        ("start, imports included", start, START_BOUND_S),
+        ("episode of 15 steps", one, EPISODE_BOUND_S),
+        ("8 episodes at once, each", eight / 8, EPISODE_BOUND_S),
+    ]
+    print(f"{'simulated desktop, 1440x900':<28} {'CPU s':>8} {'bound s':>8} {'of bound':>9}")
+    for name, seconds, bound in rows:
+        print(f"{name:<28} {seconds:>8.2f} {bound:>8.2f} {seconds / bound:>8.0%}")
+    return int(any(seconds > bound for _, seconds, bound in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
