@@ -47,6 +47,7 @@ class Keyboard:
         self._desktop = desktop
         self.held: set[str] = set()
         self._win_alone = False
+        self.cues = False
 
     def press(self, key: str) -> None:
         """Press and release a key."""
@@ -200,6 +201,7 @@ class Keyboard:
         keys = [node.key for node in stops]
         at = keys.index(window.focus) if window.focus in keys else (-1 if step > 0 else 0)
         chosen = stops[(at + step) % len(stops)]
+        self.cues = True
         window.focus = chosen.key
         if chosen.text is not None:
             chosen.text.select_all()

@@ -41,6 +41,7 @@ class Mouse:
     def press(self, button: str = "left") -> None:
         """Press a button."""
         self.down.add(button)
+        self._desktop.keyboard.cues = False
         found = self._target()
         if found is None:
             return

@@ -43,6 +43,7 @@ class Node:
 
     Everything is derived from it: the pixels, the accessibility tree and hit-testing; so they agree.
     `native` marks what has a window handle of its own and so shows in the win32 tree too.
+    `cue` draws the focus, as Windows does once the keyboard moved it.
     `clip` is the part of `rect` that its parents leave visible.
     """
 
@@ -58,6 +59,7 @@ class Node:
     checked: bool | None = None
     expanded: bool | None = None
     focused: bool = False
+    cue: bool = False
     native: bool = False
     text: TextField | None = None
     secret: bool = False

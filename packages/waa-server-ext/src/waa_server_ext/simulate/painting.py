@@ -111,7 +111,7 @@ class Painter:
 
     def _draw_one(self, node: Node) -> None:
         getattr(self, f"_{_SHARED.get(node.role, node.role)}")(node)
-        if node.focused and node.role not in {"edit", "window", "pane", "canvas"}:
+        if node.cue and node.role not in {"edit", "window", "pane", "canvas"}:
             self._box(node.rect, None, _FOCUS, 3)
 
     # -- pieces

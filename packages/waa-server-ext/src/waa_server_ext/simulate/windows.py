@@ -140,6 +140,7 @@ class Builder:
         self.window = window
         self._parents = [root]
         self._keys: dict[str, int] = {}
+        self._has_keys = window.desktop.focused_surface is window
 
     def add(self, node: Node) -> Node:
         """Add a node below the current parent: clipped by it, with a class, a key and its focus."""
@@ -151,7 +152,8 @@ class Builder:
             number = self._keys.get(base, 0)
             self._keys[base] = number + 1
             node.key = f"{base}:{number}" if number else base
-        node.focused = node.key == self.window.focus
+        node.focused = self._has_keys and node.key == self.window.focus
+        node.cue = node.focused and self.window.desktop.keyboard.cues
         parent.children.append(node)
         return node
 
