@@ -14,10 +14,12 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 STEPS = 15
 START_BOUND_S = 1.0
@@ -50,7 +52,10 @@ def episode(url: str, seed: int) -> int:
             picture = vm.get("/screenshot").content
             tree = vm.get("/accessibility", params={"backend": "uia"}).json()["AT"]
             seen += len(picture)
-            boxes = [[int(x), int(y), int(x) + int(w), int(y) + int(h)] for x, y, w, h in _RECT.findall(tree)]
+            boxes = [
+                [int(x), int(y), int(x) + int(w), int(y) + int(h)]
+                for x, y, w, h in _RECT.findall(tree)
+            ]
             body: dict[str, Any] = {
                 "rects": boxes, "window_rect": [0, 0, 1440, 900], "scale": [1.0, 1.0],
                 "screenshot": base64.b64encode(picture).decode(),

@@ -1,0 +1,82 @@
+"""`waa-server-ext simulate`: listens, sets a task up, and leaves a recording and a snapshot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from bench_core.errors import InputError
+from waa_server_ext.cli import main
+from waa_server_ext.simulate import load_scene
+from waa_server_ext.simulate.session import Session, run_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _lived(session: Session, use: str) -> list[str]:
+    said: list[str] = []
+    ready, over = threading.Event(), threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        ready.set()
+
+    thread = threading.Thread(
+        target=run_session, args=(session,), kwargs={"say": say, "until": over}
+    )
+    thread.start()
+    try:
+        assert ready.wait(60)
+        url = next(word for word in said[0].split() if word.startswith("http")).rstrip(";")
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as vm:
+            vm.get("/screenshot")
+            vm.post("/setup/launch", json={"command": use})
+            vm.get("/screenshot")
+    finally:
+        over.set()
+        thread.join()
+    return said
+
+
+def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> None:
+    film, end = tmp_path / "film.webp", tmp_path / "end.yaml"
+    said = _lived(Session(port=0, record=film, snapshot=end), "notepad")
+    assert "never WAA scores" in said[0]
+    assert said[-1] == "stopped"
+    with Image.open(film) as frames:
+        assert getattr(frames, "n_frames", 1) == 2
+    assert load_scene(end).build().active_title == "Untitled - Notepad"
+
+
+def test_a_task_is_set_up_before_it_listens(tmp_path: Path) -> None:
+    end = tmp_path / "end.yaml"
+    task = "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"
+    _lived(Session(port=0, task=task, snapshot=end), "calc")
+    assert [window.title for window in load_scene(end).build().windows] == ["Clock", "Calculator"]
+
+
+def test_an_unknown_task_and_a_taken_port_are_said() -> None:
+    with pytest.raises(InputError, match="notepad/none"):
+        run_session(Session(port=0, task="notepad/none"), say=lambda _: None)
+    result = CliRunner().invoke(main, ["simulate", "--host", "0.0.0.0"])
+    assert (result.exit_code, "loopback only" in result.output) == (2, True)
+
+
+def test_help_loads_neither_pillow_nor_flask() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from waa_server_ext.cli import main;"
+        "print(CliRunner().invoke(main, ['simulate', '--help']).exit_code,"
+        "[m for m in ('flask', 'PIL', 'yaml', 'pydantic') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "0 []\n"
