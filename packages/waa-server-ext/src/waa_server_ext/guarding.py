@@ -20,7 +20,8 @@ _PROGRAMS = frozenset({"ffmpeg", "fpcalc", "node"})
 _DECODER = (sys.executable, "-m", "waa_server_ext.native.decoding")
 """The process in which native evaluators decode what a VM sends; bounded in time and memory."""
 
-_CREATES = ("os.mkdir", "os.remove", "os.rmdir", "os.truncate", "sqlite3.connect")
+_CREATES = ("os.truncate", "sqlite3.connect")
+_CHANGES = ("os.mkdir", "os.remove", "os.rmdir")
 _MOVES = ("os.rename", "os.link", "os.symlink")
 _STARTS = ("os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn")
 
@@ -35,8 +36,10 @@ class _Guard:
             self._opened(*arguments)
         elif event in _CREATES:
             self._check(arguments[0])
+        elif event in _CHANGES:
+            self._check_in(arguments[-1], arguments[0])
         elif event in _MOVES:
-            self._check(arguments[1])
+            self._check_in(arguments[-1], arguments[1])
         elif event in _STARTS:
             raise PermissionError(f"{event} is refused while tasks are evaluated")
         elif event == "subprocess.Popen":
@@ -48,13 +51,20 @@ class _Guard:
         ):
             self._check(path)
 
-    def _check(self, path: object) -> None:
+    def _check_in(self, descriptor: object, path: object) -> None:
+        """Check a path that may be relative to an open folder, where the system says which."""
+        if not isinstance(descriptor, int) or descriptor < 0:
+            self._check(path)
+        elif (link := Path(f"/proc/self/fd/{descriptor}")).exists():
+            self._check(path, link.resolve())
+
+    def _check(self, path: object, folder: Path | None = None) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return  # a descriptor that is open already
         shown = os.fsdecode(path)
         if shown in (os.devnull, ":memory:", ""):
             return
-        real = Path(shown).resolve()
+        real = (folder or Path()).joinpath(shown).resolve()
         if not any(real == root or root in real.parents for root in self._roots):
             raise PermissionError(f"writing {shown!r} is refused: only the cache may be written")
 

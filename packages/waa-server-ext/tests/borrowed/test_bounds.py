@@ -225,6 +225,17 @@ def test_borrowed_code_writes_nowhere_but_in_the_cache(
     assert not path.exists()
 
 
+def test_an_evaluation_leaves_nothing_but_the_bodies_of_its_transcript(
+    settings: EvaluatorSettings, vm: FixtureVm, tmp_path: Path
+) -> None:
+    own = settings.model_copy(update={"cache": tmp_path})
+    with IsolatedEvaluator(own) as evaluator:
+        score(evaluator, vm.address, result={"type": "vm_file", "path": "C:\\a.txt", "dest": "a"})
+        left = {path.name.partition("-")[0] for path in tmp_path.iterdir()}
+    assert left <= {"bodies", "worker"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"bodies"}
+
+
 def test_borrowed_code_starts_no_program(evaluator: IsolatedEvaluator, vm: FixtureVm) -> None:
     verdict = score(evaluator, vm.address, result={"type": "start", "command": "true"})
     assert "os.system is refused" in (verdict.metrics[0].error or "")
