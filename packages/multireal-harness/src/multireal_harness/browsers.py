@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.browser import ChromiumOptions, launch_chromium
@@ -42,8 +42,6 @@ class BrowserSettings:
 
     def options(self) -> ChromiumOptions:
         """Return how Chromium is started."""
-        from dataclasses import replace  # noqa: PLC0415  # a name of its own elsewhere
-
         return replace(
             self.chromium,
             headless=self.headless,

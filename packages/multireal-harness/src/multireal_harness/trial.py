@@ -100,9 +100,10 @@ class AppTrial:
         sites = self.definition.sites
         first = lease.context.pages[:1]
         pages = first + [await lease.context.new_page() for _ in sites[len(first) :]]
-        width, height = self.seat.viewport if lease.alone else (0, 0)
-        for page in pages if lease.alone else ():
-            await page.set_viewport_size({"width": width, "height": height})
+        if lease.alone:  # a shared Chromium's contexts have their size already
+            width, height = self.seat.viewport
+            for page in pages:
+                await page.set_viewport_size({"width": width, "height": height})
         opened = (self._open_app(page, site) for page, site in zip(pages, sites, strict=True))
         for fault in await asyncio.gather(*opened, return_exceptions=True):
             if fault is not None:
