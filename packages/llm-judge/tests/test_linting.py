@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.errors import InputError
 from bench_core.judging import Criterion, JudgeCase
 from llm_judge import lint
 
@@ -68,6 +69,14 @@ def test_an_app_of_the_goal_in_which_nothing_changed_is_reported(shop: dict[str,
     state = {**shop, "mail": {"initialstate": {"x": 1}, "finalstate": {"x": 1}}}
     assert codes(asking("Write a mail", "It is sent."), state) == ["state.no_change"]
     assert codes(asking("Book", "It is booked."), state) == []
+
+
+def test_a_state_nested_too_deeply_is_an_input_error() -> None:
+    state: Any = 1
+    for _ in range(100_000):
+        state = [state]
+    with pytest.raises(InputError, match="nested too deeply"):
+        codes(asking("Book", "It is booked."), {"a": {"before": {}, "after": {"x": state}}})
 
 
 @pytest.mark.parametrize("state", [{}, []])

@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
 from bench_core.judging import Finding
 from llm_judge.diffing import diff
 from llm_judge.naming import find_paths
@@ -50,14 +51,23 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
         case: Goal and criteria.
         state: The end state (`case_state(case)`).
         shown: The text of the pack a model will see, to look for planted text only there.
+
+    Raises:
+        InputError: The state is nested too deeply.
     """
     found = list(_of_criteria(case))
-    if state is not None:
+    if state is None:
+        if not case.screenshots:
+            found.append(
+                _finding("state.empty", "there is neither a state nor a screenshot", "error")
+            )
+        return tuple(found)
+    try:
         apps = find_apps(state, case.initial_state)
         found += _of_state(case, state, apps)
         found += scan(state, _written(apps)) if shown is None else scan_shown(shown)
-    elif not case.screenshots:
-        found.append(_finding("state.empty", "there is neither a state nor a screenshot", "error"))
+    except RecursionError as error:
+        raise InputError(f"{case.case_id}: the state is nested too deeply to be read") from error
     return tuple(found)
 
 
