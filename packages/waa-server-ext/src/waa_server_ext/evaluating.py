@@ -36,7 +36,8 @@ class EvaluatorSettings(Record):
         offline: Never ask the web.
         allow_hosts: Hosts that downloads may come from besides those of the task set and the VM.
         max_download: Bytes that one answer may have.
-        vm_timeout_s: Longest wait for one answer of the VM.
+        vm_timeout_s: Longest wait for one answer of the VM, which itself gives commands 120 s; where
+            vanilla waits for a time of its own, that holds.
         web_timeout_s: Longest wait for one download.
         max_memory: Bytes of memory that a worker process may have, where the system can limit it.
         skip_sleeps: Do not wait where a task says `sleep`; for replays and fixtures, where nothing
@@ -50,7 +51,7 @@ class EvaluatorSettings(Record):
     offline: bool = False
     allow_hosts: tuple[str, ...] = ()
     max_download: PositiveInt = 256 * 1024 * 1024
-    vm_timeout_s: PositiveFloat = 120.0
+    vm_timeout_s: PositiveFloat = 150.0
     web_timeout_s: PositiveFloat = 300.0
     max_memory: PositiveInt = 6 * 1024 * 1024 * 1024
     skip_sleeps: bool = False

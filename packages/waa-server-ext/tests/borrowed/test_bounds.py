@@ -105,6 +105,17 @@ def test_a_vm_that_never_answers_ends_with_the_deadline_and_is_no_score(
     assert verdict.vanilla_score == 0.0
 
 
+def test_a_vm_that_never_answers_ends_with_the_longest_wait_where_there_is_no_deadline(
+    settings: EvaluatorSettings, vm_host: str, tmp_path: Path
+) -> None:
+    own = settings.model_copy(update={"cache": tmp_path, "vm_timeout_s": 0.2})
+    asks = {"type": "vm_command_line", "command": "x"}
+    with IsolatedEvaluator(own) as evaluator, socket.create_server((vm_host, 5000)):
+        verdict = evaluator.evaluate(task(result=asks), ["DONE"], vm=vm_host)
+    assert error_of(verdict) == ("VmTransportError", "result")
+    assert "ReadTimeout" in (verdict.transcript[0].error or "")
+
+
 def test_a_vm_that_drips_its_answer_ends_with_the_deadline(
     evaluator: IsolatedEvaluator, vm_host: str
 ) -> None:

@@ -193,7 +193,8 @@ def _ask(
                 f"{request.url} is not among the assets, and this is offline"
             )
     longest = settings.vm_timeout_s if is_vm else settings.web_timeout_s
-    left = min(_given(options.get("timeout")), longest, bounds.left())
+    given = options.get("timeout")  # vanilla's own, for the few calls where it has one
+    left = min(float(given) if isinstance(given, int | float) else longest, bounds.left())
     if left <= 0:
         raise _RefusedRequestError("the time for the whole evaluation is used up")
     bound = {
@@ -209,13 +210,6 @@ def _ask(
         remember(settings, request.url or "", response.status_code, response.content)
     answer: requests.Response = response
     return answer
-
-
-def _given(timeout: Any) -> float:
-    """Return the longest wait that vanilla itself asked for."""
-    if isinstance(timeout, int | float):
-        return float(timeout)
-    return float("inf")
 
 
 def _read(response: requests.Response, limit: int, until: float) -> bytes:
