@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 ROUNDS = 2
 PROMISED = 0.45
-CATEGORIES = ["Video Games", "Headphones", "Furniture"]
 
 
 def main() -> int:
@@ -52,10 +51,15 @@ def main() -> int:
 def _script(shop: str, forum: str) -> Any:
     from bench_core.browser_use.scripted import answer, click, go  # noqa: PLC0415
 
-    # a second tab: its handlers are the ones that silence the first tab's
-    turns: list[Any] = [go(f"{shop}/contact/", new_tab=True)]
-    turns += [click(each, tag="a") for each in CATEGORIES]
-    turns += [go(f"{forum}/forums"), go(shop)]
+    turns: list[Any] = [
+        go(f"{shop}/video-games.html"),
+        click("Headphones", tag="a"),
+        go(f"{forum}/forums"),
+        click("Space", tag="a"),
+        go(f"{shop}/contact/"),
+        go(f"{forum}/f/books"),
+        go(f"{shop}/wishlist/"),
+    ]
     return [*turns, answer({"text": "done"})]
 
 
