@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
+import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,17 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
 from making import NoSleep, make_task, run, script
 
 from bench_core.agents import Done, PressKeys, RunCode, connect
+from bench_core.discovery import find_plugins
 from bench_core.errors import InputError, UnknownPluginError
 from bench_core.records import AgentOutcome, Limits, Status
 from bench_core.run_folder import read_run
 from bench_core.testing.model_server import Answer, ModelServer
 from waa_client.agents import load_agent
 from waa_client.agents.simple import read_script
+from waa_client.cli import main
 from waa_client.comparing import compare_runs
 from waa_client.demonstrations import Demonstrations
 
@@ -506,3 +510,53 @@ def test_runs_with_and_without_demonstrations_are_compared_task_by_task(
     found = compare_runs(tmp_path / "a", tmp_path / "b")
     assert found.difference is not None
     assert (found.difference.better, found.difference.difference.estimate) == (4, 1.0)
+
+
+@pytest.fixture
+def v2() -> Iterator[Path]:
+    """WindowsAgentArena-V2 itself, whose agent needs nothing but OpenAI's SDK."""
+    checkout = Path(os.environ.get("PROCTOR_WAA_CHECKOUT") or "/nowhere")
+    client = checkout / "src/win-arena-container/client"
+    if not (client / "mm_agents/pcagent/agent.py").is_file():
+        pytest.skip("PROCTOR_WAA_CHECKOUT names no checkout of WindowsAgentArena-V2")
+    pytest.importorskip("openai")
+    yield checkout
+    sys.path[:] = [each for each in sys.path if each != str(client)]
+    for name in [name for name in sys.modules if name.split(".")[0] == "mm_agents"]:
+        del sys.modules[name]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
+def test_v2s_own_agent_runs_unchanged(  # noqa: PLR0913, PLR0917  # fixtures
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, server: ModelServer, v2: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("OPENAI_API_KEY", "a key of some length")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url("openai-chat"))
+    for action in ("click (50, 60)", "type text: 'This is a draft.'", "finish"):
+        server.say(Answer(text=f"{{Plan}}\nAction: {action}"))
+    commands: list[list[str]] = []
+    vm.run = lambda command: commands.append(command) or {
+        "status": "success", "output": "", "error": "", "returncode": 0,
+    }  # fmt: skip
+    options = {
+        "checkout": str(v2), "class": "mm_agents.pcagent.agent:PCAgent",
+        "arguments": '{"model": "m"}', "language": "pyautogui", "tree": False,
+    }  # fmt: skip
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="checkout", profile="vanilla",
+        config={"agent_options": options})  # fmt: skip
+    result = only(tmp_path / "run")
+    assert (result.status, result.steps) == (Status.COMPLETED, 3), result.error
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == [
+        "pyautogui.click(50, 60)", 'pyautogui.write("This is a draft.")', "DONE",
+    ]  # fmt: skip
+    head = "import pyautogui; import time; pyautogui.FAILSAFE = False; "
+    assert commands[0] == ["python", "-c", head + "pyautogui.click(50, 60)"]
+    assert "Write a draft." in str(server.requests[0].body)
+
+
+@pytest.mark.skipif(bool(find_plugins("world")), reason="a simulated desktop is installed here")
+def test_a_demo_without_a_simulated_desktop_says_what_to_install(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["demo", "--out", str(tmp_path)])
+    assert found.exit_code == 2
+    assert "`pip install waa-server-ext` adds 'waa'" in found.output
