@@ -251,3 +251,20 @@ def test_a_probe_finds_every_layer_in_order(desk: Desk) -> None:
     checks = json.loads(found.output)["checks"]
     assert [each["name"] for each in checks if each["status"] == "fail"] == []
     assert len(checks) == 7
+
+
+def test_a_comparison_writes_bench_reports_document(tmp_path: Path, desk: Desk) -> None:
+    for name in ("vanilla", "ours"):
+        for task_id in CHOSEN[3:4]:
+            agent = Following([Done()], elements=False)
+            desk.run(tmp_path / name, desk.tasks[task_id], agent)
+    command = [
+        "compare",
+        str(tmp_path / "vanilla"),
+        str(tmp_path / "ours"),
+        "--report",
+        str(tmp_path / "out"),
+    ]
+    found = CliRunner().invoke(main, command)
+    assert "Verdict:" in found.output, found.output
+    assert list((tmp_path / "out").glob("*.md"))

@@ -39,7 +39,9 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
         "scripted": "webarena-runner",
     },
     "judge": {"llm-judge": "llm-judge"},
-    "reporter": {"bench-report": "bench-report"},
+    "reporter": dict.fromkeys(
+        ("bench-report", "comparison", "waa-baseline", "webarena"), "bench-report"
+    ),
     "world": {
         "multireal": "multireal-harness",
         "waa": "waa-server-ext",

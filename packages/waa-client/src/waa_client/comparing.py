@@ -167,12 +167,12 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
 
 
 def write_report(runs: Sequence[Path], out: Path) -> Sequence[Path]:
-    """Let bench-report write its document on the runs.
+    """Let bench-report write its baseline document on the runs, the baseline first.
 
     Raises:
         UnknownPluginError: bench-report is not installed.
     """
-    reporter = load_plugin("reporter", "bench-report")
+    reporter = load_plugin("reporter", "waa-baseline")
     made = reporter() if isinstance(reporter, type) else reporter
     written: Sequence[Path] = made.report(list(runs), out)
     return written
