@@ -42,7 +42,7 @@ class Body(Record):
             was not kept.
     """
 
-    sha256: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: NonNegativeInt
     content_type: str = ""
     text: str | None = None

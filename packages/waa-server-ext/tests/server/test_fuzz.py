@@ -118,7 +118,7 @@ def check(client: httpx.Client, cache: Path, evaluator: IsolatedEvaluator, numbe
     statuses: dict[int, int] = {}
     warm = 0
     for index in range(number):
-        path = chance.choice(["/evaluate"] * 8 + ["/setup", "/tasks/a/" + "x" * 300])
+        path = chance.choice(["/evaluate"] * 8 + ["/setup", "/rescore", "/tasks/a/" + "x" * 300])
         answer = client.post(
             path, content=raw_body(chance), headers={"Content-Type": "application/json"}
         )

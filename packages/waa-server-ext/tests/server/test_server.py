@@ -157,6 +157,15 @@ def test_a_vm_that_is_not_there_is_503_and_the_key_can_be_used_again(
     assert (accepted.status_code, accepted.json["score"]) == (200, 1.0)
 
 
+@pytest.mark.parametrize("digest", ["../../secret", "/etc/passwd", "A" * 64, "0" * 63])
+def test_a_transcript_names_bodies_by_digest_only(client: FlaskClient, digest: str) -> None:
+    body = {"sha256": digest, "size": 3, "file": digest}
+    call = {"method": "POST", "path": "/file", "status": 200, "body": body}
+    answer = client.post("/rescore", json={"task": TASK, "transcript": [call]})
+    assert answer.status_code == 400
+    assert "sha256" in answer.json["error"]["message"]
+
+
 def test_set_up_reports_its_steps(client: FlaskClient) -> None:
     answer = client.post("/setup", json={"task": TASK})
     assert [step["type"] for step in answer.json["steps"]] == ["launch"]

@@ -56,7 +56,7 @@ def make_blueprint(
         verdict = service.rescore(
             _asked(service, MAX_TRANSCRIPT), read_transcript(request.get_data())
         )
-        return _json(verdict.model_dump(mode="json"))
+        return _json(json.loads(verdict.model_dump_json()))
 
     @routes.get("/bodies/<digest>")
     def body(digest: str) -> ResponseReturnValue:
