@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -89,8 +89,3 @@ def finding(code: str, detail: str = "", where: str = "") -> Finding:
     severity, says = CODES[code]
     message = f"The query {says}" + (f": {detail}" if detail else "")
     return Finding(code=code, severity=severity, message=message, where=where)
-
-
-def codes_of(found: Any) -> set[str]:
-    """Return the codes among findings."""
-    return {each.code for each in found}

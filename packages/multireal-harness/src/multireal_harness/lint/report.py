@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.records import Record
-from multireal_harness.lint.findings import CODES, EvalReport
+from multireal_harness.lint.findings import EvalReport
 from multireal_harness.lint.rules import lint_task
 
 if TYPE_CHECKING:
@@ -66,11 +66,6 @@ def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None
         without_evals=tuple(each.id for each in known if not each.evals),
         reports=tuple(reports),
     )
-
-
-def severity_of(code: str) -> str:
-    """Return how much a kind of finding matters."""
-    return CODES[code][0]
 
 
 def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> Definition:
