@@ -54,7 +54,7 @@ class FakeEvaluator:
         self.seen: list[tuple[str, dict[str, Any]]] = []
         self.tokens: list[str | None] = []
         self.evaluated: dict[str, dict[str, Any]] = {}
-        self.setup = {"ok": True, "steps": [{"type": "launch", "ok": True, "seconds": 0.1}]}
+        self.steps: int | None = None
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.seen]
@@ -110,7 +110,9 @@ class FakeEvaluator:
 
     def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         if path == "/setup":
-            return self.setup
+            asked = [each["type"] for each in body["task"]["config"]][: self.steps]
+            steps = [{"type": kind, "ok": True, "seconds": 0.1} for kind in asked]
+            return {"ok": self.steps is None, "steps": steps}
         if path == "/evaluate":
             # the journal: a key is evaluated once, also when its answer gets lost
             key = body["idempotency_key"]

@@ -100,6 +100,9 @@ def test_a_plan_needs_no_vm(folder: Path) -> None:
         (["--vm", "a", "--observe", "smell"], "--observe takes"),
         (["--vm", "a", "--demo", "nowhere"], "there is no demonstration nowhere"),
         (["--vm", "a", "--task", "99999999"], "has no task"),
+        (["--vm", "a", "--agent", "no-such"], "unknown agent 'no-such'"),
+        (["--vm", "a", "--agent", "vision"], "needs a model: --model provider:name"),
+        (["--vm", "a", "--agent", "vision", "--model", "x:y"], "unknown provider 'x'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_runs(

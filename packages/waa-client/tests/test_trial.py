@@ -16,6 +16,7 @@ from bench_core.run_folder import read_run
 from bench_core.testing import BenchmarkConformance
 from waa_client.benchmark import WaaBenchmark
 from waa_client.settings import WaaSettings
+from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -272,6 +273,30 @@ def test_a_fault_of_the_vm_is_never_a_score(  # noqa: PLR0913, PLR0917  # fixtur
     del vm.always[path]
     again = run(out, [task], [vm.url], [evaluator.url], agent="scripted", config=config)
     assert (again.remaining, again.succeeded) == (0, 1)
+
+
+def test_a_vm_that_stalls_is_never_a_score(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    vm.always["/execute_windows"] = Reply(stall=True)
+    config = {"agent_options": {"script": script(tmp_path / "s.json", [TYPE, "DONE"])}}
+    options = VmOptions(slack=0.02, tries=2, wait_s=0.01, connect_s=10)
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config,
+        options=options)  # fmt: skip
+    result = only(tmp_path / "run")
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+
+
+def test_a_set_up_that_vanilla_gives_up_on_is_no_score(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    steps = [{"type": "download", "parameters": {}}, {"type": "open", "parameters": {}}]
+    evaluator.steps = 1
+    run(tmp_path / "run", [make_task(config=steps)], [vm.url], [evaluator.url])
+    result = only(tmp_path / "run")
+    assert result.status is Status.ENVIRONMENT_ERROR
+    assert result.error is not None
+    assert "the set-up ended at step 1 of 2: download" in result.error.message
 
 
 def test_a_vm_that_restarts_during_the_trial_is_an_environment_error(

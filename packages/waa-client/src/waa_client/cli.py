@@ -124,11 +124,13 @@ def tasks(**options: Any) -> None:
 @run_options(agent="vision", workers=1)
 def run(**options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from waa_client.running import make_benchmark, make_spec, provenance  # noqa: PLC0415  # heavy
+    from waa_client.running import make_benchmark, make_spec, preflight, provenance  # noqa: PLC0415  # heavy
 
     known, options = _with_ids(options)
     spec = make_spec(options)
     benchmark = make_benchmark(known, options)
+    if not options["dry_run"]:
+        preflight(spec)
     execute_run(benchmark, spec, options, provenance=provenance(), price_of=_price_of)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.cli import run_spec
 from bench_core.errors import InputError
+from bench_core.protocols import TrialContext
 from bench_core.running import Provenance
+from waa_client.agents.loading import load_agent
+from waa_client.agents.models import model_of
 from waa_client.benchmark import WaaBenchmark
 from waa_client.demonstrations import Demonstrations
 from waa_client.desktop import View
@@ -22,8 +26,9 @@ if TYPE_CHECKING:
     from bench_core.planning import RunSpec
     from bench_core.records import Task, World
 
-__all__ = ["make_benchmark", "make_spec", "provenance"]
+__all__ = ["make_benchmark", "make_spec", "preflight", "provenance"]
 
+_OVER_MODELS = frozenset({"computer-use", "vision"})
 _SETUP_AND_EVALUATION_S = 1800.0
 _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
@@ -74,6 +79,20 @@ def make_benchmark(tasks: Sequence[Task], options: Mapping[str, Any]) -> WaaBenc
         settings=settings,
         demonstrations=Demonstrations(options["demo_path"]) if options["demo_path"] else None,
     )
+
+
+def preflight(spec: RunSpec) -> None:
+    """Refuse what would fail in every trial: an agent that does not load, a model without its key.
+
+    Raises:
+        InputError: Says which, and the way out.
+    """
+    load_agent(spec.agent)
+    if spec.agent in _OVER_MODELS:
+        context = TrialContext(
+            run_id="preflight", folder=Path(), model=spec.model, config=spec.config
+        )
+        model_of(spec.agent, context)
 
 
 def provenance() -> Provenance:

@@ -134,6 +134,7 @@ class WaaTrial:
         else:
             self.setup = await Preparer(vm, self._clock, self._cache()).set_up(self.task.config)
         self.artifacts.write_json(SETUP, self.setup.model_dump(mode="json"))
+        _refuse_abandoned(self.setup, self.task)
         if not self.setup.ok:
             self.flags["setup_incomplete"] = None  # vanilla goes on, and so does this
         await self._clock.sleep(self._pace.after_setup_s)
@@ -197,6 +198,17 @@ class WaaTrial:
         brief = {name: each for name, each in verdict.raw.items() if name != "transcript"}
         self.artifacts.write_json(EVALUATION, brief, evidence=True)
         return verdict
+
+
+def _refuse_abandoned(report: SetupReport, task: Task) -> None:
+    """A step that raises ends the set-up, and vanilla gives the task up without a score."""
+    asked = task.config.get("config")
+    if isinstance(asked, list) and len(report.steps) < len(asked):
+        last = report.steps[-1] if report.steps else None
+        said = f"{last.type}: {last.error}" if last else "no step ran"
+        raise EnvironmentFaultError(
+            f"the set-up ended at step {len(report.steps)} of {len(asked)}: {said}"
+        )
 
 
 def _last_word(outcome: AgentOutcome) -> str | None:
