@@ -114,7 +114,7 @@ async def test_trial_leaves_what_the_official_tools_need(
 ) -> None:
     result = await attempt(world, tmp_path, nothing)
     assert (result.status, result.score) == (Status.COMPLETED, 0.0)
-    assert result.failure_mode == "missing_action"
+    assert result.failure_mode == "not_attempted"
     assert set(result.artifacts) >= {
         "agent_response.json",
         "evaluation.json",

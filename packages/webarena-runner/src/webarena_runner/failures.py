@@ -12,7 +12,7 @@ From the statuses, the evaluator's details and the agent's own declaration; the 
     forbidden_action        it did something the task must not lead to
     wrong_action            the expected request was made, with other content
     missing_action          the expected request was never made
-    not_attempted           the agent took no step at all
+    not_attempted           the agent reported no step, and left none in its trajectory
     login_lost              a site sent the agent to its login page
     site_error              a site answered with a server error
     navigation_blocked      a page could not be opened
@@ -61,7 +61,7 @@ def classify_failure(
     if evaluation.trouble is not None and found[0] in _MAY_BE_TROUBLE:
         return evaluation.trouble.kind, evaluation.trouble.evidence
     if steps == 0 and found[0] in _MAY_BE_IDLE:
-        return "not_attempted", f"the agent took no step; {found[1]}"
+        return "not_attempted", f"the agent reported no step; {found[1]}"
     return found
 
 
