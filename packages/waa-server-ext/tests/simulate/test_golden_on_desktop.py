@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_STEP = 8
+_STEP = 12
 
 
 def _scored(case: dict[str, Any], host: str, folder: Path) -> float | None:

@@ -76,7 +76,7 @@ def _screen(scene: tuple[tuple[int, int], list[tuple[Any, ...]]]) -> Desktop:
 
 
 @given(_scenes)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_every_element_of_the_tree_is_hit_in_its_middle(scene: Any) -> None:
     desktop = _screen(scene)
     for element in leaves(accessibility_xml(desktop, "uia")):
@@ -89,7 +89,7 @@ def test_every_element_of_the_tree_is_hit_in_its_middle(scene: Any) -> None:
 
 
 @given(_scenes, st.data())
-@settings(max_examples=25)
+@settings(max_examples=20)
 def test_no_element_draws_outside_of_its_rectangle(scene: Any, data: st.DataObject) -> None:
     desktop = _screen(scene)
     tree = data.draw(st.sampled_from(desktop.trees()))
@@ -107,7 +107,7 @@ def test_no_element_draws_outside_of_its_rectangle(scene: Any, data: st.DataObje
 
 
 @given(_scenes)
-@settings(max_examples=25)
+@settings(max_examples=20)
 def test_what_is_named_and_shown_as_text_is_drawn(scene: Any) -> None:
     """A visible label with words in it leaves pixels inside its rectangle, and they are in the screen."""
     desktop = _screen(scene)

@@ -66,18 +66,18 @@ def test_a_task_done_by_pixel_scores_one(world: SimulatedDesktopWorld, task: str
     assert _score(world, task, solutions()[task].pixels)["score"] == 1.0
 
 
-@pytest.mark.parametrize("task", _FEW)
+@pytest.mark.parametrize("task", _FEW[2:])
 def test_a_task_done_wrong_scores_zero(world: SimulatedDesktopWorld, task: str) -> None:
     assert _score(world, task, solutions()[task].wrong)["score"] == 0.0
 
 
-@pytest.mark.parametrize("task", _FEW)
+@pytest.mark.parametrize("task", _FEW[:2])
 def test_a_task_not_done_scores_zero(world: SimulatedDesktopWorld, task: str) -> None:
     assert _score(world, task, ())["score"] == 0.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", [task for task in _ALL if task not in _FEW])
+@pytest.mark.parametrize("task", _ALL)
 @pytest.mark.parametrize(
     ("which", "score"), [("elements", 1.0), ("pixels", 1.0), ("wrong", 0.0), ("nothing", 0.0)]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-import tracemalloc
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +100,7 @@ def _random_input(desktop: Desktop, source: random.Random, count: int) -> None:
 
 def test_random_input_neither_crashes_nor_opens_without_end() -> None:
     desktop = Desktop(Machine.fresh())
-    _random_input(desktop, random.Random(7), 3_000)  # noqa: S311  # repeatable
+    _random_input(desktop, random.Random(7), 2_000)  # noqa: S311  # repeatable
     assert len(desktop.windows) <= MAX_WINDOWS
     assert desktop.picture().size == (1440, 900)
 
@@ -108,15 +108,14 @@ def test_random_input_neither_crashes_nor_opens_without_end() -> None:
 @pytest.mark.slow
 def test_a_hundred_thousand_events_neither_crash_nor_grow() -> None:
     desktop, source = Desktop(Machine.fresh()), random.Random(1)  # noqa: S311  # repeatable
-    _random_input(desktop, source, 20_000)
+    _random_input(desktop, source, 40_000)
+    desktop.picture()
     gc.collect()
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    for _ in range(8):
+    before = sys.getallocatedblocks()
+    for _ in range(6):
         _random_input(desktop, source, 10_000)
         desktop.picture()
     gc.collect()
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert after - before < 60 * 2**20
+    # what is bounded (undo, menus, text kept for drawing) may still fill up, nothing adds up
+    assert sys.getallocatedblocks() - before < 400_000
     assert len(desktop.windows) <= MAX_WINDOWS
