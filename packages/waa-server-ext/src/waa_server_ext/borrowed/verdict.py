@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records import SUCCESS_SCORE
@@ -14,6 +13,7 @@ from waa_server_ext.verdicts import (
     Timings,
     Verdict,
 )
+from waa_server_ext.wording import abbreviated, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from waa_server_ext.borrowed.environment import Seen, Watch
     from waa_server_ext.verdicts import Stage
 
-__all__ = ["abbreviated", "as_setup_report", "as_verdict"]
+__all__ = ["as_setup_report", "as_verdict"]
 
-_SHOWN = 500
 _MESSAGE = 2000
 _NOT_REACHED = ...
 
@@ -54,7 +53,7 @@ def as_verdict(  # noqa: PLR0913  # what is known of one evaluation
     return Verdict(
         score=score,
         success=None if score is None else score >= SUCCESS_SCORE,
-        reason=_reason(task, action_history, score, fault),
+        reason=reason_of(task, action_history, score, fault),
         evaluation_error=fault,
         vanilla_score=vanilla_score,
         metrics=tuple(_detail(seen) for seen in watch.seen),
@@ -79,16 +78,6 @@ def as_setup_report(watch: Watch, bounds: Bounds, fidelity: str) -> SetupReport:
         notes=_notes(bounds),
         transcript=tuple(bounds.record),
     )
-
-
-def abbreviated(value: Any) -> str:
-    """Return a value for people, cut where it is long; never raises."""
-    try:
-        text = value if isinstance(value, str) else repr(value)
-    except Exception as error:  # noqa: BLE001  # a repr of foreign code
-        text = f"<{type(value).__name__}: {type(error).__name__}>"
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
 def _fault_of(watch: Watch) -> EvaluationFault | None:
@@ -147,27 +136,6 @@ def _detail(seen: Seen) -> MetricDetail:
         score=_partial(seen.score),
         error=seen.error[:_MESSAGE] if seen.error else None,
     )
-
-
-def _reason(
-    task: Mapping[str, Any],
-    action_history: Sequence[str],
-    score: float | None,
-    fault: EvaluationFault | None,
-) -> str:
-    if fault is not None:
-        where = fault.func or fault.stage or fault.phase
-        return f"not scored: {fault.type} in {where}: {fault.message}"[:_MESSAGE]
-    gave_up = bool(action_history) and action_history[-1] == "FAIL"
-    func = task["evaluator"]["func"]
-    if func == "infeasible":
-        said = "said FAIL" if gave_up else "did not say FAIL"
-        return f"the task is infeasible and the agent {said}"
-    if gave_up:
-        return "the agent said FAIL on a feasible task"
-    named = " and ".join(map(str, func)) if isinstance(func, list) else str(func)
-    shown = "NaN" if score is None or math.isnan(score) else f"{score:g}"
-    return f"{named} gave {shown}"
 
 
 def _notes(bounds: Bounds) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 import shutil
 import tempfile
 import time
@@ -14,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import SUCCESS_SCORE
-from waa_server_ext.borrowed.verdict import abbreviated
 from waa_server_ext.downloads import Downloads, HostRule
 from waa_server_ext.evaluating import Description
 from waa_server_ext.native import flow
 from waa_server_ext.native.environment import Environment
-from waa_server_ext.native.refusals import NOT_SWALLOWED
 from waa_server_ext.native.registry import EXTRAS, declared
 from waa_server_ext.native.steps import STEPS, run_step
 from waa_server_ext.tasks import check_task
@@ -33,6 +30,7 @@ from waa_server_ext.verdicts import (
     Verdict,
 )
 from waa_server_ext.vm_http import BodyStore, VmHttp
+from waa_server_ext.wording import abbreviated, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -208,7 +206,7 @@ class _Run:
         return Verdict(
             score=score,
             success=None if score is None else score >= SUCCESS_SCORE,
-            reason=self._reason(score, fault),
+            reason=reason_of(self._task, self._history, score, fault),
             evaluation_error=fault,
             vanilla_score=vanilla_score,
             metrics=tuple(_detail(step) for step in self._trace.steps),
@@ -247,21 +245,6 @@ class _Run:
             self._score = float(value)
         except (TypeError, ValueError, OverflowError) as error:
             self._fault = _fault("evaluate", "metric", None, error)
-
-    def _reason(self, score: float | None, fault: EvaluationFault | None) -> str:
-        if fault is not None:
-            where = fault.func or fault.stage or fault.phase
-            return f"not scored: {fault.type} in {where}: {fault.message}"[:_MESSAGE]
-        func = self._task["evaluator"]["func"]
-        gave_up = bool(self._history) and self._history[-1] == "FAIL"
-        if func == "infeasible":
-            said = "said FAIL" if gave_up else "did not say FAIL"
-            return f"the task is infeasible and the agent {said}"
-        if gave_up:
-            return "the agent said FAIL on a feasible task"
-        named = " and ".join(map(str, func)) if isinstance(func, list) else str(func)
-        shown = "NaN" if score is None or math.isnan(score) else f"{score:g}"
-        return f"{named} gave {shown}"
 
 
 def _run_setup(env: Environment, steps: Any) -> list[SetupStep]:
@@ -304,8 +287,6 @@ def _no_pause(seconds: float) -> None:
 
 
 def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> EvaluationFault:
-    if isinstance(error, NOT_SWALLOWED) and phase == "set_task_info":
-        phase = "evaluate"
     return EvaluationFault(
         phase=phase,
         stage=stage,
