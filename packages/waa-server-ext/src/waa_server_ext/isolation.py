@@ -165,7 +165,12 @@ class _Worker:
             stderr=self._complaints,  # until it has started; afterwards it is silent
             encoding="ascii",
             start_new_session=True,  # it may start a browser's driver: they end together
-            env={**os.environ, "PYTHONUTF8": "1", **dict.fromkeys(_TEMPORARY, self._scratch)},
+            env={
+                **os.environ,
+                "PYTHONUTF8": "1",
+                "NUMBA_CACHE_DIR": str(settings.cache / "numba"),  # librosa compiles beside itself
+                **dict.fromkeys(_TEMPORARY, self._scratch),
+            },
         )
         self._replies: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
