@@ -1,6 +1,6 @@
 """From what an agent replied to actions: vanilla's code blocks, and our own vocabulary.
 
-Vanilla takes the first ```python block of a reply as one action, and a ```decision block that holds
+Vanilla takes the first python block of a reply as one action, and a decision block that holds
 DONE, FAIL or WAIT, looked for in that order, instead of it. A reply without either is an error here;
 vanilla sends the comment `# plan not found`, which does nothing and counts as success.
 """
@@ -38,7 +38,6 @@ _ACTIONS: TypeAdapter[tuple[Action, ...]] = TypeAdapter(tuple[Action, ...])
 _MOST_CHARACTERS = 200_000
 _PYTHON = re.compile(r"```(?:python|py)[ \t]*\r?\n(.*?)```", re.DOTALL)
 _DECISION = re.compile(r"```decision[ \t]*\r?\n?(.*?)```", re.DOTALL)
-_MEMORY = re.compile(r"```memory[ \t]*\r?\n?(.*?)```", re.DOTALL)
 _JSON = re.compile(r"```json[ \t]*\r?\n(.*?)```", re.DOTALL)
 _WORDS: dict[str, Callable[[], Action]] = {"DONE": Done, "FAIL": Fail, "WAIT": Wait}
 
@@ -84,12 +83,6 @@ def actions_of_reply(text: str) -> tuple[Action, ...]:
     return tuple(
         _WORDS[each]() if each in _WORDS else RunCode(code=each) for each in parse_reply(text)
     )
-
-
-def memory_of_reply(text: str) -> str | None:
-    """Return the ```memory block of a reply, which vanilla's agent keeps for its next step."""
-    found = _MEMORY.search(text[:_MOST_CHARACTERS])
-    return found[1].strip() if found else None
 
 
 def parse_block(code: str) -> tuple[Action, ...]:
