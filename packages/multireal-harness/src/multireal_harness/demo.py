@@ -40,8 +40,8 @@ _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted"
 """Run folder to agent, solution (null: each task's first wrong one) and the score all must get."""
 
 
-_FEW = 5
-"""What not to do is shown on a few tasks."""
+_AUDIT = 0.5
+"""The share of the right solutions the judge is shown."""
 
 
 class DemoRun(Record):
@@ -103,25 +103,24 @@ def run_demo(
     Args:
         out: Holds `scripted/`, `scripted-wrong/` and `do-nothing/` afterwards.
         progress: Is told what happens.
-        judge: Asked about passes of the first run and failures of the last; by default one that only
-            counts which apps have changed.
+        judge: Shown half of what the first run passes; by default one that only looks whether any app
+            has changed.
         workers: Trials at once.
     """
     runs = []
     with built_in_world() as world:
         for name, (agent, solution, expected) in _FOLDERS.items():
             tasks = load_tasks("built-in")
-            audited = 1.0 if name == "scripted" else 0.0
-            asked = None if name == "scripted-wrong" else judge or CountingJudge()
+            rules = EvaluationRules(judge=judge or CountingJudge(), audit=_AUDIT)
             benchmark = MultiRealBenchmark(
                 tasks,
                 origins=world.urls,
-                rules=EvaluationRules(judge=asked, audit=audited),
+                rules=rules if name == "scripted" else None,
                 seat_for=_Seats(solution).seat_for,
                 settings=TrialSettings(track=False),
             )
             spec = RunSpec(
-                tasks=TaskFilter(limit=None if name == "scripted" else _FEW),
+                tasks=TaskFilter(),
                 agent=agent,
                 workers=workers,
                 world="built-in",
