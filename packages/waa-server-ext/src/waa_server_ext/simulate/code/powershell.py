@@ -1,27 +1,21 @@
-"""PowerShell: pipelines of the cmdlets that set-up steps and getters use, with `if` and strings."""
+"""PowerShell: pipelines with `if`, variables, strings and the cmdlets of `cmdlets`."""
 
 from __future__ import annotations
 
-import json
-import ntpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.machine import TIME_ZONES
+from waa_server_ext.simulate.code.cmdlets import ALIASES, CMDLETS, PowerShellError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.code.shell import Shell
 
-__all__ = ["run_powershell"]
+__all__ = ["Runner", "run_powershell"]
 
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"`]|`.)*"|[|;{}()]|[^\s|;{}()'"]+""")
 _MAX = 20_000
-
-
-class PowerShellError(Exception):
-    """What PowerShell writes in red."""
 
 
 def run_powershell(shell: Shell, words: list[str]) -> tuple[int, str, str]:
@@ -35,7 +29,7 @@ def run_powershell(shell: Shell, words: list[str]) -> tuple[int, str, str]:
             rest.pop(0)
     text = " ".join(rest)[:_MAX]
     outer = re.fullmatch(r"\s*&\s*\{(.*)\}\s*", text, re.DOTALL)
-    runner = _Runner(shell)
+    runner = Runner(shell)
     try:
         runner.block(_TOKEN.findall(outer.group(1) if outer else text))
     except PowerShellError as error:
@@ -49,7 +43,9 @@ def run_powershell(shell: Shell, words: list[str]) -> tuple[int, str, str]:
     )
 
 
-class _Runner:
+class Runner:
+    """Runs the statements of one script and keeps what they wrote."""
+
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self.output: list[str] = []
@@ -57,6 +53,7 @@ class _Runner:
         self._names: dict[str, Any] = {}
 
     def block(self, tokens: list[str]) -> None:
+        """Run the statements of a block."""
         statement: list[str] = []
         depth = 0
         for token in [*tokens, ";"]:
@@ -112,7 +109,7 @@ class _Runner:
                 rest = rest[2:]
             return self._compared(values, rest)
         name = tokens[0].casefold()
-        command = _CMDLETS.get(_ALIASES.get(name, name))
+        command = CMDLETS.get(ALIASES.get(name, name))
         if command is None:
             return self._program(tokens)
         named, plain = self._arguments(tokens[1:])
@@ -231,315 +228,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "".join(_shown(each) for each in value)
     return "" if value is None else f"{value}\n"
-
-
-def _path_of(named: dict[str, Any], plain: list[Any], key: str = "path") -> str:
-    value = named.get(key, named.get("literalpath", plain[0] if plain else None))
-    if value is None:
-        raise PowerShellError("Cannot bind argument to parameter 'Path' because it is null.")
-    return str(value)
-
-
-def _is_registry(path: str) -> bool:
-    return path.casefold().startswith(("hkcu:", "hklm:", "hkcr:", "registry::", "hkey_"))
-
-
-def _get_value(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    path = _path_of(named, plain)
-    name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
-    found = run.shell.machine.registry.get(path, name)
-    if found is None:
-        raise PowerShellError(
-            f"Get-ItemPropertyValue : Property {name} does not exist at path {path}."
-        )
-    return list(found.data) if isinstance(found.data, tuple) else [found.data]
-
-
-def _get_property(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    path = _path_of(named, plain)
-    if not _is_registry(path):
-        entry = run.shell.machine.files.entry(run.shell.path(path))
-        return [{"Name": entry.name, "Length": entry.size, "Attributes": entry.attributes}]
-    if not run.shell.machine.registry.has_key(path):
-        raise PowerShellError(
-            f"Get-ItemProperty : Cannot find path '{path}' because it does not exist."
-        )
-    wanted = str(named.get("name", plain[1] if len(plain) > 1 else "")).casefold()
-    values = run.shell.machine.registry.values(path)
-    return [
-        {
-            v.name: list(v.data) if isinstance(v.data, tuple) else v.data
-            for v in values
-            if not wanted or v.name.casefold() == wanted
-        }
-    ]
-
-
-def _set_property(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    path = _path_of(named, plain)
-    name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
-    value = named.get("value", plain[2] if len(plain) > 2 else "")  # noqa: PLR2004  # path, name, value
-    if not _is_registry(path):
-        raise PowerShellError("setting properties of files is not simulated")
-    old = run.shell.machine.registry.get(path, name)
-    kind = str(named.get("type", named.get("propertytype", ""))).casefold()
-    number = (
-        kind == "dword"
-        or (old is not None and isinstance(old.data, int))
-        or (not kind and str(value).isdigit() and old is None)
-    )
-    run.shell.machine.registry.set(path, name, int(str(value), 0) if number else str(value))
-    return []
-
-
-def _remove_property(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    run.shell.machine.registry.delete(_path_of(named, plain), str(named.get("name", "")))
-    return []
-
-
-def _test_path(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    path = _path_of(named, plain)
-    if _is_registry(path):
-        return [run.shell.machine.registry.has_key(path)]
-    return [run.shell.machine.files.exists(run.shell.path(run.shell.machine.expand(path)))]
-
-
-def _new_item(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    files, path = run.shell.machine.files, _path_of(named, plain)
-    if _is_registry(path):
-        run.shell.machine.registry.make_key(path)
-        return []
-    if "name" in named:
-        path = ntpath.join(path, str(named["name"]))
-    path = run.shell.path(path)
-    if str(named.get("itemtype", "File")).casefold() == "directory":
-        entry = files.make_folder(path, parents=True, exist_ok="force" in named)
-    else:
-        if files.exists(path) and "force" not in named:
-            raise PowerShellError(f"New-Item : The file '{path}' already exists.")
-        files.make_folder(ntpath.dirname(path), parents=True, exist_ok=True)
-        entry = files.write(path, str(named.get("value", "")).encode())
-    return [f"\n    Directory: {ntpath.dirname(entry.path)}\n\n{entry.name}\n"]
-
-
-def _remove_item(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    path = _path_of(named, plain)
-    if _is_registry(path):
-        run.shell.machine.registry.delete(path)
-    else:
-        run.shell.machine.files.remove(run.shell.path(path), recursive="recurse" in named)
-    return []
-
-
-def _transfer_item(
-    *, move: bool
-) -> Callable[[_Runner, dict[str, Any], list[Any], list[Any]], list[Any]]:
-    def transfer(
-        run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-    ) -> list[Any]:
-        del given
-        files, source = run.shell.machine.files, run.shell.path(_path_of(named, plain))
-        target = run.shell.path(str(named.get("destination", plain[1] if len(plain) > 1 else ".")))
-        if files.is_folder(target):
-            target = ntpath.join(target, ntpath.basename(source))
-        (files.move if move else files.copy)(source, target)
-        return []
-
-    return transfer
-
-
-def _children(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    path = run.shell.path(str(named.get("path", plain[0] if plain else ".")))
-    files = run.shell.machine.files
-    entries = list(files.below(path)) if "recurse" in named else files.children(path)
-    wanted = str(named.get("filter", "*")).casefold()
-    matching = [
-        e
-        for e in entries
-        if re.fullmatch(re.escape(wanted).replace(r"\*", ".*"), e.name.casefold())
-    ]
-    return (
-        [e.name for e in matching]
-        if "name" in named
-        else [{"Name": e.name, "Length": e.size, "FullName": e.path} for e in matching]
-    )
-
-
-def _content(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    text = run.shell.machine.files.read(run.shell.path(_path_of(named, plain))).decode(
-        "utf-8", "replace"
-    )
-    return text.splitlines()
-
-
-def _write_content(
-    *, append: bool
-) -> Callable[[_Runner, dict[str, Any], list[Any], list[Any]], list[Any]]:
-    def write(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-        path = run.shell.path(
-            _path_of(
-                {k: v for k, v in named.items() if k != "value"}
-                | ({"path": named["filepath"]} if "filepath" in named else {}),
-                plain,
-            )
-        )
-        files = run.shell.machine.files
-        values = [named["value"]] if "value" in named else given or plain[1:]
-        text = "".join(f"{each}\r\n" for each in values)
-        old = files.read(path) if append and files.is_file(path) else b""
-        files.write(path, old + text.encode())
-        return []
-
-    return write
-
-
-def _zone(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del named, plain, given
-    zone = run.shell.machine.zone
-    return [{"Id": zone.standard, "DisplayName": zone.display, "StandardName": zone.standard}]
-
-
-def _set_zone(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    wanted = str(named.get("id", named.get("name", plain[0] if plain else ""))).casefold()
-    zones = [
-        zone for zone in TIME_ZONES if wanted in {zone.standard.casefold(), zone.display.casefold()}
-    ]
-    if not zones:
-        raise PowerShellError(
-            f"Set-TimeZone : The time zone ID '{wanted}' was not found on the local computer."
-        )
-    run.shell.machine.zone = zones[0]
-    return []
-
-
-def _packages(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
-    pattern = re.escape(wanted).replace(r"\*", ".*")
-    return [
-        each
-        for each in run.shell.machine.packages
-        if re.fullmatch(pattern, each.get("Name", "").casefold())
-    ]
-
-
-def _select(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run
-    if "expandproperty" in named:
-        return [
-            each.get(str(named["expandproperty"])) if isinstance(each, dict) else each
-            for each in given
-        ]
-    names = [
-        name.strip() for name in str(named.get("property", plain[0] if plain else "*")).split(",")
-    ]
-    count = int(str(named.get("first", len(given))))
-    picked = given[:count]
-    if names == ["*"] or names == ["True"]:  # noqa: PLR1714  # lists cannot be in a set
-        return picked
-    return [{name: _item(each, name) for name in names} for each in picked]
-
-
-def _item(value: Any, name: str) -> Any:
-    if not isinstance(value, dict):
-        return None
-    return next((item for key, item in value.items() if key.casefold() == name.casefold()), None)
-
-
-def _to_json(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run, named, plain
-    return [json.dumps(given[0] if len(given) == 1 else given, indent=4)] if given else []
-
-
-def _stop(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    name = str(named.get("name", plain[0] if plain else ""))
-    if not run.shell.desktop.programs.kill(name):
-        raise PowerShellError(f'Stop-Process : Cannot find a process with the name "{name}".')
-    return []
-
-
-def _start_process(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    name = str(named.get("filepath", plain[0] if plain else ""))
-    rest = str(named.get("argumentlist", " ".join(map(str, plain[1:]))))
-    if not run.shell.desktop.programs.launch(["start", name, *rest.split()]):
-        raise PowerShellError("Start-Process : The system cannot find the file specified.")
-    return []
-
-
-def _processes(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    del given
-    wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
-    running = {w.exe.removesuffix(".exe"): w.pid for w in run.shell.desktop.windows}
-    pattern = re.escape(wanted).replace(r"\*", ".*")
-    return [
-        {"ProcessName": name, "Id": pid}
-        for name, pid in running.items()
-        if re.fullmatch(pattern, name.casefold())
-    ]
-
-
-def _write(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run, named
-    return [*given, *plain]
-
-
-def _clipboard(
-    run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
-) -> list[Any]:
-    text = named.get("value", plain[0] if plain else "\n".join(map(str, given)))
-    run.shell.machine.clipboard.copy_text(str(text))
-    return []
-
-
-def _nap(run: _Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del given
-    value = str(named.get("seconds", named.get("s", plain[0] if plain else 0)))
-    run.shell.machine.clock.advance(float(value) if value.replace(".", "", 1).isdigit() else 0)
-    return []
-
-
-_ALIASES = {
-    "gci": "get-childitem", "ls": "get-childitem", "cat": "get-content", "gc": "get-content", "rm": "remove-item",
-    "cp": "copy-item", "mv": "move-item", "echo": "write-output", "select": "select-object", "ni": "new-item",
-    "kill": "stop-process", "saps": "start-process", "gps": "get-process", "sleep": "start-sleep",
-    "write-host": "write-output", "out-string": "write-output", "gp": "get-itemproperty", "out-file": "set-content",
-    "new-itemproperty": "set-itemproperty",
-}  # fmt: skip
-_CMDLETS: dict[str, Callable[[_Runner, dict[str, Any], list[Any], list[Any]], list[Any]]] = {
-    "get-itempropertyvalue": _get_value, "get-itemproperty": _get_property, "set-itemproperty": _set_property,
-    "remove-itemproperty": _remove_property, "test-path": _test_path, "new-item": _new_item,
-    "remove-item": _remove_item, "copy-item": _transfer_item(move=False), "move-item": _transfer_item(move=True),
-    "get-childitem": _children, "get-content": _content, "set-content": _write_content(append=False),
-    "add-content": _write_content(append=True), "get-timezone": _zone, "set-timezone": _set_zone,
-    "get-appxpackage": _packages, "select-object": _select, "convertto-json": _to_json, "stop-process": _stop,
-    "start-process": _start_process, "get-process": _processes, "write-output": _write, "set-clipboard": _clipboard,
-    "get-clipboard": lambda run, *_: [run.shell.machine.clipboard.text], "start-sleep": _nap, "out-null": lambda *_: [],
-}  # fmt: skip
