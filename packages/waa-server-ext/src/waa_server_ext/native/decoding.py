@@ -1,18 +1,21 @@
 """Runs code over native libraries in a process of its own, bounded in time and memory.
 
 Decoders of audio, video and PDF are written in C and read what a VM gives them. In a child, a crash,
-a hang or a bomb is an error with a name and nothing more.
+a hang or a bomb is an error with a name and nothing more. One child is kept for the next file.
 """
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import contextlib
 import importlib
 import json
 import os
+import queue
 import subprocess
 import sys
+import threading
 from typing import Any
 
 from bench_core.errors import EvaluationError
@@ -39,23 +42,79 @@ def isolated(function: str, *arguments: Any, seconds: float = _SECONDS) -> Any:
     if function not in _ALLOWED:
         raise ValueError(f"{function!r} does not run in a child")
     names = " and ".join(os.path.basename(str(each)) for each in arguments)  # noqa: PTH119  # may be None
-    try:
-        done = subprocess.run(  # noqa: S603  # our own module
-            [sys.executable, "-m", __name__, function],
-            input=json.dumps(arguments).encode(),
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DecoderError(f"{names}: not decoded within {seconds:.0f} s") from error
-    if done.returncode != 0:
-        tail = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
-        raise DecoderError(f"{names}: decoding ended with status {done.returncode}: {tail}")
-    answer = json.loads(done.stdout.rpartition(b"\n")[2])
+    with _LOCK:
+        decoder = _KEPT.pop() if _KEPT else _Decoder()
+        try:
+            answer = decoder.ask({"function": function, "arguments": arguments}, seconds)
+        except BaseException:
+            decoder.end()
+            raise
+        if answer is None:
+            raise DecoderError(f"{names}: decoding ended with status {decoder.end()}")
+        if answer is _LATE:
+            decoder.end()
+            raise DecoderError(f"{names}: not decoded within {seconds:.0f} s")
+        _KEPT.append(decoder)
     if "type" in answer:
         _raise(answer["type"], answer["message"], names)
     return answer["value"]
+
+
+class _Decoder:
+    """A child that answers line by line, and the thread that reads what it says."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "waa_server_ext.native.decoding"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def ask(self, call: Any, seconds: float) -> Any:
+        """Return the answer; None where the child ended, `_LATE` where it takes too long."""
+        stdin = self._process.stdin
+        try:
+            if stdin is not None:
+                stdin.write(json.dumps(call).encode() + b"\n")
+                stdin.flush()
+            line = self._lines.get(timeout=seconds)
+        except OSError:
+            return None
+        except queue.Empty:
+            return _LATE
+        return json.loads(line) if line else None
+
+    def end(self) -> int:
+        """End the child and return its status."""
+        self._process.kill()
+        status = self._process.wait()
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        return status
+
+    def _read(self) -> None:
+        stdout = self._process.stdout
+        if stdout is None:
+            return
+        with stdout:
+            for line in stdout:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+
+_LATE: dict[str, Any] = {}
+_LOCK = threading.Lock()
+_KEPT: list[_Decoder] = []
+
+
+@atexit.register
+def _end_kept() -> None:
+    while _KEPT:
+        _KEPT.pop().end()
 
 
 def _raise(kind: str, message: str, names: str) -> None:
@@ -68,19 +127,24 @@ def _raise(kind: str, message: str, names: str) -> None:
 
 
 def _main() -> None:
-    """Answer with one line of JSON on what was standard output; libraries may print elsewhere."""
+    """Answer with lines of JSON on what was standard output; libraries may print elsewhere."""
     answers = os.dup(1)
     os.dup2(2, 1)
     _limit_memory()
-    module, _, name = sys.argv[1].partition(":")
-    arguments = json.load(sys.stdin)
+    with os.fdopen(answers, "wb") as stream:
+        for line in sys.stdin:
+            call = json.loads(line)
+            stream.write(json.dumps(_answer(call["function"], call["arguments"])).encode() + b"\n")
+            stream.flush()
+
+
+def _answer(function: str, arguments: list[Any]) -> dict[str, Any]:
+    module, _, name = function.partition(":")
     try:
         found = importlib.import_module(f"waa_server_ext.native.{module}")
-        answer = {"value": getattr(found, name)(*arguments)}
+        return {"value": getattr(found, name)(*arguments)}
     except Exception as error:  # noqa: BLE001  # a border: decoders raise what they like
-        answer = {"type": type(error).__name__, "message": str(error)[:500]}
-    with os.fdopen(answers, "wb") as stream:
-        stream.write(json.dumps(answer).encode())
+        return {"type": type(error).__name__, "message": str(error)[:500]}
 
 
 def _limit_memory() -> None:
