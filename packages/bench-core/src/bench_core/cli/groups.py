@@ -71,9 +71,8 @@ def runner_group(
     def decorate(function: Callable[..., Any]) -> BenchGroup:
         command = click.version_option(version, prog_name=name)(_debug_option(function))
         context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        settings.setdefault("cls", BenchGroup)
-        group: BenchGroup = click.group(name, context_settings=context, **settings)(command)
-        return group
+        kind: type[BenchGroup] = settings.pop("cls", BenchGroup)
+        return click.group(name, cls=kind, context_settings=context, **settings)(command)
 
     return decorate
 
