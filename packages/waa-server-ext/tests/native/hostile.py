@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import struct
@@ -61,6 +62,7 @@ def hostile_call(rng: Random, folder: Path) -> tuple[str, list[Any], dict[str, A
     return name, [str(bad), str(good)], options
 
 
+@functools.cache
 def whole(suffix: str) -> bytes:  # noqa: PLR0911  # a file of each kind
     """Return a sound file of a kind."""
     if suffix == ".docx":
@@ -112,6 +114,7 @@ def _bomb(rng: Random, suffix: str) -> bytes:
     return _with_markup(suffix, b"<a>" * 100_000 + bytes(60_000_000))
 
 
+@functools.cache
 def _with_markup(suffix: str, markup: bytes) -> bytes:
     names = {
         ".docx": "word/document.xml", ".odt": "content.xml", ".xlsx": "xl/workbook.xml",
@@ -154,6 +157,7 @@ def _odt(text: str) -> bytes:
     ).encode()
 
 
+@functools.cache
 def _png(width: int, height: int, *, body: bool = True) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -166,6 +170,7 @@ def _png(width: int, height: int, *, body: bool = True) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
+@functools.cache
 def _xlsx(sheet: bytes | None = None) -> bytes:
     from openpyxl import Workbook  # noqa: PLC0415  # of the extra [office]
 
@@ -186,15 +191,18 @@ def _sheet(rows: str, more: str = "") -> bytes:
     return f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData>{more}</worksheet>'.encode()
 
 
+@functools.cache
 def _xlsx_merged() -> bytes:
     areas = '<mergeCells count="1"><mergeCell ref="A1:XFD1048576"/></mergeCells>'
     return _xlsx(_sheet('<row r="1"><c r="A1"><v>1</v></c></row>', areas))
 
 
+@functools.cache
 def _xlsx_far() -> bytes:
     return _xlsx(_sheet('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'))
 
 
+@functools.cache
 def _xlsx_wide() -> bytes:
     rows = "".join(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(1, 2000))
     return _xlsx(_sheet(rows))
