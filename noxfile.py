@@ -63,6 +63,11 @@ DEMOS = [
     # what it needs, its demo command, the run folders that leaves
     (["webarena-runner"], ["webarena-runner", "demo", "--out"], ["scripted", "do-nothing"]),
     (
+        ["multireal-harness"],
+        ["multireal-harness", "demo", "--out"],
+        ["scripted", "scripted-wrong", "do-nothing"],
+    ),
+    (
         ["waa-client", "waa-server-ext[accessibility,simulate]"],
         ["waa-client", "demo", "--out"],
         ["scripted", "do-nothing"],
@@ -225,7 +230,8 @@ def demo(session: nox.Session) -> None:
     for (name, *_), command, folders in DEMOS:
         session.run(*command, str(out / name))
         runs += [str(out / name / folder) for folder in folders]
-    session.run("bench-report", "build", *runs, "--out", str(out / "report"))
+    # one page of several exams, marked as such
+    session.run("bench-report", "build", *runs, "--mix", "--out", str(out / "report"))
     atexit.register(print, out / "report" / "index.html")  # the last line, after nox's own
 
 

@@ -103,6 +103,13 @@ def test_runs_of_one_agent_and_model_are_told_apart(run: Runs, build: Builds) ->
     assert labels == ["scripted · openai:gpt-5.2 (a)", "scripted · openai:gpt-5.2 (b)"]
 
 
+def test_runs_of_several_benchmarks_are_named_after_theirs(run: Runs, build: Builds) -> None:
+    first, second = run("a", model=None), run("b", benchmark="other", model=None)
+    labels = [each.label for each in build(first, second, mix=True).report.runs]
+
+    assert labels == ["demo · scripted", "other · scripted"]
+
+
 def test_a_folder_given_twice_is_refused(run: Runs, build: Builds) -> None:
     folder = run()
 

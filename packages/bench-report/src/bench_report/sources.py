@@ -110,10 +110,16 @@ def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None
 
 
 def _labels(views: Sequence[RunView]) -> list[str]:
-    """Name runs by agent and model; those that share both also by the name of their folder."""
-    names = [
-        inline(" · ".join(filter(None, (v.info.agent, v.info.model))), _LABEL_LENGTH) for v in views
+    """Name runs by agent and model, and by benchmark where there are several.
+
+    Those that share all of it are told apart by the names of their folders, then by number.
+    """
+    several = len({view.info.benchmark for view in views}) > 1
+    parts = [
+        (view.info.benchmark if several else None, view.info.agent, view.info.model)
+        for view in views
     ]
+    names = [inline(" · ".join(filter(None, each)), _LABEL_LENGTH) for each in parts]
     names = _told_apart(names, [f"({view.path.resolve().name})" for view in views])
     return _told_apart(names, [f"#{number}" for number in range(1, len(views) + 1)])
 
