@@ -23,7 +23,7 @@ _DECODER = (sys.executable, "-m", "waa_server_ext.native.decoding")
 _CREATES = ("os.truncate", "sqlite3.connect")
 _CHANGES = ("os.mkdir", "os.remove", "os.rmdir")
 _MOVES = ("os.rename", "os.link", "os.symlink")
-_STARTS = ("os.exec", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn")
+_STARTS = ("os.exec", "os.spawn", "os.system", "pty.spawn")
 
 
 class _Guard:
@@ -40,6 +40,8 @@ class _Guard:
             self._check_in(arguments[-1], arguments[0])
         elif event in _MOVES:
             self._check_in(arguments[-1], arguments[1])
+        elif event == "os.posix_spawn":  # how subprocess starts programs from Python 3.13 on
+            _check_program(arguments[0], list(map(os.fsdecode, arguments[1])))
         elif event in _STARTS:
             raise PermissionError(f"{event} is refused while tasks are evaluated")
         elif event == "subprocess.Popen":
