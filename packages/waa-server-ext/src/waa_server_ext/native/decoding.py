@@ -1,7 +1,8 @@
 """Runs code over native libraries in a process of its own, bounded in time and memory.
 
 Decoders of audio, video and PDF are written in C and read what a VM gives them. In a child, a crash,
-a hang or a bomb is an error with a name and nothing more. One child is kept for the next file.
+a hang or a bomb is an error with a name and nothing more. One child is kept for the next file of the
+same kind, so that PDF libraries and media libraries are never in memory at once.
 """
 
 from __future__ import annotations
@@ -24,26 +25,35 @@ __all__ = ["DecoderError", "isolated"]
 
 _SECONDS = 120.0
 _MEGABYTES = 2048
-_ALLOWED = frozenset({"audio:similarity", "pdfs:texts", "video:same"})
+_KINDS = {
+    "audio:similarity": "media",
+    "pdfs:plain_text": "pypdf",
+    "pdfs:texts": "pymupdf",
+    "video:same": "media",
+}
+"""What may run in a child, and which child may be kept for it."""
 
 
 class DecoderError(EvaluationError):
     """The process that decodes a file crashed, or took too long or too much memory."""
 
 
-def isolated(function: str, *arguments: Any, seconds: float = _SECONDS) -> Any:
+def isolated(
+    function: str, *arguments: Any, seconds: float = _SECONDS, of: str | None = None
+) -> Any:
     """Call `module:function` of this package in a child; what goes in and out is JSON.
 
-    An exception there is raised here under its own name.
+    An exception there is raised here under its own name. `of` says what is decoded, where the
+    arguments are no paths.
 
     Raises:
         DecoderError: The child crashed, or took too long or too much memory.
     """
-    if function not in _ALLOWED:
+    if function not in _KINDS:
         raise ValueError(f"{function!r} does not run in a child")
-    names = " and ".join(os.path.basename(str(each)) for each in arguments)  # noqa: PTH119  # may be None
+    names = of or " and ".join(os.path.basename(str(each)) for each in arguments)  # noqa: PTH119  # may be None
     with _LOCK:
-        decoder = _KEPT.pop() if _KEPT else _Decoder()
+        decoder = _decoder_for(_KINDS[function])
         try:
             answer = decoder.ask({"function": function, "arguments": arguments}, seconds)
         except BaseException:
@@ -63,7 +73,8 @@ def isolated(function: str, *arguments: Any, seconds: float = _SECONDS) -> Any:
 class _Decoder:
     """A child that answers line by line, and the thread that reads what it says."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
         self._process = subprocess.Popen(
             [sys.executable, "-m", "waa_server_ext.native.decoding"],
             stdin=subprocess.PIPE,
@@ -109,6 +120,14 @@ class _Decoder:
 _LATE: dict[str, Any] = {}
 _LOCK = threading.Lock()
 _KEPT: list[_Decoder] = []
+
+
+def _decoder_for(kind: str) -> _Decoder:
+    """Return the child that was kept if it is of the kind, else a new one in its place."""
+    if _KEPT and _KEPT[0].kind == kind:
+        return _KEPT.pop()
+    _end_kept()
+    return _Decoder(kind)
 
 
 @atexit.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import operator
 import warnings
@@ -15,7 +16,7 @@ from waa_server_ext.native.registry import metric
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["similar_text", "texts"]
+__all__ = ["plain_text", "similar_text", "texts"]
 
 _MAX_CHARACTERS = 2_000_000
 _MAX_PAGES = 2000
@@ -57,7 +58,10 @@ def similar_text(first: bytes, second: bytes) -> bool:
     Raises:
         ValueError: One cannot be read.
     """
-    found = [_plain_text(content) for content in (first, second)]
+    found = [
+        isolated("pdfs:plain_text", base64.b64encode(content).decode(), of="a PDF in an archive")
+        for content in (first, second)
+    ]
     if found[0] == found[1]:
         return True
     return SequenceMatcher(None, found[0], found[1]).ratio() >= _SAME
@@ -80,6 +84,21 @@ def texts(paths: list[str | None]) -> list[str]:
     return found
 
 
+def plain_text(content: str) -> str:
+    """Return the text of a PDF file, given in base64; runs in a child."""
+    from pypdf import PdfReader  # noqa: PLC0415  # an extra
+
+    pieces, size = [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pypdf warns of what it repairs
+        for page in PdfReader(io.BytesIO(base64.b64decode(content))).pages:
+            pieces.append(page.extract_text())
+            size += len(pieces[-1])
+            if size > _MAX_CHARACTERS // 20 or len(pieces) > _MAX_PAGES:
+                raise RefusedFileError("a PDF in the archive", "too much text to compare")
+    return "".join(pieces)
+
+
 def _similarity(first: str | None, second: str | None) -> float:
     from rapidfuzz import fuzz  # noqa: PLC0415  # an extra
 
@@ -88,17 +107,3 @@ def _similarity(first: str | None, second: str | None) -> float:
         if len(text) > _MAX_CHARACTERS:
             raise RefusedFileError(str(path), f"more than {_MAX_CHARACTERS} characters")
     return fuzz.ratio(*found) / 100
-
-
-def _plain_text(content: bytes) -> str:
-    from pypdf import PdfReader  # noqa: PLC0415  # an extra
-
-    pieces, size = [], 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pypdf warns of what it repairs
-        for page in PdfReader(io.BytesIO(content)).pages:
-            pieces.append(page.extract_text())
-            size += len(pieces[-1])
-            if size > _MAX_CHARACTERS // 20 or len(pieces) > _MAX_PAGES:
-                raise RefusedFileError("a PDF in the archive", "too much text to compare")
-    return "".join(pieces)
