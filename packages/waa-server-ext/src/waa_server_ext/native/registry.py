@@ -169,7 +169,7 @@ def _declare(  # noqa: PLR0913  # what a declaration consists of
     declaration = Declaration(
         name=name,
         kind=kind,
-        area=function.__module__.rpartition(".")[2],
+        area=(function.__module__ or "").rpartition(".")[2],  # null in examples
         summary=(inspect.getdoc(function) or "").partition("\n")[0],
         failure=failure,
         source=source,

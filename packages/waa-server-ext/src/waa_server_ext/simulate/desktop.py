@@ -38,7 +38,7 @@ class Desktop:
     Example:
         >>> from waa_server_ext.simulate.machine import Machine
         >>> desktop = Desktop(Machine.fresh())
-        >>> desktop.programs.launch(["notepad"])
+        >>> _ = desktop.programs.launch(["notepad"])
         >>> desktop.keyboard.write("hello")
         >>> [window.title for window in desktop.windows]
         ['*Untitled - Notepad']
