@@ -67,7 +67,8 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
 
 
 def _title(runs: Sequence[Source]) -> str:
-    names = " and ".join(sorted({run.info.benchmark for run in runs}))
+    *others, last = sorted({run.info.benchmark for run in runs})
+    names = f"{', '.join(others)} and {last}" if others else last
     return f"{runs[0].info.agent} on {names}" if len(runs) == 1 else f"{len(runs)} runs on {names}"
 
 
