@@ -42,9 +42,11 @@ _numbers = itertools.count()
 def next_vm_host() -> Callable[[], str]:
     """Gives loopback addresses that no other test uses: vanilla knows port 5000 only."""
 
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
     def host() -> str:
         number = (os.getpid() * 251 + next(_numbers)) % (250 * 250)
-        return f"127.77.{number // 250 + 1}.{number % 250 + 1}"
+        return f"127.{77 + worker}.{number // 250 + 1}.{number % 250 + 1}"
 
     return host
 

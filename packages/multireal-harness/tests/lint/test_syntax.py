@@ -21,7 +21,7 @@ QUERIES = [
     "sort_by(a, &b)", "a.{x: y}", "(a | b).c", "(a || b)[0]", "a[::2]", "*.x", "[].x", "[?a].b",
     "(a || b) && c", "a || b && c", "(a && b) && c", "a && (b && c)", "a[*].[x, y]", "`[1]`[0]",
     r"'it\'s'", r'`"x\\y"`', '"odd name".x', "a[?b == 'x' && c >= `1`] | [0].d", "a.b[*].c.d[?e]",
-    "(a == b) == c", "a | (b | c)", "a[?contains(@, `1`)]",
+    "(a == b) == c", "a | (b | c)", "a[?contains(@, `1`)]", "a[].*.b", "a[*].*", "`1`[?c].*[0].b",
 ]  # fmt: skip
 
 
@@ -68,10 +68,19 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("{} | {}".format, inner, inner),
         st.builds("length({})".format, inner),
         st.builds("[{}, {}]".format, inner, inner),
+        st.builds("{}.*".format, inner),
+        st.builds("{}[*]".format, inner),
+        st.builds("{}.[{}]".format, inner, inner),
+        st.builds("{}.{}".format, inner, inner),
+        st.builds("{}[?{}]".format, inner, inner),
+        st.builds("{}.{{a: {}}}".format, inner, inner),
+        st.builds("map(&{}, {})".format, inner, inner),
     )
 
 
-EXPRESSIONS = st.recursive(NAMES | st.just("`1`") | st.just("'x'"), _grown, max_leaves=6)
+EXPRESSIONS = st.recursive(
+    NAMES | st.sampled_from(["`1`", "'x'", "@", "*", "[0]"]), _grown, max_leaves=6
+)
 
 
 def parsed_or_none(text: str) -> Any:

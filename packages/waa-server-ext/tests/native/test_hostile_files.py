@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from random import Random
 
@@ -100,6 +101,34 @@ def test_a_picture_of_100_megabytes_is_refused_before_it_is_read(tmp_path: Path)
         file.truncate(100 * 1024 * 1024)
     with pytest.raises(EvaluationError, match="bytes are more than"):
         find("metric", "compare_images").bind("v2")(str(path), str(path))
+
+
+def archive(path: Path, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    with zipfile.ZipFile(path, "w", method) as made:
+        made.writestr("a.txt", "hello")
+    return path.read_bytes()
+
+
+def test_a_part_that_declares_more_than_the_file_has_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    data = bytearray(archive(path))
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 20 : entry + 24] = (1258291555).to_bytes(4, "little")  # its packed size
+    path.write_bytes(data)
+    with pytest.raises(EvaluationError, match=r"a\.txt declares 1258291555 bytes in a file of"):
+        find("metric", "compare_zip_files").bind("v2")(str(path), str(path))
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "LZMA")]
+)
+def test_a_part_whose_method_unpacks_without_a_limit_is_refused(
+    method: int, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.zip"
+    archive(path, method)
+    with pytest.raises(EvaluationError, match=f"packed by {name}, not by deflate"):
+        find("metric", "compare_zip_files").bind("v2")(str(path), str(path))
 
 
 def test_a_decoder_that_hangs_is_ended(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ _COMPARATORS = {"eq": "==", "ne": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte"
 _LOOSE = frozenset({
     "pipe", "or_expression", "and_expression", "not_expression", "comparator", "expref",
 })  # fmt: skip
+_FLATTEN, _STAR, _FILTER, _DOT, _BRACKET = 9, 20, 21, 40, 55
+"""Binding powers, as jmespath's parser has them."""
 _PATHS = frozenset({"field", "subexpression", "index_expression", "current", "identity"})
 
 
@@ -100,12 +102,34 @@ def unparse(tree: Node) -> str:
     return _WRITERS[tree["type"]](tree)
 
 
-def _left(tree: Node) -> str:
-    """Write what stands before a dot or bracket; parentheses end a projection there."""
+def _left(tree: Node, power: int) -> str:
+    """Write what stands before a sign of that binding power, in parentheses where it must be."""
     if tree["type"] == "identity":
         return ""
-    loose = tree["type"] in _LOOSE | PROJECTIONS
+    loose = tree["type"] in _LOOSE or _swallows(tree, power)
     return f"({unparse(tree)})" if loose else unparse(tree)
+
+
+def _swallows(tree: Node, power: int) -> bool:
+    """Whether what follows the node, without parentheses, would belong to a projection in it."""
+    if tree["type"] == "subexpression":
+        return _swallows(tree["children"][-1], power)
+    if tree["type"] not in PROJECTIONS or power == _FLATTEN:
+        return False
+    right = tree["children"][1]
+    if right["type"] in {"multi_select_list", "multi_select_dict"}:
+        return False  # jmespath goes on with the whole projection after these
+    return right["type"] == "identity" or power > _reach(tree) or _swallows(right, power)
+
+
+def _reach(projection: Node) -> int:
+    """Return the binding power up to which signs end the projection."""
+    left = projection["children"][0]["type"]
+    if projection["type"] == "value_projection":
+        return _STAR if left == "identity" else _DOT
+    if projection["type"] == "filter_projection":
+        return _FILTER
+    return _FLATTEN if left == "flatten" else _STAR
 
 
 def _operand(tree: Node) -> str:
@@ -122,9 +146,10 @@ def _right(tree: Node) -> str:
 def _begins_with_bracket(tree: Node) -> bool:
     first = tree
     while first["children"] and first["type"] in _CHAINS:
-        first = first["children"][0]
-        if first["type"] == "identity":
-            return True
+        below = first["children"][0]
+        if below["type"] == "identity":
+            return bool(first["type"] != "value_projection")  # that one begins with a star
+        first = below
     return False
 
 
@@ -141,12 +166,12 @@ def _literal(tree: Node) -> str:
 
 def _subexpression(tree: Node) -> str:
     first, *rest = tree["children"]
-    return ".".join([_left(first), *map(unparse, rest)])
+    return ".".join([_left(first, _DOT), *map(unparse, rest)])
 
 
 def _index_expression(tree: Node) -> str:
     first, *rest = tree["children"]
-    return _left(first) + "".join(map(unparse, rest))
+    return _left(first, _BRACKET) + "".join(map(unparse, rest))
 
 
 def _slice(tree: Node) -> str:
@@ -160,22 +185,22 @@ def _projection(tree: Node) -> str:
         return unparse(left) + _right(right)
     if left["type"] == "index_expression" and left["children"][-1]["type"] == "slice":
         return unparse(left) + _right(right)
-    return f"{_left(left)}[*]{_right(right)}"
+    return f"{_left(left, _BRACKET)}[*]{_right(right)}"
 
 
 def _filter_projection(tree: Node) -> str:
     left, right, condition = tree["children"]
-    return f"{_left(left)}[?{unparse(condition)}]{_right(right)}"
+    return f"{_left(left, _FILTER)}[?{unparse(condition)}]{_right(right)}"
 
 
 def _value_projection(tree: Node) -> str:
     left, right = tree["children"]
-    before = _left(left)
+    before = _left(left, _DOT)
     return (f"{before}.*" if before else "*") + _right(right)
 
 
 def _flatten(tree: Node) -> str:
-    return f"{_left(tree['children'][0])}[]"
+    return f"{_left(tree['children'][0], _FLATTEN)}[]"
 
 
 def _infix(sign: str) -> Callable[[Node], str]:

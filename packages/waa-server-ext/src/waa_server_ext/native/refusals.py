@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bench_core.errors import EvaluationError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
@@ -43,6 +43,7 @@ MAX_IMAGE_PIXELS = 40_000_000
 """A 5K screen has 15 million."""
 
 _MAX_MEMBERS = 10_000
+_METHODS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 9: "deflate64", 93: "Zstandard"}
 _MARKUP = (".xml", ".rels", ".vml")
 _DOCTYPE = re.compile(rb"<!(DOCTYPE|ENTITY)|<\x00!\x00D\x00O\x00C|\x00<\x00!\x00D\x00O\x00C")
 
@@ -99,6 +100,7 @@ def check_archive(path: str | Path, *, markup: bool = True) -> str:
         infos = archive.infolist()
         if len(infos) > _MAX_MEMBERS:
             raise RefusedFileError(name, f"{len(infos)} parts are more than {_MAX_MEMBERS}")
+        _check_packing(name, infos, Path(path).stat().st_size)
         _check_total(name, sum(info.file_size for info in infos), MAX_ARCHIVE_BYTES)
         texts = [info for info in infos if markup and info.filename.lower().endswith(_MARKUP)]
         _check_total(name, sum(info.file_size for info in texts), MAX_MARKUP_BYTES)
@@ -118,6 +120,18 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_DOCUMENT_B
     if info.file_size > limit:
         raise RefusedFileError(name, f"{info.file_size} bytes unpacked are more than {limit}")
     return archive.read(info)
+
+
+def _check_packing(name: str, infos: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """`zipfile` reserves what a part declares, and unpacks these methods without a limit."""
+    for info in infos:
+        if info.compress_size > size:
+            raise RefusedFileError(
+                name, f"{info.filename} declares {info.compress_size} bytes in a file of {size}"
+            )
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            method = _METHODS.get(info.compress_type, f"method {info.compress_type}")
+            raise RefusedFileError(name, f"{info.filename} is packed by {method}, not by deflate")
 
 
 def _check_total(name: str, size: int, limit: int) -> None:
