@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.errors import InputError
+from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.fixture import loopback_addresses
@@ -108,14 +108,14 @@ def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> ReplayVm:
     """Replay on a loopback address whose port 5000 is free: borrowed code knows no other.
 
     Raises:
-        InputError: None is free.
+        EnvironmentFaultError: None is free.
     """
     for host, _ in zip(loopback_addresses(), range(_TRIES), strict=False):
         try:
             return ReplayVm(transcript, bodies, host=host, port=VM_PORT)
         except OSError:  # noqa: PERF203  # taken: the next address may be free
             continue
-    raise InputError(
+    raise EnvironmentFaultError(
         f"port {VM_PORT} is taken on {_TRIES} loopback addresses, or only 127.0.0.1 exists here: "
         f"free it to replay"
     )

@@ -6,6 +6,8 @@ own rule gave zero. The two are never mixed.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, model_validator
@@ -34,6 +36,8 @@ Stage = Literal["postconfig", "result", "expected", "metric"]
 class Body(Record):
     """What an answer carried; large ones are stored apart, named by their digest.
 
+    One that is held here and is not what its digest and size say does not validate.
+
     Attributes:
         content_type: As the server said; decides how text is decoded.
         text: The body itself where it is short UTF-8 text.
@@ -49,6 +53,27 @@ class Body(Record):
     b64: str | None = None
     file: str | None = None
 
+    @property
+    def inline(self) -> bytes | None:
+        """The body where it is held here."""
+        if self.text is not None:
+            return self.text.encode("utf-8")
+        return None if self.b64 is None else base64.b64decode(self.b64, validate=True)
+
+    @model_validator(mode="after")
+    def _is_what_it_says(self) -> Self:
+        if self.text is not None and self.b64 is not None:
+            raise ValueError("a body is text or b64, not both")
+        try:
+            held = self.inline
+        except ValueError as error:
+            raise ValueError(f"the body cannot be decoded: {error}") from error
+        if held is None:
+            return self
+        if len(held) != self.size or hashlib.sha256(held).hexdigest() != self.sha256:
+            raise ValueError("the body is not the one of its sha256 and size")
+        return self
+
 
 class Exchange(Record):
     """One call over HTTP, as it went.
@@ -58,7 +83,7 @@ class Exchange(Record):
         path: With the query for the VM, the whole URL for the web.
         request: `{"json": ...}`, `{"form": {...}}` or `{"sha256": ..., "size": ...}`; null without a
             body. Uploaded files are given by digest and size inside `form`.
-        status: Null when no answer came.
+        status: Three digits; null when no answer came.
         error: Why no answer came: a failed transport, a refused host, too large an answer.
     """
 
@@ -66,7 +91,7 @@ class Exchange(Record):
     method: str
     path: str
     request: JsonValue = None
-    status: int | None = None
+    status: int | None = Field(default=None, ge=100, le=999)
     body: Body | None = None
     seconds: NonNegativeFloat = 0.0
     error: str | None = None

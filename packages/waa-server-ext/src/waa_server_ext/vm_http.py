@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from bench_core.errors import EnvironmentFaultError
+from bench_core.files import write_atomic
 from waa_server_ext.verdicts import Body, Exchange
 
 if TYPE_CHECKING:
@@ -91,21 +92,22 @@ class BodyStore:
         )
 
     def load(self, body: Body) -> bytes | None:
-        """Return what a record stands for; None where it was not kept."""
-        if body.text is not None:
-            return body.text.encode("utf-8")
-        if body.b64 is not None:
-            return base64.b64decode(body.b64)
+        """Return what a record stands for; None where it was not kept, or not whole."""
+        if (held := body.inline) is not None:
+            return held
         path = self.folder / body.sha256 if self.folder and body.file else None
-        return path.read_bytes() if path and path.is_file() else None
+        if path is None or not path.is_file():
+            return None
+        data = path.read_bytes()
+        return data if hashlib.sha256(data).hexdigest() == body.sha256 else None
 
     def _store(self, digest: str, data: bytes) -> str | None:
         if self.folder is None:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / digest
-        if not path.exists():
-            path.write_bytes(data)
+        if not path.exists() or path.stat().st_size != len(data):
+            write_atomic(path, data)
         return digest
 
 

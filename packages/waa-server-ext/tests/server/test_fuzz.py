@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -36,6 +37,19 @@ HOSTILE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+SAID = json.dumps({"status": "success", "output": "1", "error": "", "returncode": 0})
+TRANSCRIPT = [
+    {
+        "target": target, "method": "POST", "path": path, "request": {"json": {"command": ["cmd"]}},
+        "status": 200, "seconds": 0.1, "error": None, "body": {
+            "sha256": hashlib.sha256(SAID.encode()).hexdigest(), "size": len(SAID), "text": SAID,
+            "content_type": "application/json",
+        },
+    }
+    for target, path in (("vm", "/execute"), ("vm", "/file"), ("web", "http://127.0.0.1/x"))
+]  # fmt: skip
+
+
 def mutated(value: Any, chance: random.Random) -> Any:  # noqa: PLR0911  # one per kind of damage
     """Return `value` with something in it replaced, removed, repeated or renamed."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
@@ -58,9 +72,11 @@ def mutated(value: Any, chance: random.Random) -> Any:  # noqa: PLR0911  # one p
     return chance.choice(HOSTILE)
 
 
-def raw_body(chance: random.Random) -> bytes:
+def raw_body(chance: random.Random, path: str) -> bytes:
     case = chance.choice(CASES)
     body = {"task": case["task"], "action_history": case["action_history"]}
+    if path == "/rescore":
+        body["transcript"] = TRANSCRIPT
     for _ in range(chance.randrange(1, 4)):
         body = mutated(body, chance)
     data = json.dumps(body).encode()
@@ -120,7 +136,7 @@ def check(client: httpx.Client, cache: Path, evaluator: IsolatedEvaluator, numbe
     for index in range(number):
         path = chance.choice(["/evaluate"] * 8 + ["/setup", "/rescore", "/tasks/a/" + "x" * 300])
         answer = client.post(
-            path, content=raw_body(chance), headers={"Content-Type": "application/json"}
+            path, content=raw_body(chance, path), headers={"Content-Type": "application/json"}
         )
         statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
         assert isinstance(answer.json(), dict), (path, answer.status_code)

@@ -10,14 +10,13 @@ from werkzeug.exceptions import HTTPException
 
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
 from waa_server_ext.server.access import Access
-from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_transcript
+from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_rescoring
 from waa_server_ext.server.journal import KeyRefusedError
 from waa_server_ext.server.service import UnknownBodyError, VmUnreachableError
 
 if TYPE_CHECKING:
     from flask.typing import ResponseReturnValue
 
-    from waa_server_ext.server.bodies import EvaluationRequest
     from waa_server_ext.server.service import Service
 
 __all__ = ["create_app", "make_blueprint"]
@@ -49,13 +48,11 @@ def make_blueprint(
 
     @routes.post("/evaluate")
     def evaluate() -> ResponseReturnValue:
-        return _json(service.evaluate(_asked(service)))
+        return _json(service.evaluate(read_request(_body(), service.tasks)))
 
     @routes.post("/rescore")
     def rescore() -> ResponseReturnValue:
-        verdict = service.rescore(
-            _asked(service, MAX_TRANSCRIPT), read_transcript(request.get_data())
-        )
+        verdict = service.rescore(*read_rescoring(_body(MAX_TRANSCRIPT), service.tasks))
         return _json(json.loads(verdict.model_dump_json()))
 
     @routes.get("/bodies/<digest>")
@@ -64,7 +61,8 @@ def make_blueprint(
 
     @routes.post("/setup")
     def setup() -> ResponseReturnValue:
-        return _json(json.loads(service.set_up(_asked(service)).model_dump_json()))
+        report = service.set_up(read_request(_body(), service.tasks))
+        return _json(json.loads(report.model_dump_json()))
 
     @routes.get("/health")
     def health() -> ResponseReturnValue:
@@ -97,12 +95,12 @@ def create_app(service: Service, *, token: str | None = None) -> Flask:
     return app
 
 
-def _asked(service: Service, most: int = MAX_BODY) -> EvaluationRequest:
+def _body(most: int = MAX_BODY) -> bytes:
     if not request.is_json:
         raise InputError("send the body as Content-Type: application/json")
     # inside WAA's server no limit is set on the application
     request.max_content_length = most
-    return read_request(request.get_data(), service.tasks)
+    return request.get_data()
 
 
 def _refused(access: Access) -> ResponseReturnValue | None:

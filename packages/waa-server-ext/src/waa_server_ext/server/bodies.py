@@ -17,7 +17,7 @@ from waa_server_ext.verdicts import Exchange
 if TYPE_CHECKING:
     from waa_server_ext.tasks import TaskFolder
 
-__all__ = ["MAX_BODY", "MAX_TRANSCRIPT", "EvaluationRequest", "read_request", "read_transcript"]
+__all__ = ["MAX_BODY", "MAX_TRANSCRIPT", "EvaluationRequest", "read_request", "read_rescoring"]
 
 MAX_BODY = 8 * 1024 * 1024
 """Bytes; the largest task has 20 kB, histories of code blocks may have more."""
@@ -28,8 +28,11 @@ MAX_TRANSCRIPT = 128 * 1024 * 1024
 _MAX_DEPTH = 64
 _MAX_KEY = 200
 _MAX_ACTIONS = 10_000
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(rb"[\[\]{}]")
+_MAX_VALUES = 1_000_000
+"""Values that a body may hold: `{}` takes three bytes of it and 64 of memory."""
+_ESCAPES = (rb"\\", rb"\"")
+_STRING = re.compile(rb'"[^"]*"?')
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
 _OURS = frozenset({"transcript", "action_history", "agent_last_action", "idempotency_key"})
 
 
@@ -53,9 +56,23 @@ def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
         BadTaskError: Says what does not fit.
         UnknownTaskError: There is no task of that name.
     """
-    value = _json(body)
-    if not isinstance(value, dict):
-        raise BadTaskError(f"the body is {type(value).__name__}, not an object")
+    return _request(_object(body), tasks)
+
+
+def read_rescoring(
+    body: bytes, tasks: TaskFolder | None
+) -> tuple[EvaluationRequest, tuple[Exchange, ...]]:
+    """Return what the body of `POST /rescore` asks for, and the transcript in it.
+
+    Raises:
+        BadTaskError: Says what does not fit.
+        UnknownTaskError: There is no task of that name.
+    """
+    value = _object(body)
+    return _request(value, tasks), _transcript(value.get("transcript"))
+
+
+def _request(value: dict[str, Any], tasks: TaskFolder | None) -> EvaluationRequest:
     key = _key(value)
     history = _history(value)
     named = value.get("task") if "task" in value else _bare(value)
@@ -65,14 +82,7 @@ def read_request(body: bytes, tasks: TaskFolder | None) -> EvaluationRequest:
     return EvaluationRequest(task, history, key, hashlib.sha256(whole).hexdigest())
 
 
-def read_transcript(body: bytes) -> tuple[Exchange, ...]:
-    """Return the transcript that the body of `POST /rescore` holds.
-
-    Raises:
-        BadTaskError: There is none, or an exchange does not fit.
-    """
-    value = _json(body)
-    found = value.get("transcript") if isinstance(value, dict) else None
+def _transcript(found: Any) -> tuple[Exchange, ...]:
     if not isinstance(found, list):
         raise BadTaskError("there is no transcript: send the one of the verdict, a list")
     try:
@@ -82,9 +92,15 @@ def read_transcript(body: bytes) -> tuple[Exchange, ...]:
         raise BadTaskError(f"transcript: {first['loc']}: {first['msg']}") from error
 
 
+def _object(body: bytes) -> dict[str, Any]:
+    value = _json(body)
+    if not isinstance(value, dict):
+        raise BadTaskError(f"the body is {type(value).__name__}, not an object")
+    return value
+
+
 def _json(body: bytes) -> Any:
-    if _depth(body) > _MAX_DEPTH:
-        raise BadTaskError(f"the body nests deeper than {_MAX_DEPTH}")
+    _check_size(body)
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # no text may hold half a character
@@ -101,13 +117,27 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _depth(body: bytes) -> int:
-    """Return how deep brackets nest outside of strings."""
-    deepest = depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub(b"", body)):
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+def _check_size(body: bytes) -> None:
+    """Refuse what would take too much memory or stack as values, before they are made."""
+    structure = _structure(body)
+    if structure.count(b",") + structure.count(b"[") + structure.count(b"{") > _MAX_VALUES:
+        raise BadTaskError(f"the body holds more than {_MAX_VALUES:,} values")
+    depth = 0
+    for byte in structure.translate(None, b","):
+        depth += 1 if byte in b"[{" else -1
+        if depth > _MAX_DEPTH:
+            raise BadTaskError(f"the body nests deeper than {_MAX_DEPTH}")
+
+
+def _structure(body: bytes) -> bytes:
+    """Return the brackets and commas of JSON outside of its strings.
+
+    Every step passes over the body once, whatever it holds: a pattern that knows escapes searches
+    again from each quote where a string has no end.
+    """
+    for escape in _ESCAPES:
+        body = body.replace(escape, b"")
+    return _STRING.sub(b"", body).translate(None, _NOT_STRUCTURE)
 
 
 def _key(value: dict[str, Any]) -> str | None:
