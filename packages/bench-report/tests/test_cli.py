@@ -100,3 +100,10 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_export_lists_its_forms_one_a_line() -> None:
+    lines = [
+        line.strip() for line in CliRunner().invoke(main, ["export", "--help"]).output.splitlines()
+    ]
+    assert "baseline      what later runs are compared with (a file)" in lines

@@ -270,7 +270,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
 
 
 @main.command()
-@click.argument("what", type=click.Choice(_EXPORTS))
+@click.argument("what", type=click.Choice(_EXPORTS), metavar="WHAT")
 @click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
 @click.option("--out", "-o", type=_PATH, required=True, help="File or folder to write.")
 @click.option(
@@ -281,7 +281,9 @@ def plan(*, as_json: bool, **options: Any) -> None:
 @_MIX
 @json_option
 def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None:
-    r"""Write runs in another form.
+    """Write runs in another form.
+
+    WHAT is one of:
 
     \b
     inspect       an EvalLog of Inspect (a .json file)
@@ -292,7 +294,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     webarena      sites and template average (a .md file)
     template      your own document
     md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
-    """
+    """  # noqa: D301  # click wants the character itself
     from bench_report.exporting import export as export_runs  # noqa: PLC0415  # loads statistics
 
     as_json, strict = options.pop("as_json"), options.pop("strict")

@@ -32,6 +32,8 @@ PAGES = {
     "/cart": "<!doctype html><title>Cart</title><p>The Dota 2 Official Soundtrack</p>",
     "/thread": "<!doctype html><title>Thread</title><p>banter</p>",
     "/busy": "<!doctype html><title>Busy</title><script>fetch('/never')</script>",
+    "/leaving": "<!doctype html><title>Leaving</title><script>addEventListener('pagehide', () => "
+    "{ const since = Date.now(); while (Date.now() - since < 400); })</script>",
 }
 BAR = (
     '<desktop xmlns:val="uri:deskat:value.at-spi.gnome.org"><chrome_widgetwin_1 name="w">'
@@ -107,15 +109,14 @@ async def machine(next_vm_host: Callable[[], str], tmp_path: Path) -> AsyncItera
 async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
     """Pass on what comes to the VM's port, as Caddy does there."""
     other_reader, other_writer = await asyncio.open_connection("127.0.0.1", port)
-    with contextlib.suppress(OSError):
-        await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
+    await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
 
 
 async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(65536):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
+    with contextlib.suppress(OSError), contextlib.closing(writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
 
 
 def judged(getter: dict[str, Any], metric: str, rules: dict[str, Any]) -> dict[str, Any]:
@@ -144,6 +145,17 @@ async def test_a_closed_tab_is_no_longer_open(machine: Machine, site: str) -> No
         rules = {"type": "url", "urls": wanted}
         tabs = judged({"type": "open_tabs_info"}, "is_expected_tabs", rules)
         assert (await machine.evaluate(tabs, {})).score == score
+
+
+async def test_a_tab_that_is_slow_to_leave_is_not_closed_twice(machine: Machine, site: str) -> None:
+    urls = [f"{site}/leaving", f"{site}/leaving", f"{site}/cart"]
+    await machine.set_up(
+        {"type": "chrome_open_tabs", "parameters": {"urls_to_open": urls}},
+        {"type": "chrome_close_tabs", "parameters": {"urls_to_close": urls[:2]}},
+    )
+    rules = {"type": "url", "urls": urls[2:]}
+    tabs = judged({"type": "open_tabs_info"}, "is_expected_tabs", rules)
+    assert (await machine.evaluate(tabs, {})).score == 1.0
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ DEBUGGING_PORT = 9222
 
 _CONNECT_S = 10.0
 _CALL_S = 30.0
+_POLL_S = 0.02
 _MAX_MESSAGE = 64 * 1024 * 1024
 
 
@@ -110,9 +111,22 @@ class Browser:
             yield self.attach(target)
         finally:
             with contextlib.suppress(CdpError):
-                self.call("Target.closeTarget", targetId=target)
+                self.close_tab(target)
                 if context:
                     self.call("Target.disposeBrowserContext", browserContextId=context)
+
+    def close_tab(self, target: str) -> None:
+        """Close a page and wait until it is gone: the browser lists it while it unloads.
+
+        Raises:
+            CdpError: There is no such page, or it does not go.
+        """
+        self.call("Target.closeTarget", targetId=target)
+        until = time.monotonic() + _CALL_S
+        while any(each["targetId"] == target for each in self.tabs()):
+            if time.monotonic() > until:
+                raise CdpError("the page does not close")
+            time.sleep(_POLL_S)
 
     def close(self) -> None:
         """Close the connection; the browser stays open."""
@@ -226,10 +240,6 @@ class Tab:
 
         answer = self.browser.call("Page.printToPDF", self.session, 60.0)
         return base64.b64decode(answer["data"])
-
-    def close(self) -> None:
-        """Close the page."""
-        self.browser.call("Target.closeTarget", targetId=self.target)
 
     def _is_ready(self, state: str) -> bool:
         ready = self.value("document.readyState")

@@ -116,7 +116,7 @@ def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: floa
             with contextlib.suppress(CdpError):  # a page that does not load is an open tab, too
                 browser.attach(target).goto(url, _NAVIGATION_S)
             if index == 0 and first:
-                browser.call("Target.closeTarget", targetId=first[0])
+                browser.close_tab(first[0])
     return True
 
 
@@ -129,7 +129,7 @@ def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: flo
             fitting = (each for each in browser.tabs() if same_url(each["url"], url))
             found = next(fitting, None)
             if found is not None:
-                browser.call("Target.closeTarget", targetId=found["targetId"])
+                browser.close_tab(found["targetId"])
     return True
 
 
