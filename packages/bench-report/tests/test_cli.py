@@ -107,3 +107,10 @@ def test_export_lists_its_forms_one_a_line() -> None:
         line.strip() for line in CliRunner().invoke(main, ["export", "--help"]).output.splitlines()
     ]
     assert "baseline      what later runs are compared with (a file)" in lines
+
+
+def test_a_place_that_cannot_be_written_is_an_input_error(run: Runs, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    code, _, error = invoke("export", "inspect", run(), "--out", tmp_path / "taken" / "log.json")
+    assert code == 2
+    assert "cannot write" in error

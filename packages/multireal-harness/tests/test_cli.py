@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
+from bench_core.testing import make_run
 from multireal_harness import __version__
 from multireal_harness.cli import main
 
@@ -100,6 +101,26 @@ def test_tasks_whose_apps_are_gone_are_not_paid_for(task_file: Any, tmp_path: Pa
     assert result.exit_code == 2
     assert "does not answer" in result.output
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_without_a_key_is_refused_before_any_trial(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    arguments = ["--world", "built-in", "--agent", "tool-calling", "--model", "openai:gpt-5.2"]
+    environment = {"MULTIREAL_TASKS_DIR": None, "OPENAI_API_KEY": None}
+    result = CliRunner(env=environment).invoke(
+        main, ["run", *arguments, "--out", str(tmp_path / "run")]
+    )
+    assert result.exit_code == 2
+    assert "OPENAI_API_KEY" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_another_benchmark_is_not_exported(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", tasks=1, benchmark="waa")
+    result = call("export", run, "--out", tmp_path / "plan")
+    assert result.exit_code == 2
+    assert "is a run of 'waa', not 'multireal'" in result.output
+    assert not (tmp_path / "plan").exists()
 
 
 def test_states_are_compared(tmp_path: Path) -> None:

@@ -55,3 +55,20 @@ def test_serving_what_cannot_be_served_is_an_input_error(
 def test_an_unknown_command_is_a_usage_error() -> None:
     result = CliRunner().invoke(main, ["score"])
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["assets", "fetch", "--tasks", "{folder}"], "holds no tasks"),
+        (["assets", "list", "--assets", "{folder}/none"], "there is no folder"),
+        (["evaluate", "{folder}/a task.json", "--files", "{folder}"], "a task.json is not JSON"),
+    ],
+)
+def test_what_is_not_there_or_not_readable_is_an_input_error(
+    arguments: list[str], why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a task.json").write_text("{broken")
+    result = CliRunner().invoke(main, [each.format(folder=tmp_path) for each in arguments])
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())

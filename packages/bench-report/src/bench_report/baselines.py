@@ -142,9 +142,9 @@ def read_side(path: Path) -> Side:
         kept = Baseline.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise InputError(
-            f"{path} is not a baseline ({where}: {first['msg']}): give a run folder, or a file "
+            f"{path} is not a baseline ({what}): give a run folder, or a file "
             "written by `bench-report export baseline RUN`"
         ) from None
     return Side(

@@ -12,6 +12,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.groups import runner_group
 from bench_core.cli.options import json_option
+from bench_core.errors import InputError
 from bench_report.__about__ import __version__
 
 __all__ = ["main"]
@@ -298,7 +299,10 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     from bench_report.exporting import export as export_runs  # noqa: PLC0415  # loads statistics
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
-    files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
+    try:
+        files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
     if as_json:
         click.echo(json.dumps({"files": [str(file) for file in files]}))
         return

@@ -142,7 +142,7 @@ def _run(options: dict[str, Any], origins: Mapping[str, str]) -> None:
     spec = _spec(options, config, rules, browser, settings)
     tasks: Sequence[Task] = known
     if not options["dry_run"]:
-        _refuse_unusable_agent(spec, options)
+        _refuse_unusable_agent(spec, options, config)
         tasks, spec = _checked(known, spec, options, origins)
     benchmark = MultiRealBenchmark(
         tasks,
@@ -239,11 +239,15 @@ def _settings(
     )
 
 
-def _refuse_unusable_agent(spec: RunSpec, options: dict[str, Any]) -> None:
+def _refuse_unusable_agent(
+    spec: RunSpec, options: dict[str, Any], config: ModelConfig | None
+) -> None:
     if spec.agent == "scripted" and options["world"] != "built-in":
         raise InputError("the agent 'scripted' knows the built-in tasks only: add --world built-in")
-    if spec.agent in {"browser-use", "tool-calling", "computer-use"} and spec.model is None:
-        raise InputError(f"the agent {spec.agent!r} needs a model: pass --model NAME")
+    if spec.agent in {"browser-use", "tool-calling", "computer-use"}:
+        if config is None:
+            raise InputError(f"the agent {spec.agent!r} needs a model: pass --model NAME")
+        config.open()  # without a key or an SDK every trial would fail
     if spec.agent not in OWN_AGENTS:
         load_agent(spec.agent)
 

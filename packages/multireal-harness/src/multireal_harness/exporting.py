@@ -8,8 +8,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from bench_core.artifacts import FINISH_STATE, read_json
+from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_core.run_folder import read_run
+from multireal_harness.tasks import BENCHMARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +34,13 @@ def export_plan(run_folder: Path, out: Path, *, with_states: bool = False) -> li
         out: Gets `raw/` and `aggregated/`.
         with_states: Write each end state into its result, megabytes each; by default a result names
             the file that holds it.
+
+    Raises:
+        InputError: It is a run of another benchmark.
     """
     run = read_run(run_folder)
+    if run.info.benchmark != BENCHMARK:
+        raise InputError(f"{run_folder} is a run of {run.info.benchmark!r}, not {BENCHMARK!r}")
     config: Any = run.info.config.get("model_config", {})
     name = config.get("name") or run.info.model or run.info.agent
     written = []

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from bench_core.errors import InputError
 from bench_core.records import Record
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.downloads import DownloadError, Downloads, HostRule, HttpStatusError
@@ -59,7 +60,12 @@ def fetch_assets(
     """Fetch what the tasks need and `folder` does not hold yet; all of it with `refresh`.
 
     A file that cannot be fetched is reported and the others are; running it again continues.
+
+    Raises:
+        InputError: The folder of tasks holds none.
     """
+    if not tasks.names():
+        raise InputError(f"{tasks.folder} holds no tasks (<domain>/<task>.json)")
     store, urls = AssetStore(folder), needed_urls(tasks)
     settings = EvaluatorSettings(cache=folder)
     rule = HostRule.of(settings, "localhost", (*allow_hosts, *hosts_of(urls)))

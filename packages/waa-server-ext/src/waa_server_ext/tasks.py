@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["BadTaskError", "TaskFolder", "check_task"]
+__all__ = ["BadTaskError", "TaskFolder", "check_task", "read_task_file"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
 _MAX_BYTES = 4 * 1024 * 1024
@@ -54,15 +54,24 @@ class TaskFolder:
         path = self.folder / f"{name}.json"
         if not _NAME.fullmatch(name) or ".." in name or not path.is_file():
             raise UnknownTaskError("waa", name, difflib.get_close_matches(name, self.names(), 3))
-        if path.stat().st_size > _MAX_BYTES:
-            raise BadTaskError(f"{path} has more than {_MAX_BYTES} bytes, which no task has")
-        try:
-            task = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise BadTaskError(f"{path} is not JSON: {error}") from error
-        if not isinstance(task, dict):
-            raise BadTaskError(f"{path} holds {type(task).__name__}, not an object")
-        return task
+        return read_task_file(path)
+
+
+def read_task_file(path: Path) -> dict[str, Any]:
+    """Return the task in a file, as it is there.
+
+    Raises:
+        BadTaskError: The file is not a task.
+    """
+    if path.stat().st_size > _MAX_BYTES:
+        raise BadTaskError(f"{path} has more than {_MAX_BYTES} bytes, which no task has")
+    try:
+        task = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadTaskError(f"{path} is not JSON: {error}") from error
+    if not isinstance(task, dict):
+        raise BadTaskError(f"{path} holds {type(task).__name__}, not an object")
+    return task
 
 
 def check_task(task: Mapping[str, Any]) -> None:

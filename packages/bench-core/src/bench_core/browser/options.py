@@ -110,7 +110,7 @@ class ChromiumOptions:
     extra_arguments: tuple[str, ...] = ()
     start_url: str = "about:blank"
     temporary_root: Path | None = None
-    startup_s: float = 30.0
+    startup_s: float = 60.0
     close_s: float = 3.0
 
 

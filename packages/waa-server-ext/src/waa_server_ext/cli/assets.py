@@ -9,6 +9,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import json_option, render_table
+from bench_core.errors import InputError
 
 if TYPE_CHECKING:
     from waa_server_ext.asset_fetching import FetchReport
@@ -53,6 +54,8 @@ def list_(folder: Path, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """List what is there."""
     from waa_server_ext.assets import AssetStore  # noqa: PLC0415  # heavy
 
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}: `waa-server-ext assets fetch` makes it")
     index = AssetStore(folder).index()
     if as_json:
         click.echo(index.model_dump_json(indent=2))

@@ -20,7 +20,7 @@ from bench_core.errors import InputError
 from waa_server_ext.downloads import Downloads, HostRule
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native.evaluator import NativeEvaluator, Surroundings
-from waa_server_ext.tasks import TaskFolder
+from waa_server_ext.tasks import TaskFolder, read_task_file
 from waa_server_ext.verdicts import Exchange, Verdict
 from waa_server_ext.vm_http import BodyStore, VmHttp, VmResponse, VmTransportError
 from waa_server_ext.vm_state import VmState
@@ -78,11 +78,11 @@ def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
     """Return the task in a JSON file, or `domain/stem` of a folder of tasks.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or the file is not a task.
     """
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
-        return TaskFolder(path.parent.parent).load(f"{path.parent.name}/{path.stem}")
+        return read_task_file(path)
     if tasks is None:
         raise InputError(f"{name} is no task file; name the folder of tasks with --tasks")
     return TaskFolder(tasks).load(name)
