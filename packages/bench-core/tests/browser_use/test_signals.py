@@ -17,11 +17,11 @@ async def test_ctrl_c_stays_with_who_runs_the_agents() -> None:
             handler = utils.SignalHandler(loop=loop)
             handler.register()
             signal.raise_signal(signal.SIGINT)
-            await asyncio.wait_for(pressed.wait(), 5)
+            await asyncio.wait_for(pressed.wait(), 60)
             handler.unregister()
         pressed.clear()
         signal.raise_signal(signal.SIGINT)
-        await asyncio.wait_for(pressed.wait(), 5)
+        await asyncio.wait_for(pressed.wait(), 60)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
 

@@ -284,7 +284,7 @@ async def test_stop_does_not_wait_beyond_its_deadline(
     async with HarRecorder(browser.cdp_url) as recorder:
         await tab.go(site.url("/page"))
         await tab.run("void fetch('/never')")
-        har = await asyncio.wait_for(recorder.stop(deadline_s=0.5), 10)
+        har = await asyncio.wait_for(recorder.stop(deadline_s=0.5), 60)
     assert of(har, "/never")[0]["response"]["_failureText"].startswith("unfinished")
 
 
@@ -367,7 +367,7 @@ async def test_what_was_seen_before_the_browser_died_is_kept_and_marked(
             await tab.go(site.url("/page?last"))
         assert chromium.pid is not None
         os.kill(chromium.pid, signal.SIGKILL)
-        har = await asyncio.wait_for(recorder.stop(), 10)
+        har = await asyncio.wait_for(recorder.stop(), 60)
     assert not har.complete
     assert len(of(har, "/page?last")) == 1
     assert "closed the connection" in har.document["log"]["comment"]
