@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
+import subprocess
 from collections import Counter
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bench_core.errors import MissingExtraError
+from bench_core.testing import make_tasks
 from bench_report.latex import escape
 
 if TYPE_CHECKING:
@@ -281,3 +284,35 @@ def test_parquet_without_pyarrow_names_the_extra(
     with pytest.raises(MissingExtraError, match=r"bench-report\[parquet\]"):
         build(run(), formats=["parquet"])
     assert not (tmp_path / "report" / "parquet").exists()
+
+
+ODD_NAMES = (
+    "a & b", "50%", "x_y", "~t", "back\\slash", "{brace", "}", "[option]", "*star", "^^M", "# $1",
+    "emoji \U0001f600", "\u4e2d\u6587 n\u00e9 \u00df", "bidi \u202e end", "\x1b[31m", "\"q\" `b` 's'",
+    "<a>|b|", "\u2212\u2013\u00b7\u2026", "\\input{/etc/passwd}", "\u0416\u03a9\u2192\u2265 \u0127\u0142",
+)  # fmt: skip
+
+PAPER = r"""\documentclass{article}
+\usepackage[T1]{fontenc}\usepackage{textcomp}\usepackage{booktabs}\usepackage{longtable}
+\begin{document}\listoftables\input{report.tex}\end{document}
+"""
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not on PATH")
+def test_latex_sets_a_paper_with_tables_of_any_names(run: Runs, build: Builds) -> None:
+    tasks = [
+        task.model_copy(update={"groups": {"site & co_%": (name,), **task.groups}})
+        for task, name in zip(make_tasks(len(ODD_NAMES)), ODD_NAMES, strict=True)
+    ]
+    runs = [run(str(n), tasks=tasks, trials=2, agent=f"[{n}] {ODD_NAMES[n]}") for n in (3, 11)]
+    folder = build(*runs, formats=["latex"], title="A % {title} \\n ^^M").folder
+    (folder / "paper.tex").write_text(PAPER, encoding="utf-8")
+
+    command = [
+        str(shutil.which("pdflatex")), "-no-shell-escape", "-interaction=nonstopmode", "paper.tex",
+    ]  # fmt: skip
+    for _ in range(2):  # the second time with the list of tables
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False)
+        wrong = [line for line in done.stdout.decode("latin-1").splitlines() if line[:1] == "!"]
+        assert (done.returncode, wrong) == (0, [])
+    assert (folder / "paper.pdf").read_bytes().startswith(b"%PDF-")

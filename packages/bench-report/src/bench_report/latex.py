@@ -22,8 +22,18 @@ _SPECIAL = {
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "\u2212": r"\ensuremath{-}",
     "\N{EN DASH}": "--", "\u00b7": r"\textperiodcentered{}", "\u2026": r"\ldots{}",
     "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "[": "{[}", "*": "{*}",  # an argument of the line break if they begin a row
 }  # fmt: skip
-_NEEDS_CARE = re.compile("|".join(map(re.escape, _SPECIAL)))
+_BEYOND_T1 = (
+    r"[^\x00-\x7f\xa0-\u017f\u2014\u2018-\u201a\u201c-\u201e\u2022\u20ac\u2122]"
+    r"|[\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f]"
+)
+_NEEDS_CARE = re.compile("|".join([*map(re.escape, _SPECIAL), _BEYOND_T1]))
+_ANY_ENGINE = r"""\ifdefined\Umathchar % LuaTeX or XeTeX: whatever the font has
+  \DeclareRobustCommand\proctorchar[2]{#2}
+\else
+  \DeclareRobustCommand\proctorchar[2]{{[}U+#1]}
+\fi"""
 _MOST_ROWS = 120
 
 
@@ -33,7 +43,12 @@ def escape(text: str, limit: int = 200) -> str:
     >>> escape("50% of $x_1")
     '50\\% of \\$x\\_1'
     """
-    return _NEEDS_CARE.sub(lambda match: _SPECIAL[match.group()], inline(text, limit))
+    return _NEEDS_CARE.sub(_cared_for, inline(text, limit))
+
+
+def _cared_for(match: re.Match[str]) -> str:
+    char = match.group()
+    return _SPECIAL.get(char) or rf"\proctorchar{{{ord(char):04X}}}{{{char}}}"
 
 
 def render_latex(report: Report) -> str:
@@ -42,12 +57,12 @@ def render_latex(report: Report) -> str:
         f"% {inline(report.title, 200)}",
         f"% Made by {inline(report.generator, 80)} on {report.generated:%Y-%m-%d}.",
         r"% Needs \usepackage{booktabs}, \usepackage{longtable}, \usepackage[T1]{fontenc} and",
-        r"% \usepackage{textcomp}; compile with a Unicode engine where texts are not Latin.",
+        r"% \usepackage{textcomp}; pdfTeX shows characters that are not Latin by their number.",
     ]
     notes = [
         f"% ! {inline(each.text, 500)}" for each in report.caveats if each.severity == "critical"
     ]
-    blocks = ["\n".join([*head, *notes])]
+    blocks = ["\n".join([*head, *notes]), _ANY_ENGINE]
     for part in (_headline, _differences, _readings, _slices, _outcomes, _effort):
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
