@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,17 +105,28 @@ def _provide(before: Verdict, bodies: BodyStore, settings: EvaluatorSettings) ->
             store.add(call.path, data)
 
 
-def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> ReplayVm:
+@contextlib.contextmanager
+def replayed(transcript: Sequence[Exchange], bodies: BodyStore) -> Iterator[ReplayVm]:
     """Replay on a loopback address whose port 5000 is free: borrowed code knows no other.
 
     Raises:
         EnvironmentFaultError: None is free.
     """
+    vm = _listening(transcript, bodies)
+    try:
+        yield vm
+    finally:
+        vm.stop()
+
+
+def _listening(transcript: Sequence[Exchange], bodies: BodyStore) -> ReplayVm:
     for host, _ in zip(loopback_addresses(), range(_TRIES), strict=False):
+        vm = ReplayVm(transcript, bodies, host=host)
         try:
-            return ReplayVm(transcript, bodies, host=host, port=VM_PORT)
-        except OSError:  # noqa: PERF203  # taken: the next address may be free
+            vm.start()
+        except InputError:  # taken: the next address may be free
             continue
+        return vm
     raise EnvironmentFaultError(
         f"port {VM_PORT} is taken on {_TRIES} loopback addresses, or only 127.0.0.1 exists here: "
         f"free it to replay"

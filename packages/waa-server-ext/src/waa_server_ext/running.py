@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from werkzeug.serving import BaseWSGIServer
-
     from waa_server_ext.evaluating import Evaluator
     from waa_server_ext.server.service import Service
+    from waa_server_ext.serving import LocalServer
 
 __all__ = ["evaluator_settings", "running_server", "serve_forever"]
 
@@ -91,7 +90,7 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
                 ended_by_signals() as stop,
                 running_server(service, host=host, port=port, token=token) as server,
             ):
-                say(_greeting(evaluator, vm, f"http://{_shown(host)}:{server.port}"))
+                say(_greeting(evaluator, vm, server.url))
                 _wait(stop)
             say("stopped")
     except ValueError as error:
@@ -101,29 +100,21 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
 @contextlib.contextmanager
 def running_server(
     service: Service, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
-) -> Iterator[BaseWSGIServer]:
+) -> Iterator[LocalServer]:
     """Serve `service` in a thread; its `port` says where.
 
     Raises:
         InputError: The address cannot be listened on.
     """
     from waa_server_ext.server.app import create_app  # noqa: PLC0415  # Flask
-    from waa_server_ext.serving import make_threaded_server  # noqa: PLC0415  # werkzeug
+    from waa_server_ext.serving import LocalServer  # noqa: PLC0415  # same
 
-    try:
-        server = make_threaded_server(host, port, create_app(service, token=token))
-    except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-    )
-    thread.start()
+    server = LocalServer("the server", host, port)
+    server.start(create_app(service, token=token))
     try:
         yield server
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        server.stop()
 
 
 def _own_tasks(settings: EvaluatorSettings) -> Path | None:
@@ -141,10 +132,6 @@ def _greeting(evaluator: Evaluator, vm: str, url: str) -> str:
         f"POST {url}/evaluate scores on the VM {vm} with the {described.kind} evaluators of {whose} "
         f"({described.fidelity}); Ctrl-C stops"
     )
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 @contextlib.contextmanager

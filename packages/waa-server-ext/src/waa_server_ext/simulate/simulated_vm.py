@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import threading
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
+from waa_server_ext.serving import LocalServer
 from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
 from waa_server_ext.simulate.vm_api import VmApi
 from waa_server_ext.vm_http import VM_PORT
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
-    from werkzeug.serving import BaseWSGIServer
 
     from waa_server_ext.simulate.desktop import Desktop
     from waa_server_ext.vm_state import VmState
@@ -44,9 +43,7 @@ class SimulatedVm:
         self._seed = seed
         self._overrides = overrides or Overrides()
         self.api = VmApi(self.scene.build(seed=seed), self._overrides)
-        self._address = (host, port)
-        self._server: BaseWSGIServer | None = None
-        self._thread: threading.Thread | None = None
+        self._server = LocalServer("the simulated VM", host, port)
 
     @classmethod
     def of_state(
@@ -69,13 +66,12 @@ class SimulatedVm:
     @property
     def address(self) -> str:
         """`host` where it is on port 5000, else `host:port`; what `--vm` takes."""
-        host, port = self._address
-        return host if port == VM_PORT else f"{host}:{port}"
+        return self._server.vm
 
     @property
     def url(self) -> str:
         """Where its HTTP API is."""
-        return "http://{}:{}".format(*self._address)
+        return self._server.url
 
     def reset(self, scene: Scene | None = None) -> None:
         """Go back to the start, or to another scene."""
@@ -88,27 +84,11 @@ class SimulatedVm:
         Raises:
             InputError: The address is taken.
         """
-        from waa_server_ext.serving import make_threaded_server  # noqa: PLC0415  # werkzeug
-
-        try:
-            self._server = make_threaded_server(*self._address, self.api.app)
-        except OSError as error:
-            raise InputError(
-                f"the simulated VM cannot listen on {self.url}: {error.strerror}; take another --port"
-            ) from error
-        self._address = (self._address[0], self._server.port)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
-        self._thread.start()
+        self._server.start(self.api.app)
 
     def stop(self) -> None:
         """Stop listening; safe to call twice."""
-        server, self._server = self._server, None
-        if server is not None and self._thread is not None:
-            server.shutdown()
-            self._thread.join()
-            server.server_close()
+        self._server.stop()
 
     def __enter__(self) -> Self:
         self.start()
