@@ -10,13 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EvaluationError
 from waa_server_ext.native.explorer import shortcuts
-from waa_server_ext.native.profiles import Location, cookies, locate, preferences, visited
+from waa_server_ext.native.profiles import (
+    FONT_SIZES,
+    Location,
+    bookmark_roots,
+    cookie_path,
+    cookies,
+    history_of,
+    locate,
+    preference,
+    visited,
+)
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.urls import same_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from waa_server_ext.native.environment import Environment
 
@@ -38,16 +48,7 @@ _COOKIES = {
     **_profile("Default/Cookies"),
     "Windows": ("LOCALAPPDATA", ("Google/Chrome/User Data/Default/Network/Cookies",)),
 }
-HISTORY: dict[str, Location] = {
-    "Windows": (
-        "USERPROFILE",
-        ("AppData", "Local", "Google", "Chrome", "User Data", "Default", "History"),
-    ),
-    "Darwin": (
-        "HOME", ("Library", "Application Support", "Google", "Chrome", "Default", "History"),
-    ),
-    "Linux": ("HOME", (".config", "google-chrome", "Default", "History")),
-}  # fmt: skip
+HISTORY = history_of(("Google", "Chrome", "User Data"), "Google/Chrome", "google-chrome")
 _ENGINES = {
     "485bf7d3-0215-45af-87dc-538868000001": "Google",
     "485bf7d3-0215-45af-87dc-538868000003": "Bing",
@@ -55,18 +56,17 @@ _ENGINES = {
     "485bf7d3-0215-45af-87dc-538868000092": "DuckDuckGo",
 }
 """Chromium's identifiers of its prepopulated search engines."""
-_FONT_SIZES = {"default_fixed_font_size": 13, "default_font_size": 16}
 
 
 @getter(failure="'Google'", source="chrome.py")
 def default_search_engine(env: Environment, config: Mapping[str, Any]) -> str:
     """The name of the default search engine."""
-    return str(_preference(env, _PREFERENCES, _engine, "Google"))
+    return str(preference(env, _PREFERENCES, _engine, "Google"))
 
 
 @default_search_engine.differs("fixed", "'Microsoft Bing', as Chrome now says, is 'Bing'")
 def _default_search_engine_fixed(env: Environment, config: Mapping[str, Any]) -> str:
-    name = str(_preference(env, _PREFERENCES, _engine, "Google"))
+    name = str(preference(env, _PREFERENCES, _engine, "Google"))
     if name == "Microsoft Bing":
         env.note("fixed: 'Microsoft Bing' is read as 'Bing'")
         return "Bing"
@@ -80,7 +80,7 @@ def _default_search_engine_fixed(env: Environment, config: Mapping[str, Any]) ->
 )
 def cookie_data(env: Environment, config: Mapping[str, Any]) -> Any:
     """The rows of Chrome's cookie store."""
-    return cookies(env, _cookie_path(env, config, _COOKIES), config["dest"])
+    return cookies(env, cookie_path(env, config, _COOKIES), config["dest"])
 
 
 @getter(failure="None for an absent, locked or damaged store", source="chrome.py")
@@ -92,7 +92,7 @@ def history(env: Environment, config: Mapping[str, Any]) -> Any:
 @getter(failure="an empty list", source="chrome.py")
 def enabled_experiments(env: Environment, config: Mapping[str, Any]) -> Any:
     """The experiments of chrome://flags that are not at their default."""
-    return _preference(
+    return preference(
         env, _LOCAL_STATE, lambda data: data.get("browser", {}).get("enabled_labs_experiments", []), []
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def enabled_experiments(env: Environment, config: Mapping[str, Any]) -> Any:
 @getter(failure="None", source="chrome.py")
 def profile_name(env: Environment, config: Mapping[str, Any]) -> Any:
     """The name of the profile."""
-    return _preference(
+    return preference(
         env, _PREFERENCES, lambda data: data.get("profile", {}).get("name", None), None
     )
 
@@ -108,7 +108,7 @@ def profile_name(env: Environment, config: Mapping[str, Any]) -> Any:
 @getter(failure="'en-US'", source="chrome.py")
 def chrome_language(env: Environment, config: Mapping[str, Any]) -> Any:
     """The language of Chrome's own pages."""
-    return _preference(
+    return preference(
         env, _LOCAL_STATE, lambda data: data.get("intl", {}).get("app_locale", "en-US"), "en-US"
     )
 
@@ -116,27 +116,26 @@ def chrome_language(env: Environment, config: Mapping[str, Any]) -> Any:
 @getter(failure="Chrome's defaults", source="chrome.py")
 def chrome_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
     """The font sizes of web pages."""
-    usual = {**_FONT_SIZES, "minimum_font_size": 13}
-    return _preference(
+    usual = {**FONT_SIZES, "minimum_font_size": 13}
+    return preference(
         env,
         _PREFERENCES,
         lambda data: data.get("webkit", {}).get("webprefs", usual),
-        dict(_FONT_SIZES),
+        dict(FONT_SIZES),
     )
 
 
 @getter(failure="an empty list without the file; raises for what is no JSON", source="chrome.py")
 def bookmarks(env: Environment, config: Mapping[str, Any]) -> Any:
     """The roots of the bookmarks."""
-    content = env.file(locate(env, _BOOKMARKS))
-    return json.loads(content).get("roots", {}) if content else []
+    return bookmark_roots(env, _BOOKMARKS)
 
 
 @getter(failure="'false'", source="chrome.py")
 def enable_do_not_track(env: Environment, config: Mapping[str, Any]) -> str:
     """Whether pages are asked not to track: the strings 'true' and 'false'."""
     return str(
-        _preference(
+        preference(
             env, _PREFERENCES, lambda data: _word(data.get("enable_do_not_track", {})), "false"
         )
     )
@@ -146,7 +145,7 @@ def enable_do_not_track(env: Environment, config: Mapping[str, Any]) -> str:
 def enable_enhanced_safety_browsing(env: Environment, config: Mapping[str, Any]) -> str:
     """Whether enhanced safe browsing is on: the strings 'true' and 'false'."""
     return str(
-        _preference(
+        preference(
             env,
             _PREFERENCES,
             lambda data: _word(data.get("safebrowsing", {}).get("enhanced", {})),
@@ -158,7 +157,7 @@ def enable_enhanced_safety_browsing(env: Environment, config: Mapping[str, Any])
 @getter(failure="'Google'", source="chrome.py")
 def new_startup_page(env: Environment, config: Mapping[str, Any]) -> str:
     """Whether Chrome starts with a new tab: the strings 'true' and 'false'."""
-    return str(_preference(env, _PREFERENCES, _fresh_start, "Google"))
+    return str(preference(env, _PREFERENCES, _fresh_start, "Google"))
 
 
 @getter(
@@ -169,7 +168,7 @@ def new_startup_page(env: Environment, config: Mapping[str, Any]) -> str:
 def data_delete_automacally(env: Environment, config: Mapping[str, Any]) -> str:
     """Whether data is deleted when Chrome closes: the strings 'true' and 'false'."""
     return str(
-        _preference(
+        preference(
             env,
             _PREFERENCES,
             lambda data: _word(
@@ -183,7 +182,7 @@ def data_delete_automacally(env: Environment, config: Mapping[str, Any]) -> str:
 @getter(failure="'Google'", source="chrome.py")
 def find_unpacked_extension_path(env: Environment, config: Mapping[str, Any]) -> Any:
     """The paths of all extensions in the profile."""
-    return _preference(
+    return preference(
         env, _PREFERENCES, lambda data: [each["path"] for each in _extensions(data)], "Google"
     )
 
@@ -191,7 +190,7 @@ def find_unpacked_extension_path(env: Environment, config: Mapping[str, Any]) ->
 @getter(failure="'Google'", source="chrome.py")
 def find_installed_extension_name(env: Environment, config: Mapping[str, Any]) -> Any:
     """The names of all extensions in the profile."""
-    return _preference(
+    return preference(
         env,
         _PREFERENCES,
         lambda data: [each["manifest"]["name"] for each in _extensions(data)],
@@ -313,26 +312,6 @@ def _shortcut_fixed(shortcuts: Any, rule: Mapping[str, Any]) -> float:
     if rule["type"] == "url" and "url" not in rule:
         return float(_shortcut_orig(shortcuts, {**rule, "type": "description"}))
     return float(is_shortcut_on_desktop.function(shortcuts, rule))
-
-
-def _preference(
-    env: Environment, places: Mapping[str, Location], pick: Callable[[Any], Any], default: Any
-) -> Any:
-    path = locate(env, places)
-    return or_else(default, lambda: pick(preferences(env, path)))
-
-
-def _cookie_path(
-    env: Environment, config: Mapping[str, Any], places: Mapping[str, Location]
-) -> str:
-    if "user_data_dir" not in config:
-        return locate(env, places)
-    system, folder = env.platform, config["user_data_dir"]
-    if "\\" in folder or "'" in folder or not system:
-        raise AssertionError("user_data_dir cannot contain backslashes or apostrophes")
-    return env.python(
-        f"import os; print(os.path.join(os.path.expandvars('{folder}'), 'Default/Network/Cookies'))"
-    ).strip()
 
 
 def _engine(data: Any) -> Any:

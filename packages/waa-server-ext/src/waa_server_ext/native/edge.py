@@ -6,7 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.native.explorer import shortcuts
-from waa_server_ext.native.profiles import Location, cookies, locate, preferences, visited
+from waa_server_ext.native.profiles import (
+    FONT_SIZES,
+    Location,
+    bookmark_roots,
+    cookie_path,
+    cookies,
+    history_of,
+    locate,
+    preference,
+    preferences,
+    visited,
+)
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
 
@@ -25,16 +36,7 @@ _FAVORITES: dict[str, Location] = {
     "Darwin": ("HOME", ("Library/Application Support/Microsoft Edge/Default/Bookmarks",)),
     "Linux": ("HOME", (".config/microsoft-edge/Default/Bookmarks",)),
 }
-HISTORY: dict[str, Location] = {
-    "Windows": (
-        "USERPROFILE",
-        ("AppData", "Local", "Microsoft", "Edge", "User Data", "Default", "History"),
-    ),
-    "Darwin": (
-        "HOME", ("Library", "Application Support", "Microsoft", "Edge", "Default", "History"),
-    ),
-    "Linux": ("HOME", (".config", "microsoft-edge", "Default", "History")),
-}  # fmt: skip
+HISTORY = history_of(("Microsoft", "Edge", "User Data"), "Microsoft/Edge", "microsoft-edge")
 _COOKIES: dict[str, Location] = {
     "Windows": ("LOCALAPPDATA", ("Microsoft/Edge/User Data/Default/Network/Cookies",)),
     "Darwin": ("HOME", ("Library/Application Support/Microsoft/Edge/Default/Cookies",)),
@@ -48,7 +50,6 @@ _ENGINES = {
     "485bf7d3-0215-45af-87dc-538868000015": "Yandex",
 }
 """Edge's identifiers of its prepopulated search engines."""
-_FONT_SIZES = {"default_fixed_font_size": 13, "default_font_size": 16}
 _CLEARED_ON_EXIT = {
     "browsing_history": True,
     "cache": True,
@@ -115,8 +116,8 @@ def edge_font_size(env: Environment, config: Mapping[str, Any]) -> Any:
     """The font sizes of web pages."""
     return _preference(
         env,
-        lambda data: data.get("webkit", {}).get("webprefs", dict(_FONT_SIZES)),
-        dict(_FONT_SIZES),
+        lambda data: data.get("webkit", {}).get("webprefs", dict(FONT_SIZES)),
+        dict(FONT_SIZES),
     )
 
 
@@ -143,8 +144,7 @@ def profile_name_from_edge(env: Environment, config: Mapping[str, Any]) -> Any:
 @getter(failure="an empty list without the file; raises for what is no JSON", source="edge.py")
 def favorites(env: Environment, config: Mapping[str, Any]) -> Any:
     """The roots of the favorites."""
-    content = env.file(locate(env, _FAVORITES))
-    return json.loads(content).get("roots", {}) if content else []
+    return bookmark_roots(env, _FAVORITES)
 
 
 @getter(failure="None for an absent, locked or damaged store", source="edge.py")
@@ -160,7 +160,7 @@ def history_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
 )
 def cookie_data_for_edge(env: Environment, config: Mapping[str, Any]) -> Any:
     """The rows of Edge's cookie store."""
-    path = _cookie_path(env, config)
+    path = cookie_path(env, config, _COOKIES)
     ended = or_else(None, env.python, "import os; os.system('taskkill /F /IM msedge.exe /T')")
     return None if ended is None else cookies(env, path, config["dest"])
 
@@ -214,24 +214,12 @@ def is_url_shortcut_on_desktop(shortcuts: Any, rule: Mapping[str, Any]) -> float
 
 
 def _preference(env: Environment, pick: Callable[[Any], Any], default: Any) -> Any:
-    path = locate(env, _ON_WINDOWS)
-    return or_else(default, lambda: pick(preferences(env, path)))
+    return preference(env, _ON_WINDOWS, pick, default)
 
 
 def _engine(data: Any) -> str:
     guid = data.get("default_search_provider", {}).get("synced_guid")
     return _ENGINES.get(guid, "Unknown")
-
-
-def _cookie_path(env: Environment, config: Mapping[str, Any]) -> str:
-    if "user_data_dir" not in config:
-        return locate(env, _COOKIES)
-    system, folder = env.platform, config["user_data_dir"]
-    if "\\" in folder or "'" in folder or not system:
-        raise AssertionError("user_data_dir cannot contain backslashes or apostrophes")
-    return env.python(
-        f"import os; print(os.path.join(os.path.expandvars('{folder}'), 'Default/Network/Cookies'))"
-    ).strip()
 
 
 def _home_page(data: Any) -> str:

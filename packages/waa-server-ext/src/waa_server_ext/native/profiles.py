@@ -10,15 +10,29 @@ from typing import TYPE_CHECKING, Any
 from waa_server_ext.native.refusals import check_size, or_else
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from waa_server_ext.native.environment import Environment
 
-__all__ = ["Location", "UnsupportedSystemError", "cookies", "locate", "preferences", "visited"]
+__all__ = [
+    "FONT_SIZES",
+    "Location",
+    "UnsupportedSystemError",
+    "bookmark_roots",
+    "cookie_path",
+    "cookies",
+    "history_of",
+    "locate",
+    "preference",
+    "preferences",
+    "visited",
+]
 
 Location = tuple[str, tuple[str, ...]]
 """An environment variable of the VM, and what is joined to its value."""
 
+FONT_SIZES = {"default_fixed_font_size": 13, "default_font_size": 16}
+"""Of web pages, where a profile says none."""
 _MAX_ROWS = 500_000
 
 
@@ -46,6 +60,47 @@ def preferences(env: Environment, path: str) -> Any:
     if content is None:
         raise TypeError("the VM has no such file, or it is locked")
     return json.loads(content)
+
+
+def preference(
+    env: Environment, places: Mapping[str, Location], pick: Callable[[Any], Any], default: Any
+) -> Any:
+    """Return what `pick` finds in the JSON file at `places`; `default` where anything fails."""
+    path = locate(env, places)
+    return or_else(default, lambda: pick(preferences(env, path)))
+
+
+def bookmark_roots(env: Environment, places: Mapping[str, Location]) -> Any:
+    """Return the roots of a profile's bookmarks; an empty list without the file."""
+    content = env.file(locate(env, places))
+    return json.loads(content).get("roots", {}) if content else []
+
+
+def history_of(on_windows: tuple[str, ...], on_mac: str, on_linux: str) -> dict[str, Location]:
+    """Return where a browser keeps its history, by the folders of its profiles."""
+    return {
+        "Windows": ("USERPROFILE", ("AppData", "Local", *on_windows, "Default", "History")),
+        "Darwin": (
+            "HOME", ("Library", "Application Support", *on_mac.split("/"), "Default", "History"),
+        ),
+        "Linux": ("HOME", (".config", on_linux, "Default", "History")),
+    }  # fmt: skip
+
+
+def cookie_path(env: Environment, config: Mapping[str, Any], places: Mapping[str, Location]) -> str:
+    """Return the path of the cookie store, in the `user_data_dir` of `config` where it has one.
+
+    Raises:
+        AssertionError: As vanilla: the folder could end the string that it is put into.
+    """
+    if "user_data_dir" not in config:
+        return locate(env, places)
+    system, folder = env.platform, config["user_data_dir"]
+    if "\\" in folder or "'" in folder or not system:
+        raise AssertionError("user_data_dir cannot contain backslashes or apostrophes")
+    return env.python(
+        f"import os; print(os.path.join(os.path.expandvars('{folder}'), 'Default/Network/Cookies'))"
+    ).strip()
 
 
 def visited(env: Environment, path: str, dest: str) -> list[Any] | None:

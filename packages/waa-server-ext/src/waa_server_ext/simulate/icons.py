@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["draw_icon", "icon_of_file"]
 
 _DARK = "#404040"
+_STAR = (
+    (0.5, 0.05), (0.62, 0.38), (0.97, 0.38), (0.68, 0.58), (0.8, 0.93),
+    (0.5, 0.72), (0.2, 0.93), (0.32, 0.58), (0.03, 0.38), (0.38, 0.38),
+)  # fmt: skip
+"""The corners of a star with five points, in the unit square."""
 _EXTENSIONS = {
     ".txt": "file:#8a8a8a", ".log": "file:#8a8a8a", ".docx": "file:#2b579a", ".odt": "file:#2b579a",
     ".xlsx": "file:#217346", ".csv": "file:#217346", ".pptx": "file:#b7472a", ".pdf": "file:#a03020",
@@ -148,35 +153,11 @@ def _ellipse(pen: ImageDraw.ImageDraw, box: Rect) -> None:
 
 
 def _star(pen: ImageDraw.ImageDraw, box: Rect) -> None:
-    points = (
-        (0.5, 0.05),
-        (0.62, 0.38),
-        (0.97, 0.38),
-        (0.68, 0.58),
-        (0.8, 0.93),
-        (0.5, 0.72),
-        (0.2, 0.93),
-        (0.32, 0.58),
-        (0.03, 0.38),
-        (0.38, 0.38),
-    )
-    pen.polygon(_at(box, *points), None, _DARK)
+    pen.polygon(_at(box, *_STAR), None, _DARK)
 
 
 def _filled_star(pen: ImageDraw.ImageDraw, box: Rect) -> None:
-    points = (
-        (0.5, 0.05),
-        (0.62, 0.38),
-        (0.97, 0.38),
-        (0.68, 0.58),
-        (0.8, 0.93),
-        (0.5, 0.72),
-        (0.2, 0.93),
-        (0.32, 0.58),
-        (0.03, 0.38),
-        (0.38, 0.38),
-    )
-    pen.polygon(_at(box, *points), "#0067c0")
+    pen.polygon(_at(box, *_STAR), "#0067c0")
 
 
 def _unknown(pen: ImageDraw.ImageDraw, box: Rect) -> None:
