@@ -1,16 +1,17 @@
-"""File Explorer: address, navigation, views, sorting, the recycle bin and libraries."""
+"""File Explorer: address, navigation, views and sorting."""
 
 from __future__ import annotations
 
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.dialogs import PLACES, PromptBox, tell
+from waa_server_ext.simulate.apps.explorer_places import Libraries, RecycleBin, build_home
+from waa_server_ext.simulate.dialogs import PLACES, tell
 from waa_server_ext.simulate.file_view import FileView, shown_size, shown_time, type_name
 from waa_server_ext.simulate.filesystem import HOME, normal
 from waa_server_ext.simulate.geometry import Area, Rect
 from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
-from waa_server_ext.simulate.menus import Menu, MenuItem
+from waa_server_ext.simulate.menus import MenuItem
 from waa_server_ext.simulate.nodes import Node, Style
 from waa_server_ext.simulate.text_field import TextField
 from waa_server_ext.simulate.windows import Builder, Window
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from waa_server_ext.simulate.desktop import Desktop
-    from waa_server_ext.simulate.filesystem import Entry, Recycled
+    from waa_server_ext.simulate.filesystem import Entry
 
 __all__ = ["BIN", "Explorer", "open_explorer"]
 
@@ -28,6 +29,7 @@ LIBRARIES = "shell:Libraries"
 _HOME = "shell:Home"
 _COLUMNS = (("Name", 260), ("Date modified", 160), ("Type", 170), ("Size", 90))
 _LAYOUTS = ("Large icons", "List", "Details")
+_HEADER_PADDING = 10
 _ROW = 28
 _TILE = (110, 104)
 _SHELL_NAMES = {
@@ -54,7 +56,8 @@ class Explorer(Window):
         self.search = TextField()
         self.editing_address = False
         self.first = 0
-        self.bin_selected: set[int] = set()
+        self.bin = RecycleBin(self)
+        self.libraries = Libraries(self)
 
     @property
     def place(self) -> str:
@@ -96,7 +99,8 @@ class Explorer(Window):
             del self.back[:-50]
             self.ahead.clear()
         self.view = FileView(self, place)
-        self.first, self.bin_selected, self.editing_address = 0, set(), False
+        self.first, self.editing_address = 0, False
+        self.bin.selected = set()
         self.search.set("")
         self.focus = None
 
@@ -112,11 +116,11 @@ class Explorer(Window):
             area.rect, "Shell Folder View", "DUIListView", native=True, style=Style(fill="#ffffff")
         ):
             if self.place == BIN:
-                count = self._build_bin(ui, area.rect)
+                count = self.bin.build(ui, area.rect)
             elif self.place == LIBRARIES:
-                count = self._build_libraries(ui, area.rect)
+                count = self.libraries.build(ui, area.rect)
             elif self.place == _HOME:
-                count = self._build_home(ui, area.rect)
+                count = build_home(self, ui, area.rect)
             else:
                 count = self._build_items(ui, area.rect)
         ui.label(
@@ -181,6 +185,12 @@ class Explorer(Window):
         if not self.place.startswith("shell:") and ntpath.dirname(self.place) != self.place:
             self.go(ntpath.dirname(self.place))
 
+    def clear_selection(self) -> None:
+        """Select nothing; a name that is being changed takes effect."""
+        if self.view.renaming:
+            self.view.finish_rename()
+        self.view.selected = set()
+
     # -- the bars
 
     def _build_address(self, ui: Builder, bar: Area) -> None:
@@ -222,21 +232,7 @@ class Explorer(Window):
     def _build_commands(self, ui: Builder, bar: Area) -> None:
         flat = Style(align="center", radius=4, padding=4)
         if self.place == BIN:
-            ui.button(bar.left(140, gap=4), "Empty Recycle Bin", self._empty_bin, style=flat)
-            ui.button(
-                bar.left(150, gap=4),
-                "Restore all items",
-                lambda: self._restore(list(self.machine.files.bin)),
-                style=flat,
-            )
-            chosen = bool(self.bin_selected)
-            ui.button(
-                bar.left(190),
-                "Restore the selected items",
-                self._restore_selected,
-                style=flat,
-                enabled=chosen,
-            )
+            self.bin.build_commands(ui, bar, flat)
             return
         view, some = self.view, bool(self.view.selected)
         ui.menu_button(bar.left(58, gap=4), "New", self._new_items, style=flat)
@@ -257,7 +253,7 @@ class Explorer(Window):
 
     def _new_items(self) -> Sequence[MenuItem]:
         if self.place == LIBRARIES:
-            return [MenuItem("Library", self._new_library)]
+            return [MenuItem("Library", self.libraries.new)]
         return [
             MenuItem("Folder", self.view.new_folder),
             MenuItem("Text Document", self.view.new_text),
@@ -287,7 +283,7 @@ class Explorer(Window):
     def _more_items(self) -> Sequence[MenuItem]:
         return [
             MenuItem("Select all", self.view.select_all, "Ctrl+A"),
-            MenuItem("Select none", self._clear),
+            MenuItem("Select none", self.clear_selection),
             MenuItem("Properties", self.view.properties, enabled=bool(self.view.selected)),
             MenuItem("-"),
             MenuItem("Options", self._options),
@@ -330,7 +326,7 @@ class Explorer(Window):
         items, layout = self._shown(), self.view.settings.layout
         with ui.group(rect, "Items View", "UIItemsView") as space:
             space.click, space.right, space.drop = (
-                self._clear,
+                self.clear_selection,
                 self._space_menu,
                 self.view.drop_here,
             )
@@ -369,8 +365,11 @@ class Explorer(Window):
         if node.role == "item" and self.view.renaming != entry.path:
             # the texts are elements of their own, as in Windows; the row draws its icon only
             node.value = ""
-            first = cells[0]._replace(left=cells[0].left + 34)
-            boxes = [each.clipped(box) for each in (first, *cells[1:])]
+            indents = (34, *[_HEADER_PADDING] * (len(cells) - 1))
+            boxes = [
+                cell._replace(left=cell.left + indent).clipped(box)
+                for cell, indent in zip(cells, indents, strict=True)
+            ]
             node.children += [
                 _cell(*pair, node) for pair in zip(boxes, texts, strict=True) if pair[1]
             ]
@@ -379,11 +378,9 @@ class Explorer(Window):
         settings = self.view.settings
         with ui.group(row.rect, "Header", "UIColumnHeader"):
             for name, width in _COLUMNS:
-                arrow = (" ▾" if settings.descending else " ▴") if settings.sort == name else ""
-                del arrow
                 ui.button(
                     row.left(width), name, self._column(name), cls="UIColumnHeaderItem", key=f"column:{name}",
-                    style=Style(size=12, padding=10, color="#404040"), selected=settings.sort == name,
+                    style=Style(size=12, padding=_HEADER_PADDING, color="#404040"), selected=settings.sort == name,
                 )  # fmt: skip
 
     def _column(self, name: str) -> Callable[[], object]:
@@ -425,157 +422,10 @@ class Explorer(Window):
 
         return scroll
 
-    def _clear(self) -> None:
-        if self.view.renaming:
-            self.view.finish_rename()
-        self.view.selected = set()
-
     def _space_menu(self, x: int, y: int) -> None:
         view = MenuItem("View", items=tuple(self._view_items()[: len(_LAYOUTS)]))
         sort = MenuItem("Sort by", items=tuple(self._sort_items()))
         self.desktop.show_menu_at(self.view.folder_menu((view, sort)), x, y)
-
-    # -- places that are no folders
-
-    def _build_home(self, ui: Builder, rect: Rect) -> int:
-        area = Area(rect.inset(16, 12))
-        ui.label(area.top(28, gap=4), "Quick access", bold=True)
-        for number, name in enumerate(PLACES):
-            box = Rect.sized(
-                area.rect.left + number % 4 * 130, area.rect.top + number // 4 * 110, 124, 104
-            )
-            node = ui.add(
-                Node(
-                    "item",
-                    box,
-                    name,
-                    "UIItem",
-                    key=f"quick:{name}",
-                    style=Style(icon="folder", layout="tile", radius=4),
-                )
-            )
-            node.double = self._goer(f"{HOME}\\{name}")
-            node.click = self._clear
-        return len(PLACES)
-
-    def _goer(self, place: str) -> Callable[[], object]:
-        return lambda: self.go(place)
-
-    def _build_bin(self, ui: Builder, rect: Rect) -> int:
-        items = self.machine.files.bin
-        with ui.group(rect, "Items View", "UIItemsView") as space:
-            space.click = self.bin_selected.clear
-            area = Area(rect.inset(6, 4))
-            for number, item in enumerate(items[:200]):
-                name = ntpath.basename(item.origin)
-                icon = "folder" if item.entries[0].is_folder else "file:#8a8a8a"
-                node = ui.add(
-                    Node(
-                        "item",
-                        area.top(_ROW),
-                        name,
-                        "UIItem",
-                        key=f"bin:{number}",
-                        style=Style(icon=icon, padding=10),
-                    )
-                )
-                node.value = f"{name}      (from {ntpath.dirname(item.origin)})"
-                node.selected = number in self.bin_selected
-                node.click = self._bin_picker(number)
-                node.right = self._bin_menu(number)
-        return len(items)
-
-    def _bin_picker(self, number: int) -> Callable[[], object]:
-        def pick() -> None:
-            self.bin_selected = {number}
-
-        return pick
-
-    def _bin_menu(self, number: int) -> Callable[[int, int], None]:
-        def show(x: int, y: int) -> None:
-            self.bin_selected = {number}
-            items = [
-                MenuItem("Restore", self._restore_selected),
-                MenuItem("Delete", self._delete_selected),
-            ]
-            self.desktop.show_menu_at(Menu(items), x, y)
-
-        return show
-
-    def _chosen(self) -> list[Recycled]:
-        return [
-            item
-            for number, item in enumerate(self.machine.files.bin)
-            if number in self.bin_selected
-        ]
-
-    def _restore_selected(self) -> None:
-        self._restore(self._chosen())
-
-    def _restore(self, items: list[Recycled]) -> None:
-        for item in items:
-            try:
-                self.machine.files.restore(item)
-            except FileExistsError:  # noqa: PERF203  # one failure must not stop the others
-                tell(self, "Restore", f"{item.origin} exists already.")
-        self.bin_selected = set()
-
-    def _delete_selected(self) -> None:
-        for item in self._chosen():
-            self.machine.files.bin.remove(item)
-        self.bin_selected = set()
-
-    def _empty_bin(self) -> None:
-        self.machine.files.bin.clear()
-        self.bin_selected = set()
-
-    def _build_libraries(self, ui: Builder, rect: Rect) -> int:
-        area = Area(rect.inset(16, 12))
-        libraries = self.machine.libraries
-        for name in sorted(libraries):
-            row = Area(area.top(32, gap=2))
-            add = row.right(130)
-            ui.button(
-                add.inset(0, 3),
-                f"Include a folder in {name}",
-                self._includer(name),
-                value="Include a folder",
-            )
-            node = ui.add(
-                Node("item", row.left(150), name, "UIItem", style=Style(icon="folder", padding=8))
-            )
-            node.right = self._library_menu(name)
-            node.click = self._clear
-            ui.label(row.rect.inset(8, 0), "; ".join(libraries[name]), size=12)
-        return len(libraries)
-
-    def _new_library(self) -> None:
-        def made(name: str) -> None:
-            if name.strip():
-                self.machine.libraries.setdefault(name.strip(), [])
-
-        self.desktop.open(PromptBox(self, "New library", "Name", made, "New Library"))
-
-    def _includer(self, name: str) -> Callable[[], object]:
-        def included(path: str) -> None:
-            folders = self.machine.libraries[name]
-            path = normal(self.machine.expand(path.strip('" ')))
-            if not self.machine.files.is_folder(path):
-                tell(self, name, f"{path}\nis not a folder.")
-            elif path not in folders:
-                folders.append(path)
-
-        def ask() -> None:
-            self.desktop.open(PromptBox(self, f"Include a folder in {name}", "Folder", included))
-
-        return ask
-
-    def _library_menu(self, name: str) -> Callable[[int, int], None]:
-        def show(x: int, y: int) -> None:
-            items = [MenuItem("Delete", lambda: self.machine.libraries.pop(name, None) and None)]
-            self.desktop.show_menu_at(Menu(items), x, y)
-
-        return show
 
 
 def _cell(box: Rect, text: str, row: Node) -> Node:

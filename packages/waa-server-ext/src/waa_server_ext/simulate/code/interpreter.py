@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import operator
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.functions import Function, Scope
+from waa_server_ext.simulate.code.operators import COMPARE, UNARY, operate
 from waa_server_ext.simulate.code.values import (
     BUILTINS,
     CONVERSIONS,
@@ -29,24 +29,7 @@ __all__ = ["Interpreter"]
 
 _MAX_STEPS = 300_000
 _MAX_DEPTH = 60
-_MAX_POWER = 10_000
 _MAX_SOURCE = 200_000
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
-}  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}  # fmt: skip
 
 
 class _BreakLoop(Exception):  # noqa: N818  # control flow
@@ -161,7 +144,7 @@ class Interpreter:
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
         load = ast.copy_location(_as_load(node.target), node)
-        value = self._operate(node.op, self._value(load, scope), self._value(node.value, scope))
+        value = operate(node.op, self._value(load, scope), self._value(node.value, scope))
         self._store(node.target, value, scope)
 
     def _do_delete(self, node: ast.Delete, scope: Scope) -> None:
@@ -332,10 +315,10 @@ class Interpreter:
         return self.call(function, args, kwargs)
 
     def _get_binop(self, node: ast.BinOp, scope: Scope) -> Any:
-        return self._operate(node.op, self._value(node.left, scope), self._value(node.right, scope))
+        return operate(node.op, self._value(node.left, scope), self._value(node.right, scope))
 
     def _get_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
-        return _UNARY[type(node.op)](self._value(node.operand, scope))
+        return UNARY[type(node.op)](self._value(node.operand, scope))
 
     def _get_boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
         value: Any = None
@@ -349,7 +332,7 @@ class Interpreter:
         left: Any = self._value(node.left, scope)
         for op, each in zip(node.ops, node.comparators, strict=True):
             right = self._value(each, scope)
-            if not _COMPARE[type(op)](left, right):
+            if not COMPARE[type(op)](left, right):
                 return False
             left = right
         return True
@@ -481,32 +464,6 @@ class Interpreter:
             raise MemoryError
         return container
 
-    def _operate(self, op: ast.operator, left: Any, right: Any) -> Any:
-        known = _BINARY.get(type(op))
-        if known is None:
-            raise NotSimulatedError(f"the operator {type(op).__name__}")
-        if isinstance(op, (ast.Pow, ast.LShift)) and (
-            not isinstance(right, (int, float)) or abs(right) > _MAX_POWER
-        ):
-            raise OverflowError("the result is too large")
-        if (
-            isinstance(op, ast.Pow)
-            and isinstance(left, int)
-            and left.bit_length() * abs(right) > _MAX_POWER * 20
-        ):
-            raise OverflowError("the result is too large")
-        if isinstance(op, ast.Mult):
-            for one, other in ((left, right), (right, left)):
-                if (
-                    isinstance(one, (str, bytes, list, tuple))
-                    and isinstance(other, int)
-                    and len(one) * other > MAX_SIZE
-                ):
-                    raise MemoryError
-        if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-            return bounded(_percent(left, right))
-        return bounded(known(left, right))
-
     def _function(
         self, name: str, args: ast.arguments, body: list[ast.stmt] | ast.expr, scope: Scope
     ) -> Function:
@@ -540,12 +497,3 @@ def _as_load(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.Subscript(target.value, target.slice, ast.Load())
     raise NotSimulatedError("assigning to this")
-
-
-def _percent(template: str | bytes, values: Any) -> Any:
-    text = template.decode("latin-1") if isinstance(template, bytes) else template
-    for part in text.split("%")[1:]:
-        digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
-        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # noqa: PLR2004  # no such width
-            raise ValueError("the width of a format is too large")
-    return template % values

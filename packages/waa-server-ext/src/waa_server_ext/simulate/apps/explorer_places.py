@@ -1,0 +1,186 @@
+"""What File Explorer shows where there is no folder: home, the recycle bin and libraries."""
+
+from __future__ import annotations
+
+import ntpath
+from typing import TYPE_CHECKING
+
+from waa_server_ext.simulate.dialogs import PLACES, PromptBox, tell
+from waa_server_ext.simulate.filesystem import HOME, normal
+from waa_server_ext.simulate.geometry import Area, Rect
+from waa_server_ext.simulate.menus import Menu, MenuItem
+from waa_server_ext.simulate.nodes import Node, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waa_server_ext.simulate.apps.explorer import Explorer
+    from waa_server_ext.simulate.filesystem import Recycled
+    from waa_server_ext.simulate.windows import Builder
+
+__all__ = ["Libraries", "RecycleBin", "build_home"]
+
+_ROW = 28
+_MOST = 200
+
+
+def build_home(window: Explorer, ui: Builder, rect: Rect) -> int:
+    """Show the user's folders as tiles; return how many."""
+    area = Area(rect.inset(16, 12))
+    ui.label(area.top(28, gap=4), "Quick access", bold=True)
+    for number, name in enumerate(PLACES):
+        box = Rect.sized(
+            area.rect.left + number % 4 * 130, area.rect.top + number // 4 * 110, 124, 104
+        )
+        style = Style(icon="folder", layout="tile", radius=4)
+        node = ui.add(Node("item", box, name, "UIItem", key=f"quick:{name}", style=style))
+        node.double = _goer(window, f"{HOME}\\{name}")
+        node.click = window.clear_selection
+    return len(PLACES)
+
+
+def _goer(window: Explorer, place: str) -> Callable[[], object]:
+    return lambda: window.go(place)
+
+
+class RecycleBin:
+    """What was recycled, to be restored or deleted for good."""
+
+    def __init__(self, window: Explorer) -> None:
+        self._window = window
+        self._files = window.machine.files
+        self.selected: set[int] = set()
+
+    def build_commands(self, ui: Builder, bar: Area, style: Style) -> None:
+        """Show the buttons above it."""
+        ui.button(bar.left(140, gap=4), "Empty Recycle Bin", self._empty, style=style)
+        ui.button(bar.left(150, gap=4), "Restore all items", self._restore_all, style=style)
+        ui.button(
+            bar.left(190),
+            "Restore the selected items",
+            self._restore_selected,
+            style=style,
+            enabled=bool(self.selected),
+        )
+
+    def build(self, ui: Builder, rect: Rect) -> int:
+        """Show its items; return how many."""
+        items = self._files.bin
+        with ui.group(rect, "Items View", "UIItemsView") as space:
+            space.click = self.selected.clear
+            area = Area(rect.inset(6, 4))
+            for number, item in enumerate(items[:_MOST]):
+                name = ntpath.basename(item.origin)
+                icon = "folder" if item.entries[0].is_folder else "file:#8a8a8a"
+                style = Style(icon=icon, padding=10)
+                box = area.top(_ROW)
+                node = ui.add(Node("item", box, name, "UIItem", key=f"bin:{number}", style=style))
+                node.value = f"{name}      (from {ntpath.dirname(item.origin)})"
+                node.selected = number in self.selected
+                node.click = self._picker(number)
+                node.right = self._menu(number)
+        return len(items)
+
+    def _picker(self, number: int) -> Callable[[], object]:
+        def pick() -> None:
+            self.selected = {number}
+
+        return pick
+
+    def _menu(self, number: int) -> Callable[[int, int], None]:
+        def show(x: int, y: int) -> None:
+            self.selected = {number}
+            items = [
+                MenuItem("Restore", self._restore_selected),
+                MenuItem("Delete", self._delete_selected),
+            ]
+            self._window.desktop.show_menu_at(Menu(items), x, y)
+
+        return show
+
+    def _chosen(self) -> list[Recycled]:
+        return [item for number, item in enumerate(self._files.bin) if number in self.selected]
+
+    def _restore_selected(self) -> None:
+        self._restore(self._chosen())
+
+    def _restore_all(self) -> None:
+        self._restore(list(self._files.bin))
+
+    def _restore(self, items: list[Recycled]) -> None:
+        for item in items:
+            try:
+                self._files.restore(item)
+            except FileExistsError:  # noqa: PERF203  # one failure must not stop the others
+                tell(self._window, "Restore", f"{item.origin} exists already.")
+        self.selected = set()
+
+    def _delete_selected(self) -> None:
+        for item in self._chosen():
+            self._files.bin.remove(item)
+        self.selected = set()
+
+    def _empty(self) -> None:
+        self._files.bin.clear()
+        self.selected = set()
+
+
+class Libraries:
+    """Names under which folders stand together."""
+
+    def __init__(self, window: Explorer) -> None:
+        self._window = window
+        self._machine = window.machine
+
+    def build(self, ui: Builder, rect: Rect) -> int:
+        """Show each with its folders; return how many."""
+        area = Area(rect.inset(16, 12))
+        libraries = self._machine.libraries
+        for name in sorted(libraries):
+            row = Area(area.top(32, gap=2))
+            ui.button(
+                row.right(130).inset(0, 3),
+                f"Include a folder in {name}",
+                self._includer(name),
+                value="Include a folder",
+            )
+            style = Style(icon="folder", padding=8)
+            node = ui.add(Node("item", row.left(150), name, "UIItem", style=style))
+            node.right = self._menu(name)
+            node.click = self._window.clear_selection
+            ui.label(row.rect.inset(8, 0), "; ".join(libraries[name]), size=12)
+        return len(libraries)
+
+    def new(self) -> None:
+        """Ask for the name of a new one."""
+
+        def made(name: str) -> None:
+            if name.strip():
+                self._machine.libraries.setdefault(name.strip(), [])
+
+        self._window.desktop.open(
+            PromptBox(self._window, "New library", "Name", made, "New Library")
+        )
+
+    def _includer(self, name: str) -> Callable[[], object]:
+        def included(path: str) -> None:
+            folders = self._machine.libraries[name]
+            path = normal(self._machine.expand(path.strip('" ')))
+            if not self._machine.files.is_folder(path):
+                tell(self._window, name, f"{path}\nis not a folder.")
+            elif path not in folders:
+                folders.append(path)
+
+        def ask() -> None:
+            self._window.desktop.open(
+                PromptBox(self._window, f"Include a folder in {name}", "Folder", included)
+            )
+
+        return ask
+
+    def _menu(self, name: str) -> Callable[[int, int], None]:
+        def show(x: int, y: int) -> None:
+            items = [MenuItem("Delete", lambda: self._machine.libraries.pop(name, None) and None)]
+            self._window.desktop.show_menu_at(Menu(items), x, y)
+
+        return show

@@ -1,0 +1,75 @@
+"""Python's operators, with bounds on what they make."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.code.values import MAX_SIZE, NotSimulatedError, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["COMPARE", "UNARY", "operate"]
+
+_MAX_POWER = 10_000
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}  # fmt: skip
+
+
+def operate(op: ast.operator, left: Any, right: Any) -> Any:
+    """Return `left op right`, as Python does.
+
+    Raises:
+        OverflowError: The result would be too large.
+        MemoryError: The same, of a text or list.
+        NotSimulatedError: It is no operator of this interpreter.
+    """
+    known = _BINARY.get(type(op))
+    if known is None:
+        raise NotSimulatedError(f"the operator {type(op).__name__}")
+    if isinstance(op, (ast.Pow, ast.LShift)) and (
+        not isinstance(right, (int, float)) or abs(right) > _MAX_POWER
+    ):
+        raise OverflowError("the result is too large")
+    if (
+        isinstance(op, ast.Pow)
+        and isinstance(left, int)
+        and left.bit_length() * abs(right) > _MAX_POWER * 20
+    ):
+        raise OverflowError("the result is too large")
+    if isinstance(op, ast.Mult):
+        for one, other in ((left, right), (right, left)):
+            if (
+                isinstance(one, (str, bytes, list, tuple))
+                and isinstance(other, int)
+                and len(one) * other > MAX_SIZE
+            ):
+                raise MemoryError
+    if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
+        return bounded(_percent(left, right))
+    return bounded(known(left, right))
+
+
+def _percent(template: str | bytes, values: Any) -> Any:
+    text = template.decode("latin-1") if isinstance(template, bytes) else template
+    for part in text.split("%")[1:]:
+        digits = "".join(char if char.isdigit() else " " for char in part[:12]).split()
+        if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # noqa: PLR2004  # no such width
+            raise ValueError("the width of a format is too large")
+    return template % values
