@@ -131,6 +131,15 @@ def test_a_part_whose_method_unpacks_without_a_limit_is_refused(
         find("metric", "compare_zip_files").bind("v2")(str(path), str(path))
 
 
+@pytest.mark.parametrize("endless", [b"<a b='" + b"x" * 6_000_000, b"x" * 6_000_000])
+def test_a_sheet_with_an_endless_tag_is_refused(endless: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("xl/worksheets/sheet1.xml", endless)
+    with pytest.raises(EvaluationError, match=r"sheet1\.xml has no tag within 4194304 bytes"):
+        find("metric", "compare_table").bind("v2")(str(path), str(path), rules=[])
+
+
 def test_a_decoder_that_hangs_is_ended(tmp_path: Path) -> None:
     pipe = tmp_path / "a.mp4"
     os.mkfifo(pipe)  # nobody writes to it

@@ -367,9 +367,10 @@ def _cells(table: Any, wanted: int) -> list[Any]:
 
 
 def _default_font(path: str) -> str | None:
-    from defusedxml.ElementTree import parse  # noqa: PLC0415  # an extra
+    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
 
-    root = parse(Path(check_size(path))).getroot()
+    # in one piece: fed in parts, expat starts a long token again with every part
+    root = fromstring(Path(check_size(path)).read_bytes())
     found = [
         value.text
         for item in root.iter("item")

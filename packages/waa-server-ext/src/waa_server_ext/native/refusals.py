@@ -44,6 +44,7 @@ MAX_IMAGE_PIXELS = 40_000_000
 
 _MAX_MEMBERS = 10_000
 _METHODS = {zipfile.ZIP_BZIP2: "bzip2", zipfile.ZIP_LZMA: "LZMA", 9: "deflate64", 93: "Zstandard"}
+_PIECE, _MAX_PLAIN_PIECES = 1024 * 1024, 4
 _MARKUP = (".xml", ".rels", ".vml")
 _DOCTYPE = re.compile(rb"<!(DOCTYPE|ENTITY)|<\x00!\x00D\x00O\x00C|\x00<\x00!\x00D\x00O\x00C")
 
@@ -105,7 +106,7 @@ def check_archive(path: str | Path, *, markup: bool = True) -> str:
         texts = [info for info in infos if markup and info.filename.lower().endswith(_MARKUP)]
         _check_total(name, sum(info.file_size for info in texts), MAX_MARKUP_BYTES)
         for info in texts:
-            _check_entities(name, archive, info)
+            _check_markup(name, archive, info)
     return str(path)
 
 
@@ -139,16 +140,27 @@ def _check_total(name: str, size: int, limit: int) -> None:
         raise RefusedFileError(name, f"{size} bytes unpacked are more than {limit}")
 
 
-def _check_entities(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    """A document type stands before the first element, so the start of a part is enough."""
+def _check_markup(name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Refuse entities and endless tags.
+
+    openpyxl feeds a part to expat piece by piece, which starts again at the tag with every piece.
+    """
     try:
         with archive.open(info) as part:
-            head = part.read(65536)
+            head = part.read(_PIECE)
+            plain_pieces, piece = 0, head
+            while piece and plain_pieces < _MAX_PLAIN_PIECES:
+                plain_pieces = 0 if b"<" in piece or b">" in piece else plain_pieces + 1
+                piece = part.read(_PIECE)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, ValueError, EOFError):
         return  # damaged or encrypted: the parser says what that means
     except Exception as error:
-        if type(error).__module__ in ("zlib", "_lzma", "lzma"):
+        if type(error).__module__ == "zlib":
             return
         raise
+    # a document type stands before the first element, so the start of a part is enough
     if _DOCTYPE.search(head):
         raise RefusedFileError(name, f"{info.filename} declares a document type or entities")
+    if plain_pieces == _MAX_PLAIN_PIECES:
+        limit = _PIECE * _MAX_PLAIN_PIECES
+        raise RefusedFileError(name, f"{info.filename} has no tag within {limit} bytes")
