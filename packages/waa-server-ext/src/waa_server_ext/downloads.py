@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-import httpx
-
 from bench_core.errors import EnvironmentFaultError
 from waa_server_ext.assets import AssetStore
 from waa_server_ext.verdicts import Exchange
@@ -158,6 +156,8 @@ class Downloads:
         raise DownloadError(url, f"more than {_MAX_REDIRECTS} redirects")
 
     def _ask(self, url: str, until: float) -> tuple[int, bytes, str | None]:
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
         left = until - time.monotonic()
         if left <= 0:
             raise DownloadError(url, "the time is used up")
@@ -183,4 +183,6 @@ class Downloads:
 @functools.cache
 def _certificates() -> ssl.SSLContext:
     """Load the certificates once: it takes longer than a download from nearby."""
+    import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
     return httpx.create_ssl_context()

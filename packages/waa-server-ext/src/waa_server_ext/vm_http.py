@@ -13,8 +13,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files import write_atomic
 from waa_server_ext.verdicts import Body, Exchange
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    import httpx
     from typing_extensions import Self
 
 __all__ = ["BodyStore", "VmHttp", "VmResponse", "VmTransportError", "vm_address"]
@@ -131,6 +130,8 @@ class VmHttp:
     bodies: BodyStore = field(default_factory=BodyStore)
 
     def __post_init__(self) -> None:
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
         host, port = vm_address(self.vm)
         self._client = httpx.Client(
             base_url=f"http://{host}:{port}",
@@ -173,6 +174,8 @@ class VmHttp:
         Raises:
             VmTransportError: No whole answer came in time.
         """
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
         request = self._client.build_request(
             method, path, params=params, json=json, data=form, files=files
         )
@@ -206,6 +209,8 @@ class VmHttp:
         self.close()
 
     def _send(self, request: httpx.Request, until: float) -> VmResponse:
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
         until = min(until, self.deadline) if self.deadline is not None else until
         left = until - time.monotonic()
         if left <= 0:
@@ -220,6 +225,8 @@ class VmHttp:
 
     def _read(self, response: httpx.Response, until: float) -> bytes:
         """Read all of it: a server that drips a byte now and then does not hold us for ever."""
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
         pieces, size = [], 0
         for piece in response.iter_bytes():
             pieces.append(piece)
