@@ -19,8 +19,10 @@ __all__ = ["log_in_live"]
 
 _POLL_S = 0.1
 
-# Fill the form as a user would, so that scripts of the page notice, and submit it.
+# Fill the form as a user would, so that scripts of the page notice, and submit it: once, however often
+# this is asked, and not before the answer is out, which a page that goes away takes with it.
 _FILL = """(() => {
+  if (window.proctorWasHere) return 'sent';
   const password = document.querySelector('input[type=password]');
   if (!password?.form) return document.readyState === 'complete' ? 'no form' : null;
   const fields = [...password.form.elements].filter(
@@ -33,7 +35,7 @@ _FILL = """(() => {
   if (fields.length) put(fields.at(-1), USER);
   put(password, PASSWORD);
   window.proctorWasHere = true;
-  password.form.requestSubmit();
+  setTimeout(() => password.form.requestSubmit(), 0);
   return 'sent';
 })()"""
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
