@@ -23,8 +23,9 @@ _POLL_S = 0.1
 # this is asked, and not before the answer is out, which a page that goes away takes with it.
 _FILL = """(() => {
   if (window.proctorWasHere) return 'sent';
+  if (document.readyState !== 'complete') return null;  // a form half there lacks its token
   const password = document.querySelector('input[type=password]');
-  if (!password?.form) return document.readyState === 'complete' ? 'no form' : null;
+  if (!password?.form) return 'no form';
   const fields = [...password.form.elements].filter(
     each => each.tagName === 'INPUT' && ['text', 'email', ''].includes(each.type));
   const put = (field, value) => {
@@ -88,10 +89,11 @@ class _Tab:
         self._session = session
 
     async def go(self, url: str) -> None:
+        await self.evaluate("window.proctorIsLeaving = true")
         answer = await self._cdp.send_raw("Page.navigate", {"url": url}, self._session)
         if answer.get("errorText"):
             raise EnvironmentFaultError(f"{url} cannot be opened: {answer['errorText']}")
-        await self.until("document.readyState === 'complete'")
+        await self.until("document.readyState === 'complete' && !window.proctorIsLeaving")
 
     async def until(self, script: str) -> Any:
         """Ask until the answer is neither null nor false."""
