@@ -110,6 +110,8 @@ class Site(ABC):
     def handle(self, request: Request) -> Response:
         """Answer one request; requests of one site take turns."""
         with self._lock:
+            if self.routes.find(request.method, request.path) is None:
+                return not_found()  # a session started by a late favicon would end the login
             session, is_new = self._session_of(request)
             response = self._answer(Visit(request, session))
             if is_new or session.ident not in self._sessions:
