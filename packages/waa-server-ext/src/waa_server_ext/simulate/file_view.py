@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from waa_server_ext.simulate.archives import UNREADABLE
 from waa_server_ext.simulate.dialogs import tell
 from waa_server_ext.simulate.filesystem import HIDDEN, HOME
 from waa_server_ext.simulate.icons import icon_of_file
@@ -285,7 +286,7 @@ class FileView:
                     )
                     if not info.is_dir() and info.file_size <= 2**24:
                         files.write(target, archive.read(info))
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        except UNREADABLE:
             tell(self.window, "Extract", "Windows cannot open the folder. The archive is invalid.")
 
     def shortcut_on_desktop(self) -> None:

@@ -8,6 +8,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
+from waa_server_ext.simulate.archives import UNREADABLE
 from waa_server_ext.simulate.filesystem import normal
 from waa_server_ext.simulate.geometry import Area
 from waa_server_ext.simulate.nodes import Style
@@ -45,14 +46,7 @@ def document_text(data: bytes, extension: str) -> str:
             if extension == ".xlsx":
                 return _sheet(archive)
             return "\n".join(_lines(_parsed(archive, _PARTS[extension])))
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        ET.ParseError,
-        ValueError,
-        RuntimeError,
-        NotImplementedError,
-    ):
+    except (*UNREADABLE, KeyError, ET.ParseError):
         return "This document cannot be shown."
 
 
