@@ -296,6 +296,26 @@ def test_success_is_written_even_where_it_was_derived() -> None:
     assert dumped["success"] is True
 
 
+@given(ANY_RECORD)
+def test_which_fields_were_stated_is_each_records_own_matter(record: Record) -> None:
+    whole = type(record).model_validate_json(record.model_dump_json())
+    assert whole.model_fields_set == set(type(record).model_fields)
+    assert record.model_dump(exclude_unset=True).keys() == record.model_fields_set
+    assert whole.model_copy(update={}).model_fields_set == whole.model_fields_set
+
+
+def test_a_record_copied_with_less_leaves_others_alone() -> None:
+    whole, other = Usage(**dict.fromkeys(Usage.model_fields, 1)), Usage(requests=1)
+    whole.model_copy(update={}).model_fields_set.clear()
+    assert whole.model_fields_set == set(Usage.model_fields)
+    assert other.model_fields_set == {"requests"}
+
+
+@pytest.mark.parametrize("status", Status)
+def test_a_status_can_be_looked_up_by_its_text(status: Status) -> None:
+    assert {status.value: 1}[status] == 1
+
+
 @pytest.mark.parametrize("status", Status)
 def test_scored_and_evaluation_errors_are_done(status: Status) -> None:
     assert status.done is (status in SCORED or status is Status.EVALUATION_ERROR)

@@ -82,7 +82,7 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
         SchemaVersionError: A newer bench-core wrote one of them.
     """
     lines: Lines[R] = Lines(path)
-    read, keep = model.model_validate_json, lines.records.append
+    read, keep = model.__pydantic_validator__.validate_json, lines.records.append
     with collector_paused():
         for number, start, line in _numbered(path):
             try:
@@ -171,7 +171,15 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            _count_as_old()
             gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move new objects to the oldest generation: else the collector visits all of them at once."""
+    if not gc.get_freeze_count():  # else somebody wants theirs to stay frozen
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _without(content: bytes, spans: list[tuple[int, int]]) -> bytes:

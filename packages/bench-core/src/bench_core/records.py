@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from datetime import datetime
+from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -65,6 +66,25 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
+    def model_post_init(self, _context: object, /) -> None:
+        """Let records that state every field share the set of their names.
+
+        These sets are more than half of what a result read from a file keeps in memory.
+        """
+        every = _NAMES[type(self)]
+        if len(self.__pydantic_fields_set__) == len(every):
+            object.__setattr__(self, "__pydantic_fields_set__", every)
+
+
+class _Names(dict[type[Record], set[str]]):
+    """The names of a record's fields, asked for once: pydantic is slow to tell them."""
+
+    def __missing__(self, record: type[Record]) -> set[str]:
+        return self.setdefault(record, set(record.model_fields))
+
+
+_NAMES = _Names()
+
 
 class Status(str, enum.Enum):
     """How a trial ended. The first four are scored, the others never are."""
@@ -86,6 +106,8 @@ class Status(str, enum.Enum):
     CANCELLED = "cancelled"
     """The user stopped the run."""
 
+    __hash__ = str.__hash__  # equal to its text, so of the same hash; that of Enum is slow, too
+
     @property
     def scored(self) -> bool:
         """Whether trials of this status carry a score and enter success rates."""
@@ -103,6 +125,7 @@ _SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Sta
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 
 
+@lru_cache(maxsize=1024)  # the trials of a run leave files of the same names
 def _relative_posix(path: str) -> str:
     """Refuse artifact paths that are absolute or climb out of the trial folder, on any system."""
     if _PLAIN_PATH.fullmatch(path):  # nearly all are; parsing one takes ten times as long

@@ -9,6 +9,7 @@ from bench_core.records import ErrorInfo, Status, Task, TrialResult, Usage
 from bench_core.statistics import (
     Summary,
     describe,
+    ended_trials,
     success_rate_interval,
     summarise,
     task_scores,
@@ -188,6 +189,16 @@ def test_the_last_result_of_a_trial_wins(tasks: list[Task]) -> None:
     assert summary.success.estimate == 1.0
     assert summary.coverage.results == 1
     assert summary.exclusions == ()
+
+
+def test_ended_trials_summarise_like_the_results_they_were_taken_from(
+    tasks: list[Task], results: list[TrialResult]
+) -> None:
+    again = result("3", 1.0, cost_usd=0.5, usage=Usage(input_tokens=7), timings_s={"agent": 2.0})
+    ended = ended_trials([*results, again])
+    assert len(ended) == len(results)
+    assert ended_trials(ended) is ended
+    assert summarise(tasks, ended) == summarise(tasks, [*results, again])
 
 
 def test_built_in_and_real_results_are_not_averaged(tasks: list[Task]) -> None:

@@ -90,7 +90,7 @@ class Side(NamedTuple):
 def side_of(run: Source) -> Side:
     """Return a run folder as a side of a comparison."""
     scores: dict[str, list[float | None]] = {}
-    for result in run.results:
+    for result in run.ended:
         scores.setdefault(result.task_id, []).append(result.score)
     return Side(
         label=run.label,

@@ -81,10 +81,10 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         info=run.info,
         state=_state(run),
         summary=summarise(
-            run.tasks, run.results, trials=run.info.trials, count_errors_as_failures=strict
+            run.tasks, run.ended, trials=run.info.trials, count_errors_as_failures=strict
         ),
         slice_efforts=_slice_efforts(run, rows),
-        methods=methods_of(run.results),
+        methods=methods_of(run.view.latest),
         audit=audit_of(run),
         problems=tuple(problem.reason for problem in run.view.problems),
         trials=rows,
@@ -96,7 +96,7 @@ def _state(run: Source) -> RunState:
     last = run.info.sessions[-1] if run.info.sessions else None
     if last and last.outcome == "running":
         return "running"
-    done = sum(each.status.done and each.trial <= run.info.trials for each in run.results)
+    done = sum(each.status.done and each.trial <= run.info.trials for each in run.ended)
     return "finished" if done >= len(run.tasks) * run.info.trials else "interrupted"
 
 

@@ -102,8 +102,7 @@ def _all_evidence(
 ) -> Iterator[dict[str, Any]]:
     for run in runs:
         base = run.seen_from(out)
-        for result in run.results:
-            kept = run.trial_folder(result)
+        for result, kept in zip(run.results, run.folders, strict=True):
             folder = None if kept is None else TrialFolder(run.view.path / kept, f"{base}/{kept}")
             yield evidence_of(result, folder, pictures.source)
 

@@ -58,7 +58,7 @@ def mismatches(runs: Sequence[Side]) -> tuple[Mismatch, ...]:
 
 def evaluators_of(run: Source) -> dict[str, str]:
     """Return the versions of the evaluators that scored a run, by name."""
-    methods = {r.method for r in run.results if r.score is not None and r.method}
+    methods = {r.method for r in run.ended if r.score is not None and r.method}
     found: dict[str, set[str]] = {}
     for method in methods:
         name, _, version = method.rpartition(" ")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
+
+from pydantic_core import to_json
 
 from bench_core.jsonl import read_lines
 from bench_core.records import Step
@@ -16,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pydantic import JsonValue
+
     from bench_core.jsonl import BadLine
-    from bench_core.records import Check, TrialResult
+    from bench_core.records import Attempt, Check, ErrorInfo, TrialResult
 
 __all__ = ["PICTURES", "TrialFolder", "evidence_of", "link"]
 
@@ -26,10 +31,14 @@ PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".
 
 _TEXT = 4_000
 _LINE = 500
+_FLAT = 60
 _MAX_CHECKS = 200
 _MAX_STEPS = 500
 _MAX_FILES = 200
 _MAX_TRAJECTORY = 64 * 2**20
+
+
+_PARTS = itemgetter("criterion", "passed", "reason", "expected", "actual")
 
 
 class TrialFolder(NamedTuple):
@@ -49,19 +58,28 @@ def evidence_of(
         folder: Where its artifacts are; `None` when the run kept none.
         picture: Turns a picture's file and its link into the source the page loads.
     """
-    found: dict[str, Any] = {
-        "checks": [_check(each) for each in result.checks[:_MAX_CHECKS]],
-        "error": _error(result),
-        "phases": [[_name(n), s] for n, s in result.timings_s.items() if n != "total"],
-        "attempts": _attempts(result),
-        "details": shown_json(result.details, 4 * _TEXT) if result.details else None,
-    }
+    found: dict[str, Any] = {}
+    if result.checks:
+        found["checks"] = [_check(each) for each in result.checks[:_MAX_CHECKS]]
+    phases = [[_name(n), s] for n, s in result.timings_s.items() if n != "total"]
+    if phases:
+        found["phases"] = phases
+    if result.error is not None:
+        found["error"] = _error(result.error)
+    if len(result.attempts) > 1:  # a single attempt is the trial itself
+        found["attempts"] = [_attempt(each) for each in result.attempts]
+    if result.details:
+        found["details"] = _details(result.details)
     if folder is not None:
-        found["files"] = _files(result, folder)
-        found["network"] = har_summary(folder.path)
-        steps, found["note"] = _trajectory(folder.path)
-        found["steps"] = [_step(each, folder, picture) for each in steps]
-    return {name: value for name, value in found.items() if value}
+        steps, note = _trajectory(folder.path)
+        kept = {
+            "files": _files(result, folder),
+            "network": har_summary(folder.path),
+            "note": note,
+            "steps": [_step(each, folder, picture) for each in steps],
+        }
+        found |= {name: value for name, value in kept.items() if value}
+    return found
 
 
 def link(base: str, path: str) -> str:
@@ -77,13 +95,7 @@ def _name(text: str) -> str:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    parts: tuple[Any, ...] = (
-        check.criterion,
-        check.passed,
-        check.reason,
-        check.expected,
-        check.actual,
-    )
+    parts = _PARTS(vars(check))
     try:
         return _known_check(*parts)
     except TypeError:  # a list or an object among them
@@ -106,27 +118,25 @@ _known_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
 """Trials of one task make the same checks."""
 
 
-def _error(result: TrialResult) -> dict[str, Any] | None:
-    if result.error is None:
-        return None
+def _details(details: dict[str, JsonValue]) -> str:
+    """Return what `shown_json` does, only faster: nearly every trial has some."""
+    text = to_json(details)
+    if len(text) > _FLAT:
+        text = to_json(details, indent=1)
+    return clip(text.decode(), 4 * _TEXT)
+
+
+def _error(error: ErrorInfo) -> dict[str, Any]:
     return {
-        "kind": inline(result.error.kind, _LINE),
-        "message": clip(result.error.message, _TEXT),
-        "phase": inline(result.error.phase, _LINE) if result.error.phase else None,
+        "kind": inline(error.kind, _LINE),
+        "message": clip(error.message, _TEXT),
+        "phase": inline(error.phase, _LINE) if error.phase else None,
     }
 
 
-def _attempts(result: TrialResult) -> list[list[Any]]:
-    if len(result.attempts) < 2:  # noqa: PLR2004  # a single attempt is the trial itself
-        return []
-    return [
-        [
-            each.status.value,
-            each.duration_s,
-            inline(each.error.message, _LINE) if each.error else None,
-        ]
-        for each in result.attempts
-    ]
+def _attempt(attempt: Attempt) -> list[Any]:
+    message = inline(attempt.error.message, _LINE) if attempt.error else None
+    return [attempt.status.value, attempt.duration_s, message]
 
 
 def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:

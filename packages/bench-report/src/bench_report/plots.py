@@ -5,6 +5,7 @@ Only numbers enter; colours come from the style sheet by class, as a strict CSP 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -137,15 +138,14 @@ def histogram(values: Sequence[float], *, label: str, height: int = 72) -> Marku
         return Markup("")
     top = max(values) or 1.0
     bins = max(1, min(_MAX_BINS, round(len(values) ** 0.5) * 2))
-    counts = [0] * bins
-    for value in values:
-        counts[min(int(value / top * bins), bins - 1)] += 1
-    tallest = max(counts)
+    counts = Counter(int(value / top * bins) for value in values)
+    counts[bins - 1] += counts.pop(bins, 0)  # the largest value ends the last bin
+    tallest = max(counts.values())
     width = 100 / bins
     bars = "".join(
         f'<rect class="bar" x="{position(i * width + width * 0.06)}" width="{position(width * 0.88)}" '
         f'y="{height - n / tallest * height:.1f}" height="{n / tallest * height:.1f}" rx="1.5"/>'
-        for i, n in enumerate(counts)
+        for i, n in sorted(counts.items())
         if n
     )
     base = f'<line class="axis" x1="0" x2="100%" y1="{height}" y2="{height}"/>'

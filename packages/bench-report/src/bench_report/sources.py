@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import InputError
 from bench_core.files import folder_name
 from bench_core.run_folder import read_run
+from bench_core.statistics import EndedTrial, EndedTrials
 from bench_report.text import inline
 
 if TYPE_CHECKING:
@@ -51,13 +52,22 @@ class Source:
     @cached_property
     def results(self) -> list[TrialResult]:
         """The results by the order of the tasks, then by trial."""
-        place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
-        return sorted(self.view.latest, key=lambda each: (place.get(each.task_id, -1), each.trial))
+        return [self.view.latest[index] for index in self._order]
 
-    def trial_folder(self, result: TrialResult) -> str | None:
+    @cached_property
+    def ended(self) -> EndedTrials:
+        """The results without their evidence, in the same order."""
+        return EndedTrials(self._ended[index] for index in self._order)
+
+    @cached_property
+    def folders(self) -> list[str | None]:
+        """Where each of `results` left its artifacts, relative to the run; `None` if nowhere."""
+        return [self.trial_folder(each) for each in self.ended]
+
+    def trial_folder(self, result: TrialResult | EndedTrial) -> str | None:
         """Return where a trial left its artifacts, relative to the run; `None` if nowhere."""
         name = self._folder_names[result.task_id]
-        if name not in self._kept(result.trial):
+        if name not in self._kept[result.trial]:
             return None
         return f"trials/{result.trial}/{name}"
 
@@ -71,20 +81,36 @@ class Source:
             return self.view.path.resolve().as_posix()
 
     @cached_property
+    def _ended(self) -> EndedTrials:
+        return EndedTrials(map(EndedTrial.of, self.view.latest))
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where in `view.latest` each of `results` is."""
+        place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
+        keys = [(place.get(each.task_id, -1), each.trial) for each in self._ended]
+        return sorted(range(len(keys)), key=keys.__getitem__)
+
+    @cached_property
     def _folder_names(self) -> dict[str, str]:
         return {task.task_id: folder_name(task.task_id) for task in self.view.tasks}
 
-    def _kept(self, trial: int) -> frozenset[str]:
-        """List the folders of a trial number once: asking for each costs a system call."""
-        if trial not in self._listed:
-            folder = self.view.path / "trials" / str(trial)
-            there = folder.iterdir() if folder.is_dir() else ()
-            self._listed[trial] = frozenset(each.name for each in there)
-        return self._listed[trial]
-
     @cached_property
-    def _listed(self) -> dict[int, frozenset[str]]:
-        return {}
+    def _kept(self) -> _Kept:
+        return _Kept(self.view.path / "trials")
+
+
+class _Kept(dict[int, frozenset[str]]):
+    """The folders of each trial number, listed once: asking for each costs a system call."""
+
+    def __init__(self, trials: Path) -> None:
+        super().__init__()
+        self._trials = trials
+
+    def __missing__(self, trial: int) -> frozenset[str]:
+        folder = self._trials / str(trial)
+        there = folder.iterdir() if folder.is_dir() else ()
+        return self.setdefault(trial, frozenset(each.name for each in there))
 
 
 def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None) -> list[Source]:

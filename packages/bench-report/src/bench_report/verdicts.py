@@ -92,7 +92,7 @@ def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]
 
 def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     """Hold query and judge against each other and against what is known; `None` without a judge."""
-    if all(_JUDGED.isdisjoint(result.details) for result in run.results):
+    if all(_JUDGED.isdisjoint(result.details) for result in run.view.latest):
         return None
     read = [_read(result) for result in run.results]
     if not any(each.outcome for each in read):

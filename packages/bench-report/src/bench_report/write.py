@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
+from bench_core.jsonl import collector_paused
 from bench_report.build import report_of
 from bench_report.sources import read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from bench_report.chunks import Chunk, Screenshots
@@ -73,24 +72,14 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
         InputError: An unknown format, or `out` cannot be written.
     """
-    with _collector_paused():
+    with collector_paused():
         runs = read_runs(folders)
         report = report_of(
             runs, out=out, title=title, count_errors_as_failures=count_errors_as_failures, mix=mix
         )
-        return report, write_report(report, runs, out, formats=formats, screenshots=screenshots)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the cycle collector from walking records that all live to the end: half the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        written = write_report(report, runs, out, formats=formats, screenshots=screenshots)
+        del runs  # while the collector does not look at them one by one
+        return report, written
 
 
 def write_report(  # noqa: PLR0913  # as build_report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bench_core.records import Usage
@@ -24,7 +24,7 @@ def describe(values: Iterable[float | None]) -> Distribution:
     2.0
     """
     everything = list(values)
-    known = sorted(value for value in everything if value is not None)
+    known = sorted([value for value in everything if value is not None])
     if not known:
         return Distribution(known=0, unknown=len(everything))
     total = math.fsum(known)
@@ -47,7 +47,7 @@ def total_usage(spent: Iterable[Usage]) -> Usage:
     """
     # Adding pairwise would build and validate one record per trial.
     fields = tuple(Usage.model_fields)
-    columns = zip(*map(attrgetter(*fields), spent), strict=True)
+    columns = zip(*map(itemgetter(*fields), map(vars, spent)), strict=True)
     return Usage(**dict(zip(fields, map(sum, columns), strict=False)))
 
 

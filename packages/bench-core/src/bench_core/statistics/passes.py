@@ -11,7 +11,7 @@ from bench_core.statistics.clustering import TaskMean, task_mean
 from bench_core.statistics.rates import interval_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Interval
@@ -60,7 +60,7 @@ def pass_at_k_interval(
     >>> print(pass_at_k_interval({"a": [1, 0, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
     0.556 [0.044, 0.971]
     """
-    return _mean_over_tasks(pass_at_k, successes, k, clusters, level)
+    return mean_over_tasks(pass_at_k, _counted(successes), k, clusters or {}, level)
 
 
 def pass_hat_k_interval(
@@ -73,27 +73,41 @@ def pass_hat_k_interval(
     >>> print(pass_hat_k_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}, 2))
     0.444 [0.029, 0.956]
     """
-    return _mean_over_tasks(pass_hat_k, successes, k, clusters, level)
+    return mean_over_tasks(pass_hat_k, _counted(successes), k, clusters or {}, level)
 
 
-def _mean_over_tasks(
+def mean_over_tasks(
     estimator: Callable[[int, int, int], float],
-    successes: Scores[Key],
+    outcomes: Mapping[Key, tuple[int, int]],
     k: int,
-    clusters: Clusters[Key] | None,
+    clusters: Clusters[Key],
     level: float,
 ) -> Interval:
-    grouping = clusters or {}
-    tasks = []
-    for key, outcomes in successes.items():
-        if len(outcomes) < k:
-            continue
-        value = _estimate(estimator, sum(map(bool, outcomes)), len(outcomes), k)
+    """Return the mean of `pass_at_k` or `pass_hat_k` over tasks, for new tasks.
+
+    Args:
+        estimator: One of the two.
+        outcomes: Task id to its successes and its scored trials.
+        k: How many tries.
+        clusters: Task id to template.
+        level: Nominal confidence.
+
+    Raises:
+        NotEstimableError: No task has `k` scored trials, or all are of one cluster.
+    """
+    tasks = [
         # Trials beyond k sharpen a task's value at most as much as whole groups of k would.
-        tasks.append(TaskMean(grouping.get(key, (key,)), value, max(1, len(outcomes) // k), None))
+        TaskMean(clusters.get(key, (key,)), _estimate(estimator, won, trials, k), trials // k, None)
+        for key, (won, trials) in outcomes.items()
+        if trials >= k
+    ]
     if not tasks:
         raise NotEstimableError(f"no task has {k} scored trials, which k = {k} needs")
     return interval_of(task_mean(tasks), estimand="new_tasks", level=level)
+
+
+def _counted(successes: Scores[Key]) -> dict[Key, tuple[int, int]]:
+    return {key: (sum(map(bool, each)), len(each)) for key, each in successes.items()}
 
 
 @lru_cache(maxsize=4096)

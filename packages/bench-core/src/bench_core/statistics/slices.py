@@ -15,9 +15,9 @@ from bench_core.statistics.summary_records import Coverage, Rate, Slice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bench_core.records import TrialResult
     from bench_core.statistics.clustering import WeightedMean
     from bench_core.statistics.intervals import Estimand, Interval
+    from bench_core.statistics.scores import EndedTrial
 
 __all__ = [
     "Entry",
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 def entries_of(
     tasks: Iterable[Task],
-    results: Iterable[TrialResult],
+    results: Iterable[EndedTrial],
     trials: int,
 ) -> list[Entry]:
     """Join planned tasks, of `trials` trials each, with their results.
@@ -59,7 +59,7 @@ def entries_of(
         UnknownTaskError: A result is of a task that was not planned.
     """
     planned = {(task.benchmark, task.task_id): task for task in tasks}
-    by_task: dict[tuple[str, str], list[TrialResult]] = {key: [] for key in planned}
+    by_task: dict[tuple[str, str], list[EndedTrial]] = {key: [] for key in planned}
     for result in results:
         found = by_task.get((result.benchmark, result.task_id))
         if found is None:
@@ -136,7 +136,7 @@ def template_slices(entries: Iterable[Entry], level: float) -> tuple[Slice, ...]
     )
 
 
-def _entry(task: Task, results: Sequence[TrialResult], trials: int) -> Entry:
+def _entry(task: Task, results: Sequence[EndedTrial], trials: int) -> Entry:
     scores = [result.score for result in results if result.score is not None]
     excluded = Counter(result.status for result in results if result.score is None)
     success, score = _means(task, scores)

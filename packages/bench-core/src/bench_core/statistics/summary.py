@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import NotEstimableError
-from bench_core.records import SUCCESS_SCORE
-from bench_core.statistics.costs import describe, duration_s, total_usage
+from bench_core.records import SUCCESS_SCORE, TrialKey
+from bench_core.statistics.costs import describe, total_usage
 from bench_core.statistics.counting import count
 from bench_core.statistics.intervals import require_level
-from bench_core.statistics.passes import pass_at_k_interval, pass_hat_k_interval
-from bench_core.statistics.scores import identity_of, latest_results
+from bench_core.statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from bench_core.statistics.scores import ended_trials, identity_of
 from bench_core.statistics.slices import (
     entries_of,
     group_slices,
@@ -25,10 +26,10 @@ from bench_core.statistics.slices import (
 from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from bench_core.records import Status, Task, TrialResult, Usage
-    from bench_core.statistics.scores import Identity
+    from bench_core.records import Status, Task, TrialResult
+    from bench_core.statistics.scores import EndedTrial, EndedTrials, Identity
     from bench_core.statistics.slices import Entry
 
 __all__ = ["summarise"]
@@ -40,7 +41,7 @@ _UNCLASSIFIED = "unclassified"
 
 def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     tasks: Iterable[Task],
-    results: Iterable[TrialResult],
+    results: Iterable[TrialResult] | EndedTrials,
     *,
     level: float = 0.95,
     trials: int | None = None,
@@ -51,7 +52,8 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
 
     Args:
         tasks: The planned tasks (`tasks.jsonl`); they carry groups and templates.
-        results: Trial results; the last one of a trial wins, as in a run folder.
+        results: Trial results, or what `ended_trials` made of them; the last one of a trial wins, as
+            in a run folder.
         level: Nominal confidence of all intervals.
         trials: Planned trials per task; the largest trial number seen where absent.
         count_errors_as_failures: Let ended trials without a score enter as 0.
@@ -66,18 +68,21 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     'no trial was scored'
     """
     require_level(level)
-    latest = latest_results(results)
-    identity = identity_of(latest, allow_mixed=allow_mixed)
-    per_task = max([trials or 1, *map(attrgetter("trial"), latest)])
-    entries = entries_of(tasks, latest, per_task)
+    ended = ended_trials(results)
+    identity = identity_of(ended, allow_mixed=allow_mixed)
+    per_task = max([trials or 1, *(each.trial for each in ended)])
+    entries = entries_of(tasks, ended, per_task)
     strict = strict_entries(entries)
     if count_errors_as_failures:
         entries = strict
     whole = slice_of("all", entries, level)
-    ended = _Columns.of(latest)
+
+    def column(name: str) -> Iterator[Any]:
+        return map(attrgetter(name), ended)
+
     return Summary(
         identity=identity,
-        models_reported=tuple(sorted({each.model_reported for each in latest} - {None})),
+        models_reported=tuple(sorted({each.model_reported for each in ended} - {None})),
         level=level,
         errors_count_as_failures=count_errors_as_failures,
         coverage=whole.coverage,
@@ -89,61 +94,41 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         pass_rates=_pass_rates(entries, level),
         groups=group_slices(entries, level),
         templates=template_slices(entries, level),
-        statuses=count(ended.status),
-        exclusions=_exclusions([each for each in latest if each.score is None]),
+        statuses=count(column("status")),
+        exclusions=_exclusions(each for each in ended if each.score is None),
         failure_modes=count(_failure_modes(ended)),
-        methods=count(
-            method
-            for method, score in zip(ended.method, ended.score, strict=True)
-            if method and score is not None
-        ),
-        flags=count(flag for flags in ended.flags for flag in flags),
-        usage=total_usage(ended.usage),
-        tokens=describe(usage.total_tokens or None for usage in ended.usage),
-        cost_usd=describe(ended.cost_usd),
-        time_s=describe(map(duration_s, ended.timings_s)),
-        steps=describe(ended.steps),
+        methods=count(each.method for each in ended if each.method and each.score is not None),
+        flags=count(chain.from_iterable(column("flags"))),
+        usage=total_usage(column("usage")),
+        tokens=describe(column("tokens")),
+        cost_usd=describe(column("cost_usd")),
+        time_s=describe(column("time_s")),
+        steps=describe(column("steps")),
     )
 
 
-class _Columns(NamedTuple):
-    """What is counted of results, field by field: each result is looked at once."""
-
-    status: Sequence[Status] = ()
-    score: Sequence[float | None] = ()
-    success: Sequence[bool | None] = ()
-    failure_mode: Sequence[str | None] = ()
-    method: Sequence[str | None] = ()
-    flags: Sequence[Sequence[str]] = ()
-    usage: Sequence[Usage] = ()
-    cost_usd: Sequence[float | None] = ()
-    timings_s: Sequence[Mapping[str, float]] = ()
-    steps: Sequence[int] = ()
-
-    @classmethod
-    def of(cls, results: Sequence[TrialResult]) -> _Columns:
-        return cls(*zip(*map(attrgetter(*cls._fields), results), strict=True))
-
-
 def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:
-    outcomes = {entry.key: [score >= SUCCESS_SCORE for score in entry.scores] for entry in entries}
+    outcomes = {
+        entry.key: (sum(score >= SUCCESS_SCORE for score in entry.scores), len(entry.scores))
+        for entry in entries
+    }
     clusters = {
         entry.key: entry.task.template for entry in entries if entry.task.template is not None
     }
-    most = max(map(len, outcomes.values()), default=0)
+    most = max((trials for _, trials in outcomes.values()), default=0)
     rates: list[PassRate] = []
     for k in (k for k in _PASS_KS if k <= most):
         try:
-            at = pass_at_k_interval(outcomes, k, clusters=clusters, level=level)
-            hat = pass_hat_k_interval(outcomes, k, clusters=clusters, level=level)
+            at = mean_over_tasks(pass_at_k, outcomes, k, clusters, level)
+            hat = mean_over_tasks(pass_hat_k, outcomes, k, clusters, level)
         except NotEstimableError:
             break
         rates.append(PassRate(k=k, pass_at_k=at, pass_hat_k=hat))
     return tuple(rates)
 
 
-def _exclusions(results: Iterable[TrialResult]) -> tuple[Exclusion, ...]:
-    reasons: defaultdict[tuple[Status, str | None], list[TrialResult]] = defaultdict(list)
+def _exclusions(results: Iterable[EndedTrial]) -> tuple[Exclusion, ...]:
+    reasons: defaultdict[tuple[Status, str | None], list[EndedTrial]] = defaultdict(list)
     for result in results:
         reasons[result.status, result.error.kind if result.error else None].append(result)
     found = [
@@ -152,14 +137,16 @@ def _exclusions(results: Iterable[TrialResult]) -> tuple[Exclusion, ...]:
             kind=kind,
             count=len(excluded),
             message=excluded[0].error.message if excluded[0].error else None,
-            examples=tuple(each.key for each in excluded[:_EXAMPLES]),
+            examples=tuple(
+                TrialKey(task_id=each.task_id, trial=each.trial) for each in excluded[:_EXAMPLES]
+            ),
         )
         for (status, kind), excluded in reasons.items()
     ]
     return tuple(sorted(found, key=lambda each: (-each.count, each.status.value, each.kind or "")))
 
 
-def _failure_modes(ended: _Columns) -> Iterator[str]:
-    for mode, success in zip(ended.failure_mode, ended.success, strict=True):
-        if success is False:
-            yield mode or _UNCLASSIFIED
+def _failure_modes(ended: Iterable[EndedTrial]) -> Iterator[str]:
+    for each in ended:
+        if each.success is False:
+            yield each.failure_mode or _UNCLASSIFIED
