@@ -86,7 +86,7 @@ function taskColumns(store, open) {
     key: `run${run}`,
     title: several ? label : "Trials",
     css: "c-strip",
-    width: Math.max(several ? 6 : 4.9, 1.3 + 1.15 * Math.min(store.mostTrials, STRIP_LIMIT)),
+    width: Math.max(several ? (NARROW.matches ? 3.2 : 6) : 4.9, 1.3 + 1.15 * Math.min(store.mostTrials, STRIP_LIMIT)),
     cell: (item) => strip(store, of(item, run), open),
     sort: (item) => successRate(store, of(item, run)),
   }));
