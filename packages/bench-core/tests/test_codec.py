@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bench_core.codec import decode, encode
+from bench_core.codec import decode, decode_json, encode
 from bench_core.errors import RecordError, SchemaVersionError
 from bench_core.migrations import Migrations
 from bench_core.records import Step, Task, TrialResult
@@ -115,3 +117,15 @@ def test_redaction_leaves_the_identity_of_a_result_alone() -> None:
         "planted-key-1",
         "[REDACTED]",
     )
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), st.lists))
+def test_json_from_outside_is_what_it_says(value: object) -> None:
+    assert decode_json(json.dumps(value)) == value
+    assert decode_json(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize("text", ["", "{", b"\xff", "[" * 100_000, '{"a":' * 100_000])
+def test_what_is_no_json_or_too_deep_is_a_value_error(text: bytes | str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode_json(text)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import json
 import math
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bench_core.errors import InputError
 from bench_core.jsonl import read_lines
@@ -272,6 +277,67 @@ def test_logs_that_cannot_be_read_say_why_and_leave_nothing(
     with pytest.raises(InputError, match=message):
         import_run("inspect", tmp_path / "log.json", tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def archive(log: object, samples: list[Any], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Pack an `.eval` file the way Inspect does."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", compression) as written:
+        written.writestr("header.json", json.dumps(log))
+        for number, sample in enumerate(samples):
+            written.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
+    return packed.getvalue()
+
+
+def test_an_archive_says_what_its_log_does(tmp_path: Path) -> None:
+    log = foreign(scores={"match": {"value": "C"}})
+    samples = log.pop("samples")
+    (tmp_path / "log.eval").write_bytes(archive(log, samples))
+    (tmp_path / "log.json").write_text(json.dumps(log | {"samples": samples}))
+
+    packed = import_run("inspect", tmp_path / "log.eval", tmp_path / "packed")
+    plain = import_run("inspect", tmp_path / "log.json", tmp_path / "plain")
+
+    assert results_of(packed) == results_of(plain)
+
+
+@given(damage=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=40)), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_a_damaged_archive_is_refused_or_read(
+    damage: list[tuple[float, bytes]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    log = foreign(scores={"match": {"value": "C"}})
+    data = archive(log, log.pop("samples"))
+    for place, piece in damage:
+        at = int(place * len(data))
+        data = data[:at] + piece + data[at + len(piece) :]
+    folder = tmp_path_factory.mktemp("damaged")
+    (folder / "log.eval").write_bytes(data)
+
+    with contextlib.suppress(InputError):
+        import_run("inspect", folder / "log.eval", folder / "run")
+
+
+@pytest.mark.parametrize("name", ["log.eval", "log.json"])
+def test_a_log_nested_too_deeply_is_refused(name: str, tmp_path: Path) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    log = tmp_path / name
+    if name == "log.json":
+        log.write_text(deep)
+    else:
+        with zipfile.ZipFile(log, "w") as written:
+            written.writestr("header.json", deep)
+
+    with pytest.raises(InputError, match="log"):
+        import_run("inspect", log, tmp_path / "run")
+
+
+@pytest.mark.parametrize("log", [[], None, "log", {"version": 2, "eval": []}])
+def test_an_archive_of_something_else_is_refused(log: object, tmp_path: Path) -> None:
+    (tmp_path / "log.eval").write_bytes(archive(log, []))
+
+    with pytest.raises(InputError, match="not an Inspect log"):
+        import_run("inspect", tmp_path / "log.eval", tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ def test_what_the_evaluator_can_read_is_well_formed(answer: Any) -> None:
         (None, "there is no answer"),
         ("", "there is no answer"),
         ("The product is x", "prose"),
+        ("[" * 300 + "]" * 300, "prose"),
+        ("[" * 100_000, "prose"),
         ([GOOD], "JSON list"),
         (5, "JSON int"),
         ({}, "task_type is null"),

@@ -54,8 +54,8 @@ def decode(
     except ValidationError as error:
         problem = error
     try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
+        data = decode_json(line)
+    except ValueError:
         raise RecordError(f"not JSON ({len(line)} bytes)") from None
     if not isinstance(data, dict):
         raise RecordError(f"not a {model.__name__}: {type(data).__name__} instead of an object")
@@ -69,11 +69,27 @@ def decode(
         raise RecordError(_describe(model, error)) from None
 
 
+def decode_json(text: bytes | str) -> Any:
+    """Return the value of JSON from outside: a file, a model, a server.
+
+    Raises:
+        ValueError: It is not JSON, or lists and objects in it are nested too deeply to be read.
+
+    >>> decode_json("[" * 100_000)
+    Traceback (most recent call last):
+    ValueError: nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def is_json(line: bytes) -> bool:
     """Return whether `line` is JSON at all, of whatever schema."""
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        decode_json(line)
+    except ValueError:
         return False
     return True
 

@@ -32,6 +32,7 @@ from bench_core.models import (
     portable_schema,
     price_row,
 )
+from bench_core.models.adapter import tool_call
 from bench_core.models.errors import classify
 from bench_core.models.prices import PriceRow
 from bench_core.records import Usage
@@ -284,3 +285,22 @@ def test_sdks_are_not_imported_before_the_first_call(statement: str) -> None:
 def test_a_policy_without_attempts_is_refused() -> None:
     with pytest.raises(ValueError, match="attempts"):
         RetryPolicy(attempts=0)
+
+
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+def test_arguments_nested_too_deeply_are_kept_as_text(depth: int) -> None:
+    deep = '{"x":' * depth + "1" + "}" * depth
+    assert tool_call("1", "click", deep).raw == deep
+
+
+def test_a_servers_own_parser_may_allow_what_is_too_deep_for_a_record() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(500):
+        deep = {"x": deep}
+    call = tool_call("1", "click", deep)
+    assert (call.arguments, call.raw) == (None, "nested too deeply")
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "7", "{", "click"])
+def test_arguments_that_are_no_object_are_kept_as_text(text: str) -> None:
+    assert tool_call("1", "click", text).raw == text

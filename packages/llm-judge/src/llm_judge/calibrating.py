@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.files import write_atomic
 from bench_core.records import Record
@@ -383,9 +383,9 @@ def _label_rows(path: Path, text: str) -> list[tuple[str, Any]]:
         if path.suffix == ".csv":
             return [(row["case_id"], row["passed"]) for row in csv.DictReader(text.splitlines())]
         if path.suffix == ".json":
-            data = json.loads(text)
+            data = decode_json(text)
             return list(data.items()) if isinstance(data, dict) else [_pair(each) for each in data]
-        return [_pair(json.loads(line)) for line in text.splitlines() if line.strip()]
+        return [_pair(decode_json(line)) for line in text.splitlines() if line.strip()]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}: not labels ({error!r}): each needs `case_id` and `passed`"

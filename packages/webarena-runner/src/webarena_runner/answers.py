@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue
 
+from bench_core.codec import decode_json
 from bench_core.records import Record
 
 if TYPE_CHECKING:
@@ -69,11 +70,11 @@ def read_answer(text: str) -> AgentAnswer:
     """Read the content of `agent_response.json` the way the evaluator does."""
     found = _FENCE.search(text)
     try:
-        value = json.loads(found.group(1) if found else text)
-    except ValueError:
+        value = decode_json(found.group(1) if found else text)
+        return AgentAnswer(value=value, problem=_problem(value))
+    except ValueError:  # no JSON, or nested too deeply for a record
         reason = "the answer is prose, not JSON" if text.strip() else "there is no answer"
         return AgentAnswer(value=text, problem=reason)
-    return AgentAnswer(value=value, problem=_problem(value))
 
 
 def without_patterns(answer: JsonValue) -> JsonValue:

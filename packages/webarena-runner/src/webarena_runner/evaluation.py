@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import FiniteFloat, JsonValue
 
+from bench_core.codec import decode_json
 from bench_core.errors import EvaluationError
 from bench_core.records import Check, Record
 from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
@@ -99,7 +100,7 @@ def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Ev
 def recording_fault(folder: Path) -> str | None:
     """Return why the recording in `folder` cannot be evaluated, or null when it can."""
     try:
-        entries = json.loads((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
+        entries = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{HAR_FILE} is no HAR: {error!r}"
     return None if entries else f"{HAR_FILE} holds no entries: no request was recorded"
@@ -193,7 +194,7 @@ def _read(path: Path) -> str:
 def _read_config(path: Path) -> EnvironmentConfig:
     text = _read(path)
     try:
-        environments = json.loads(text)["environments"]
+        environments = decode_json(text)["environments"]
         sites = {
             key.strip("_").lower(): {"urls": each["urls"]} for key, each in environments.items()
         }

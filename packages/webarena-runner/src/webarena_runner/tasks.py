@@ -6,10 +6,10 @@ more than a second, reading its JSON a fiftieth of that.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Limits, Record, Resource, Task
 from webarena_runner.official import official_folder
@@ -218,6 +218,6 @@ def _refuse_unknown(what: str, given: Iterable[str], known: Sequence[str]) -> No
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return decode_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the dataset {path}: {error}") from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
+from bench_core.codec import decode_json
 from bench_core.records import Record
 from webarena_runner.sites import SITE_FACTS
 
@@ -31,7 +31,7 @@ class Trouble(Record):
 def trouble_in(har: Path, config: EnvironmentConfig) -> Trouble | None:
     """Return the gravest trouble that a recording shows, null when there is none."""
     try:
-        entries = json.loads(har.read_text(encoding="utf-8"))["log"]["entries"]
+        entries = decode_json(har.read_text(encoding="utf-8"))["log"]["entries"]
         readable = [each for each in entries if isinstance(each["response"]["status"], int)]
         return _trouble(readable, config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.records import Action, ActionResult, Observation
+from bench_core.codec import decode_json
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
 
@@ -76,13 +77,13 @@ def post_json(url: str, body: Any, headers: dict[str, str], timeout_s: float) ->
         _http(url), data=data, headers={"content-type": "application/json", **headers}
     )
     with _OPENER.open(request, timeout=timeout_s) as answer:
-        return json.loads(answer.read())
+        return decode_json(answer.read())
 
 
 def _told(error: urllib.error.HTTPError) -> str:
     """Return what the environment says is wrong, or the bare status."""
     try:
-        return str(json.loads(error.read())["error"])
+        return str(decode_json(error.read())["error"])
     except (OSError, ValueError, KeyError, TypeError):
         return str(error)
 

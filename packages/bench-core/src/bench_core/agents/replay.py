@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.records import Action, Decision
+from bench_core.codec import decode_json
 from bench_core.errors import AgentError, RecordError
 from bench_core.records import Step
 
@@ -57,7 +57,7 @@ def read_actions(trajectory: Path) -> list[tuple[Action, ...]]:
 
 def _actions(trajectory: Path, number: int, line: str) -> tuple[Action, ...]:
     try:
-        step = Step.model_validate(json.loads(line))
+        step = Step.model_validate(decode_json(line))
         return _ACTIONS.validate_python(step.actions)
     except (ValidationError, ValueError) as error:
         raise RecordError(

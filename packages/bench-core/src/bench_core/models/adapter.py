@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench_core.codec import decode_json
 from bench_core.models.errors import ModelError, classify
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
@@ -158,12 +159,9 @@ def wire(raw: Any) -> dict[str, Any]:
 
 def tool_call(call_id: str, name: str, arguments: str | Mapping[str, Any] | None) -> ToolCall:
     """Build a tool call; arguments that are not a JSON object are kept as raw text."""
-    if not isinstance(arguments, str):
-        return ToolCall(id=call_id, name=name, arguments=dict(arguments or {}))
-    try:
-        parsed = json.loads(arguments or "{}")
-    except ValueError:
-        parsed = None
-    if isinstance(parsed, dict):
-        return ToolCall(id=call_id, name=name, arguments=parsed)
-    return ToolCall(id=call_id, name=name, raw=arguments)
+    raw = arguments if isinstance(arguments, str) else "nested too deeply"
+    with contextlib.suppress(ValueError):  # no JSON, or nested too deeply for a record
+        parsed = decode_json(raw or "{}") if raw is arguments else dict(arguments or {})
+        if isinstance(parsed, dict):
+            return ToolCall(id=call_id, name=name, arguments=parsed)
+    return ToolCall(id=call_id, name=name, raw=raw)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def read_list(path: Path, what: str) -> list[Any]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        found = json.loads(text) if path.suffix == ".json" else _yaml(path, text)
+        found = decode_json(text) if path.suffix == ".json" else _yaml(path, text)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot read {what}: {error}") from error
     if not isinstance(found, list):

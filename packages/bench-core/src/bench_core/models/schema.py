@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
+
+from bench_core.codec import decode_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -76,7 +77,4 @@ def parse_json(text: str) -> Any:
     {'passed': True}
     """
     fenced = _FENCE.match(text)
-    try:
-        return json.loads(fenced.group(1) if fenced else text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    return decode_json(fenced.group(1) if fenced else text)

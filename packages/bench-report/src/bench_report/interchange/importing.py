@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from bench_core.provenance import describe_run
 from bench_core.records import Step, Task, TrialKey, TrialResult
@@ -95,10 +95,10 @@ def read_json(path: Path) -> dict[str, Any]:
         InputError: It cannot be read or holds something else.
     """
     try:
-        found = json.loads(path.read_bytes())
+        found = decode_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(f"{path} is not JSON") from None
     if not isinstance(found, dict):
         raise InputError(f"{path} holds {type(found).__name__}, not a JSON object")

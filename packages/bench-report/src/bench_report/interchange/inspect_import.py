@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
 from bench_report.interchange.importing import (
@@ -34,6 +36,17 @@ _LIMITS = {
     "operator": Status.CANCELLED,
 }
 _Json = dict[str, Any]
+
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What unpacking a damaged, locked or newer archive raises."""
 
 
 def import_inspect(path: Path, *, scorer: str | None = None) -> Imported:
@@ -83,13 +96,13 @@ def _archive(path: Path) -> _Json:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             header = "header.json" if "header.json" in names else "_journal/start.json"
-            log: _Json = json.loads(archive.read(header))
-            samples = [json.loads(archive.read(n)) for n in names if n.startswith("samples/")]
-    except (OSError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+            log = decode_json(archive.read(header))
+            samples = [decode_json(archive.read(n)) for n in names if n.startswith("samples/")]
+    except _UNREADABLE as error:
         raise InputError(
             f"{path} cannot be unpacked ({error}): convert it with `inspect log convert --to json`"
         ) from None
-    return {"version": 2, **log, "samples": samples}
+    return {"version": 2, **log, "samples": samples} if isinstance(log, dict) else {}
 
 
 def _dig(data: Any, *path: str) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from multireal_harness.lint.shapes import (
     ANY,
@@ -65,7 +66,7 @@ def load_schemas(path: Path) -> Schemas:
 
         return learn_schemas(states.apps for states in load_states(path))
     try:
-        return _schemas(json.loads(path.read_bytes()))
+        return _schemas(decode_json(path.read_bytes()))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} holds no schemas: {error}") from error
 

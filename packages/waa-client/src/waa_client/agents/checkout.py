@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import io
-import json
 import sys
 import traceback
 from datetime import datetime, timezone
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.artifacts import TrialArtifacts
+from bench_core.codec import decode_json
 from bench_core.errors import BenchError, InputError
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step
 from waa_client.actions import Block
@@ -241,7 +241,7 @@ def _extend_path(checkout: Any) -> None:
 def _arguments(context: TrialContext) -> dict[str, Any]:
     given = option(context, "arguments", {})
     try:
-        value = json.loads(given) if isinstance(given, str) else given
+        value = decode_json(given) if isinstance(given, str) else given
     except ValueError as error:
         raise InputError(f"the option arguments is no JSON: {error}") from error
     if not isinstance(value, dict):

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
 
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from waa_server_ext.downloads import Downloads, HostRule
 from waa_server_ext.fixture import FixtureVm
@@ -195,7 +196,7 @@ def _state(folder: Path, task: Mapping[str, Any]) -> tuple[VmState, bool]:
     described: dict[str, Any] = {}
     if path.is_file():
         try:
-            described = json.loads(path.read_text(encoding="utf-8"))
+            described = decode_json(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{path} is not JSON: {error}") from error
     named = _named_in(task)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.append_log import AppendLog, GroupSync
+from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from bench_core.jsonl import BadLine, set_aside_torn
 from bench_core.locks import FileLock
@@ -206,7 +207,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        record = json.loads(line)
+        record = decode_json(line)
     except ValueError:
         return None
     fits = isinstance(record, dict) and {"key", "digest", "state"} <= set(record)
