@@ -10,7 +10,7 @@ from waa_server_ext.simulate.geometry import Area, Rect
 from waa_server_ext.simulate.icons import icon_of_file
 from waa_server_ext.simulate.nodes import Style
 from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ def tell(owner: Window, title: str, text: str) -> None:
     owner.desktop.open(MessageBox(owner, title, text, [("OK", lambda: None)]))
 
 
-class PromptBox(Dialog):
+class PromptBox(OkCancel, Dialog):
     """One line to fill in."""
 
     size = (400, 180)
@@ -120,20 +120,12 @@ class PromptBox(Dialog):
         area.top(30)
         buttons = Area(area.bottom(30))
         ui.button(buttons.right(90, gap=8), "Cancel", self.close)
-        ui.button(buttons.right(90), "OK", self._ok, style=PRIMARY)
+        ui.button(buttons.right(90), "OK", self.confirm, style=PRIMARY)
         ui.label(area.top(22), self._label)
         ui.edit(area.top(30), self._label, self._field)
 
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Accept with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
-
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Hand the line over."""
         text = self._field.text
         self.close()
         self._accept(text)

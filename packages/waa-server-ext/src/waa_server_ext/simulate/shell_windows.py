@@ -12,7 +12,7 @@ from waa_server_ext.simulate.menus import MenuItem
 from waa_server_ext.simulate.nodes import Node, Style
 from waa_server_ext.simulate.text_field import TextField
 from waa_server_ext.simulate.wallpaper import wallpaper
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,7 +292,7 @@ class StartMenu(ShellWindow):
         return run
 
 
-class RunDialog(Window):
+class RunDialog(OkCancel):
     """Win+R: a line that names a program, a folder or a page of Settings."""
 
     cls = "#32770"
@@ -318,7 +318,7 @@ class RunDialog(Window):
         area.top(28)
         buttons = Area(area.bottom(30))
         ui.button(buttons.right(90, gap=8), "Cancel", self.close)
-        ui.button(buttons.right(90), "OK", self._ok, style=PRIMARY)
+        ui.button(buttons.right(90), "OK", self.confirm, style=PRIMARY)
         ui.label(
             area.top(44),
             "Type the name of a program, folder, document, or Internet resource.",
@@ -328,16 +328,8 @@ class RunDialog(Window):
         ui.label(row.left(60), "Open:")
         ui.edit(row.rect, "Open:", self.line, cls="Edit", native=True)
 
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Run with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
-
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Open or run what was typed."""
         text = self.machine.expand(self.line.text.strip())
         try:
             words = [word.strip('"') for word in shlex.split(text, posix=False)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.menus import MenuItem
     from waa_server_ext.simulate.text_field import TextField
 
-__all__ = ["TITLE_HEIGHT", "Builder", "Window"]
+__all__ = ["TITLE_HEIGHT", "Builder", "OkCancel", "Window"]
 
 TITLE_HEIGHT = 32
 
@@ -131,6 +131,23 @@ class Window:
         dx = min(0, area.right - rect.right) + max(0, area.left - rect.left)
         dy = min(0, area.bottom - rect.bottom) + max(0, area.top - rect.top)
         return rect.moved(dx, dy)
+
+
+class OkCancel(Window):
+    """A window that Enter confirms and Escape gives up."""
+
+    def confirm(self) -> None:
+        """Do what its OK button does."""
+        raise NotImplementedError
+
+    def fallback(self, key: str, mods: frozenset[str]) -> bool:
+        """Confirm with Enter, give up with Escape."""
+        del mods
+        if key == "enter":
+            self.confirm()
+        elif key == "escape":
+            self.close()
+        return key in {"enter", "escape"}
 
 
 class Builder:

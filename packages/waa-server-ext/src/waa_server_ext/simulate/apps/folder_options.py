@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from waa_server_ext.simulate.dialogs import Dialog
 from waa_server_ext.simulate.geometry import Area
 from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["FolderOptions"]
 
 
-class FolderOptions(Dialog):
+class FolderOptions(OkCancel, Dialog):
     """Takes effect with OK or Apply."""
 
     size = (420, 420)
@@ -42,7 +42,7 @@ class FolderOptions(Dialog):
         buttons = Area(area.bottom(30))
         ui.button(buttons.right(84, gap=6), "Apply", self._apply, native=True)
         ui.button(buttons.right(84, gap=6), "Cancel", self.close, native=True)
-        ui.button(buttons.right(84), "OK", self._ok, style=PRIMARY, native=True)
+        ui.button(buttons.right(84), "OK", self.confirm, style=PRIMARY, native=True)
         ui.label(area.top(30), "Advanced settings", bold=True)
         ui.label(area.top(26), "Hidden files and folders")
         for text, value in (
@@ -70,15 +70,6 @@ class FolderOptions(Dialog):
             on=on,
         )
 
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Accept with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
-
     def _setter(self, name: str, value: int) -> Callable[[], object]:
         def choose() -> None:
             self.values[name] = value
@@ -89,6 +80,7 @@ class FolderOptions(Dialog):
         for name, value in self.values.items():
             self.machine.registry.set(EXPLORER_ADVANCED, name, value)
 
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Let the changes take effect."""
         self._apply()
         self.close()

@@ -15,7 +15,7 @@ from waa_server_ext.simulate.geometry import Area, Rect
 from waa_server_ext.simulate.menus import MenuItem
 from waa_server_ext.simulate.nodes import Node, Style
 from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -311,7 +311,7 @@ class Paint(Window):
         self.path, self.changed = normal(path), False
 
 
-class SizeDialog(Dialog):
+class SizeDialog(OkCancel, Dialog):
     """Width and height in pixels."""
 
     size = (340, 250)
@@ -338,7 +338,7 @@ class SizeDialog(Dialog):
         area.top(28)
         buttons = Area(area.bottom(32))
         ui.button(buttons.right(90, gap=8), "Cancel", self.close, native=True)
-        ui.button(buttons.right(90), "OK", self._ok, style=PRIMARY, native=True)
+        ui.button(buttons.right(90), "OK", self.confirm, style=PRIMARY, native=True)
         for name, field in self.fields.items():
             row = Area(area.top(32, gap=6))
             ui.label(row.left(110), f"{name} (pixels)")
@@ -348,19 +348,11 @@ class SizeDialog(Dialog):
                 area.top(30), "Maintain aspect ratio", self._flip, on=self.ratio, native=True
             )
 
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Accept with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
-
     def _flip(self) -> None:
         self.ratio = not self.ratio
 
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Hand the numbers over, or say what is wrong with them."""
         width, height = (int(field.text or 0) for field in self.fields.values())
         if self.ratio and width != self._kept[0]:
             height = round(width * self._kept[1] / self._kept[0])

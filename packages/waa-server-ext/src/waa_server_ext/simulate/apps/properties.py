@@ -11,7 +11,7 @@ from waa_server_ext.simulate.filesystem import HIDDEN, READ_ONLY
 from waa_server_ext.simulate.geometry import Area, Rect
 from waa_server_ext.simulate.nodes import Node, Style
 from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PropertiesDialog"]
 
 
-class PropertiesDialog(Dialog):
+class PropertiesDialog(OkCancel, Dialog):
     """Changes take effect with OK or Apply."""
 
     size = (400, 520)
@@ -58,7 +58,7 @@ class PropertiesDialog(Dialog):
         buttons = Area(area.bottom(38).inset(0, 4))
         ui.button(buttons.right(84, gap=6), "Apply", self._apply)
         ui.button(buttons.right(84, gap=6), "Cancel", self.close)
-        ui.button(buttons.right(84), "OK", self._ok, style=PRIMARY)
+        ui.button(buttons.right(84), "OK", self.confirm, style=PRIMARY)
         ui.pane(area.rect, "#ffffff", "#d8d8d8")
         inner = Area(area.rect.inset(16, 14))
         if entry is None:
@@ -66,15 +66,6 @@ class PropertiesDialog(Dialog):
         {"General": self._general, "Details": self._details}.get(self.page, self._security)(
             ui, inner, entry
         )
-
-    def fallback(self, key: str, mods: frozenset[str]) -> bool:
-        """Accept with Enter, give up with Escape."""
-        del mods
-        if key == "enter":
-            self._ok()
-        elif key == "escape":
-            self.close()
-        return key in {"enter", "escape"}
 
     def _general(self, ui: Builder, area: Area, entry: Entry) -> None:
         ui.edit(area.top(30, gap=14), "Name", self.name, cls="Edit", native=True)
@@ -156,7 +147,8 @@ class PropertiesDialog(Dialog):
             except OSError as error:
                 tell(self, "Rename", f"{name}\n{error.strerror or error}")
 
-    def _ok(self) -> None:
+    def confirm(self) -> None:
+        """Let the changes take effect."""
         self._apply()
         self.close()
 
