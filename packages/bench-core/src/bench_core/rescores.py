@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, JsonValue
 
 from bench_core.append_log import AppendLog, GroupSync
+from bench_core.closing import Closing
 from bench_core.codec import IDENTITY, decode, encode
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import folder_name, sweep_temporary, write_atomic
@@ -28,9 +29,7 @@ from bench_core.run_view import read_run, trial_path
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
-    from typing_extensions import Self
 
 __all__ = ["RescoreFolder", "RescoreInfo", "RescoreView", "read_rescore", "rescore_ids"]
 
@@ -62,7 +61,7 @@ class RescoreInfo(Record):
     finished: datetime | None = None
 
 
-class RescoreFolder:
+class RescoreFolder(Closing):
     """The single writer of one later evaluation; a context manager.
 
     Opening the same id again goes on where it stopped, with the same rules only.
@@ -141,17 +140,6 @@ class RescoreFolder:
         finally:
             self._sync.close()
             self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _begin(self, info: RescoreInfo) -> RescoreInfo:
         sweep_temporary(self.path)

@@ -19,15 +19,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from bench_core.closing import Closing
 from bench_core.errors import EvaluationError, InputError
 from waa_server_ext.evaluating import Description
 from waa_server_ext.verdicts import EvaluationFault, SetupReport, SetupStep, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from waa_server_ext.evaluating import EvaluatorSettings
 
@@ -46,7 +44,7 @@ class _WorkerGoneError(Exception):
         super().__init__(reason)
 
 
-class IsolatedEvaluator:
+class IsolatedEvaluator(Closing):
     """Runs the evaluator of `settings` in a child process; a context manager.
 
     A call that has not come back `grace_s` seconds after its deadline ends with its process.
@@ -116,17 +114,6 @@ class IsolatedEvaluator:
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _call(self, call: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
         with self._lock:

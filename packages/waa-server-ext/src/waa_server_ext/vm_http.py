@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bench_core.closing import Closing
 from bench_core.errors import EnvironmentFaultError
 from bench_core.files import write_atomic
 from waa_server_ext.verdicts import Body, Exchange
@@ -20,10 +21,8 @@ from waa_server_ext.verdicts import Body, Exchange
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
 
     import httpx
-    from typing_extensions import Self
 
 __all__ = ["BodyStore", "VmHttp", "VmResponse", "VmTransportError", "vm_address"]
 
@@ -111,7 +110,7 @@ class BodyStore:
 
 
 @dataclass
-class VmHttp:
+class VmHttp(Closing):
     """A client of one VM; a context manager. Nothing of the environment (proxies) is used.
 
     Attributes:
@@ -196,17 +195,6 @@ class VmHttp:
     def close(self) -> None:
         """Close the connections; safe to call twice."""
         self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _send(self, request: httpx.Request, until: float) -> VmResponse:
         import httpx  # noqa: PLC0415  # takes longer than all else that starts

@@ -7,15 +7,12 @@ import subprocess
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from bench_core.closing import Closing
 from bench_core.errors import BenchError, EvaluationError, InputError
 from webarena_runner.config import EnvironmentConfig, official_config
 from webarena_runner.official import official, quiet
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
 
 __all__ = ["Evaluator", "ForeignEvaluator", "InstalledEvaluator"]
 
@@ -50,7 +47,7 @@ class InstalledEvaluator:
         return record
 
 
-class ForeignEvaluator:
+class ForeignEvaluator(Closing):
     """webarena-verified of another environment, in a process of its own; a context manager.
 
     Args:
@@ -102,17 +99,6 @@ class ForeignEvaluator:
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None  # noqa: S101  # it is a pipe

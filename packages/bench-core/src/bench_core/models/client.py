@@ -7,6 +7,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from bench_core.closing import Closing
 from bench_core.models.retrying import RetryPolicy, retry
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Model:
         return reply.model_copy(update={"price": price})
 
 
-class SyncModel:
+class SyncModel(Closing):
     """The same calls without async: a private event loop in a thread of its own.
 
     Works inside a running event loop too (a notebook), where `asyncio.run` would not.
@@ -199,17 +200,6 @@ class SyncModel:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run(self, call: Coroutine[Any, Any, _T]) -> _T:
         future = asyncio.run_coroutine_threadsafe(call, self._loop)

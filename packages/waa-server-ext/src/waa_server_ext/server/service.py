@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PositiveFloat
 
+from bench_core.closing import Closing
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
@@ -24,9 +25,6 @@ from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_addre
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from waa_server_ext.evaluating import Evaluator
     from waa_server_ext.server.bodies import EvaluationRequest
@@ -66,7 +64,7 @@ class ServiceSettings(Record):
     timeout_s: PositiveFloat = 900.0
 
 
-class Service:
+class Service(Closing):
     """Evaluates one request after the other and never the same one twice; a context manager.
 
     Closing it does not close the evaluator, which belongs to whoever made it.
@@ -169,17 +167,6 @@ class Service:
     def close(self) -> None:
         """Close the journal; safe to call twice."""
         self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _evaluated(self, request: EvaluationRequest) -> Verdict:
         arrived = time.monotonic()

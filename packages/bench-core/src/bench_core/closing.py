@@ -1,0 +1,42 @@
+"""What holds something open for as long as a `with` statement lasts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Closing"]
+
+
+class Closing(ABC):
+    """Leaving its `with` block closes it.
+
+    Example:
+        >>> class Door(Closing):
+        ...     def close(self) -> None:
+        ...         print("closed")
+        >>> with Door():
+        ...     print("open")
+        open
+        closed
+    """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what is held; has to be safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
