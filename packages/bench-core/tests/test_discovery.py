@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROBE = """
 import json, sys
-from bench_core.discovery import find_plugins, list_plugins, load_plugin
+from bench_core.discovery import find_plugins, list_plugins, load_agent, load_plugin
 from bench_core.errors import BenchError
 try:
     value = eval(sys.argv[1])
@@ -183,6 +183,46 @@ def test_a_reference_that_leads_nowhere_says_why(
     (site.folder / "dummy_raises.py").write_text("1 / 0")
     (site.folder / "dummy_needs.py").write_text("import not_installed_here")
     answer = site.run(f"load_plugin('agent', {reference!r})")
+    assert answer["error"] == error
+    assert message in answer["message"]
+
+
+AGENTS = """
+class Idle:
+    name = "idle"
+    async def run(self, task, environment, context): ...
+
+class Picky(Idle):
+    def __init__(self, model): ...
+
+READY = Idle()
+NO_AGENT = 7
+"""
+
+
+@pytest.mark.parametrize("name", ["idle", "idle_dummy:Idle", "idle_dummy:READY"])
+def test_an_agent_is_made_of_a_class_or_taken_as_it_is(tmp_path: Path, name: str) -> None:
+    site = Site(tmp_path)
+    site.install("dummy-idle", "idle_dummy", AGENTS, agents={"idle": "idle_dummy:Idle"})
+    assert site.run(f"load_agent({name!r}).name") == {"value": "idle", "loaded": ["idle_dummy"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("idel", "UnknownPluginError", "unknown agent 'idel'"),
+        ("no_such_dummy:Idle", "InputError", "no module 'no_such_dummy'"),
+        ("idle_dummy:NoSuch", "InputError", "has no 'NoSuch'"),
+        ("pathlib:Path", "InputError", "'pathlib:Path' is no agent"),
+        ("idle_dummy:NO_AGENT", "InputError", "cannot be made without arguments"),
+        ("idle_dummy:Picky", "InputError", "'idle_dummy:Picky' cannot be made without arguments"),
+    ],
+)
+def test_what_cannot_be_used_as_an_agent_is_refused(
+    tmp_path: Path, name: str, error: str, message: str
+) -> None:
+    (tmp_path / "idle_dummy.py").write_text(AGENTS)
+    answer = Site(tmp_path).run(f"load_agent({name!r})")
     assert answer["error"] == error
     assert message in answer["message"]
 

@@ -19,11 +19,21 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bench_core.errors import InputError, PluginImportError, UnknownPluginError
+from bench_core.protocols import Agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["KNOWN", "Plugin", "PluginKind", "find_plugins", "list_plugins", "load_plugin"]
+__all__ = [
+    "KNOWN",
+    "Plugin",
+    "PluginKind",
+    "find_plugins",
+    "list_plugins",
+    "load_agent",
+    "load_plugin",
+    "new_agent",
+]
 
 PluginKind = Literal["benchmark", "agent", "judge", "reporter", "world"]
 
@@ -130,6 +140,40 @@ def load_plugin(
     if len(offers) > 1:
         raise InputError(_ambiguous(kind, name, offers))
     return offers[0].load()
+
+
+def load_agent(name: str) -> Agent:
+    """Return a new agent: an installed one, or `my_package.my_module:MyAgent` for one of your own.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers an agent of that name.
+        PluginImportError: It does not import.
+        InputError: The class needs arguments or is no agent, or the reference leads nowhere.
+    """
+    agent: Agent = new_agent(load_plugin("agent", name), name)
+    return agent
+
+
+def new_agent(factory: Any, name: str, protocols: tuple[type, ...] = (Agent,)) -> Any:
+    """Return what `factory` makes, or `factory` itself where it is no class but an agent already.
+
+    Args:
+        factory: A class, a function without arguments, or an agent.
+        name: What the user called it, for the message that it cannot be used.
+        protocols: What counts as an agent, for runners that take other kinds beside `Agent`.
+
+    Raises:
+        InputError: It needs arguments, or what it makes is no agent.
+    """
+    if isinstance(factory, protocols) and not isinstance(factory, type):
+        return factory
+    try:
+        agent = factory()
+    except TypeError as error:
+        raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
+    if not isinstance(agent, protocols):
+        raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
+    return agent
 
 
 def _row(plugin: Plugin, *, load: bool) -> dict[str, str]:

@@ -14,11 +14,12 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import execute_rescore, execute_run, render_table, run_spec
+from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.planning import TaskFilter, Timeouts, select_tasks
 from bench_core.records import Limits
 from bench_core.scheduling.machine_locks import NoLocks
-from multireal_harness.agents.loading import OWN_AGENTS, Settings, load_agent
+from multireal_harness.agents.loading import OWN_AGENTS, Settings
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers, BrowserSettings
 from multireal_harness.evaluation import EvaluationRules

@@ -7,9 +7,9 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from bench_core.discovery import load_agent
 from bench_core.errors import BenchError, InputError
 from bench_core.redaction import Redactor
-from webarena_runner.agents.loading import load_agent
 from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction

@@ -6,9 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bench_core.browser import find_chromium
+from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.planning import select_tasks
-from webarena_runner.agents.loading import load_agent
 from webarena_runner.config import shared_cookie_hosts
 from webarena_runner.oracle.scorability import installed_notes
 from webarena_runner.sites import check_sites

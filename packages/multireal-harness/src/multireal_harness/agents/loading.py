@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_core.discovery import load_plugin
+from bench_core.discovery import load_agent
 from bench_core.errors import InputError
-from bench_core.protocols import Agent
 from multireal_harness.agents.seating import Seat, connect_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models import Model
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask, Task
     from multireal_harness.browsers import Lease
 
-__all__ = ["OWN_AGENTS", "Settings", "load_agent", "seat_for"]
+__all__ = ["OWN_AGENTS", "Settings", "seat_for"]
 
 OWN_AGENTS = ("browser-use", "computer-use", "tool-calling", "scripted", "do-nothing")
 """The agents that need no plugin."""
@@ -65,26 +64,6 @@ def seat_for(context: TrialContext, task: Task, settings: Settings) -> Seat:
         else load_agent(context.agent)
     )
     return Seat(lambda _: agent, alone=True, viewport=settings.viewport)
-
-
-def load_agent(name: str) -> Agent:
-    """Return a new agent of another distribution, or `my_package.my_module:MyAgent`.
-
-    Raises:
-        UnknownPluginError: No installed distribution offers an agent of that name.
-        PluginImportError: It does not import, or the class is missing.
-        InputError: The class needs arguments or is no agent.
-    """
-    factory = load_plugin("agent", name)
-    if isinstance(factory, Agent) and not isinstance(factory, type):
-        return factory
-    try:
-        agent = factory()
-    except TypeError as error:
-        raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
-    if not isinstance(agent, Agent):
-        raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
-    return agent
 
 
 def _scripted(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bench_core.discovery import load_plugin
-from bench_core.errors import InputError
+from bench_core.discovery import load_plugin, new_agent
 from bench_core.protocols import Agent
 from waa_client.desktop import View
 
@@ -55,15 +54,8 @@ def load_agent(name: str) -> Agent | DesktopAgent:
         factory: Any = getattr(importlib.import_module(module), attribute)
     else:
         factory = load_plugin("agent", name)
-    if not isinstance(factory, type) and _is_agent(factory):
-        return factory  # type: ignore[no-any-return]  # checked
-    try:
-        agent = factory()
-    except TypeError as error:
-        raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
-    if not _is_agent(agent):
-        raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
-    return agent  # type: ignore[no-any-return]  # checked
+    agent: Agent | DesktopAgent = new_agent(factory, name, (Agent, DesktopAgent))
+    return agent
 
 
 def view_of(agent: Agent | DesktopAgent, context: TrialContext) -> View:
@@ -81,7 +73,3 @@ def option(context: TrialContext, name: str, default: Any = None) -> Any:
     """Return an option of the agent as the run gives it."""
     options = context.config.get("agent_options")
     return options.get(name, default) if isinstance(options, dict) else default
-
-
-def _is_agent(value: object) -> bool:
-    return isinstance(value, Agent | DesktopAgent)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from webarena_runner.agents.browser_use import BrowserUseAgent
     from webarena_runner.agents.do_nothing import DoNothingAgent
-    from webarena_runner.agents.loading import load_agent
     from webarena_runner.agents.scripted import ScriptedAgent
 
-__all__ = ["BrowserUseAgent", "DoNothingAgent", "ScriptedAgent", "load_agent"]
+__all__ = ["BrowserUseAgent", "DoNothingAgent", "ScriptedAgent"]
 
 _HOME_OF = {
     "BrowserUseAgent": "browser_use",
     "DoNothingAgent": "do_nothing",
     "ScriptedAgent": "scripted",
-    "load_agent": "loading",
 }
 
 
