@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.protocols import TrialContext
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from bench_core.records import AgentOutcome, ErrorInfo, Status, Usage
 from webarena_runner.answers import AgentAnswer
 from webarena_runner.evaluation import Evaluation
-from webarena_runner.results import rescored, trial_result, with_steps
+from webarena_runner.results import rescored, trial_result
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
@@ -124,19 +124,3 @@ def test_rescoring_keeps_the_agents_own_error(task: Task, context: TrialContext)
     outcome = AgentOutcome(status=Status.AGENT_ERROR, error=crash)
     result = result_of(task, context, outcome, evaluation(0.0))
     assert rescored(result, evaluation(0.0)).error == crash
-
-
-def test_steps_and_tokens_of_an_agent_cut_off_come_from_its_trajectory(tmp_path: Path) -> None:
-    steps = [Step(step=n, usage=Usage(requests=1, input_tokens=5)) for n in (1, 2)]
-    lines = "".join(step.model_dump_json() + "\n" for step in steps)
-    (tmp_path / "trajectory.jsonl").write_text(lines)
-    counted = with_steps(AgentOutcome(status=Status.TIME_LIMIT), tmp_path)
-    assert (counted.steps, counted.usage.input_tokens) == (2, 10)
-
-
-def test_steps_an_agent_reported_are_kept(tmp_path: Path) -> None:
-    assert with_steps(AgentOutcome(steps=7), tmp_path).steps == 7
-
-
-def test_agent_without_a_trajectory_made_no_steps(tmp_path: Path) -> None:
-    assert with_steps(AgentOutcome(), tmp_path).steps == 0

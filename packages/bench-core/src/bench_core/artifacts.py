@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import logging
     from pathlib import Path
 
-__all__ = ["FINISH_STATE", "TRAJECTORY", "TrialArtifacts", "read_json"]
+__all__ = ["FINISH_STATE", "TRAJECTORY", "TrialArtifacts", "list_artifacts", "read_json"]
 
 FINISH_STATE = "finish_state.json.gz"
 """The end state of the environment."""
@@ -111,6 +111,12 @@ class TrialArtifacts:
         handler.addFilter(RedactingFilter(self.redactor))
         self.add(name)
         return handler
+
+
+def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
+    """Return the names of all files below a trial's folder, sorted."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
 
 
 def read_json(path: Path) -> Any:

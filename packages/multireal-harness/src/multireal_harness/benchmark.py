@@ -14,12 +14,13 @@ from bench_core.errors import BudgetExceededError, EvaluationError, InputError, 
 from bench_core.judging import Verdict
 from bench_core.records import AgentOutcome, Status
 from bench_core.redaction import Redactor
+from bench_core.trial_results import with_steps
 from multireal_harness.agents.loading import Settings
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.evaluation import JUDGEMENT_FILE, EvaluationRules, Evidence, evaluate
 from multireal_harness.health import Window, check_states
-from multireal_harness.results import rescored, trial_result, with_steps
+from multireal_harness.results import rescored, trial_result
 from multireal_harness.tasks import BENCHMARK, load_tasks
 from multireal_harness.trial import AppTrial, TrialSettings
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.jsonl import read_lines
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
+from bench_core.records import ErrorInfo, Status, TrialResult
 from bench_core.scheduling.attempts import NOT_RETRIED
+from bench_core.trial_results import reported_fields
 from multireal_harness.hybrid import CONFIDENCE
 from multireal_harness.models import ModelMismatchError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bench_core.protocols import TrialContext
-    from bench_core.records import Task
+    from bench_core.records import AgentOutcome, Task
     from multireal_harness.evaluation import Evaluation
     from multireal_harness.trial import AppTrial
 
-__all__ = ["rescored", "trial_result", "with_steps"]
-
-_TRAJECTORY = "trajectory.jsonl"
+__all__ = ["rescored", "trial_result"]
 
 
 def trial_result(
@@ -33,22 +29,9 @@ def trial_result(
 ) -> TrialResult:
     """Return the result of a trial; without an evaluation it has no score."""
     base: dict[str, Any] = {
-        "benchmark": task.benchmark,
-        "task_id": task.task_id,
-        "trial": context.trial,
-        "agent": context.agent,
-        "model": context.model,
-        "model_reported": outcome.model_reported,
-        "world": context.world,
-        "profile": context.profile,
-        "status": outcome.status,
+        **reported_fields(task, context, outcome),
         "flags": _flags(trial, outcome),
-        "steps": outcome.steps,
-        "usage": outcome.usage,
-        "cost_usd": outcome.cost_usd,
-        "error": outcome.error,
         "timings_s": trial.timings,
-        "artifacts": _artifacts(context.folder),
         "details": _details(trial, outcome),
         **more,
     }
@@ -66,15 +49,6 @@ def rescored(result: TrialResult, evaluation: Evaluation, profile: str) -> Trial
     if result.error is not None and result.error.phase == "agent":
         fields["error"] = result.error
     return TrialResult.model_validate(_scored(fields, Status(details["agent_status"]), evaluation))
-
-
-def with_steps(outcome: AgentOutcome, folder: Path) -> AgentOutcome:
-    """Count steps and tokens from the trajectory for an agent that could not report them."""
-    if outcome.steps or not (folder / _TRAJECTORY).exists():
-        return outcome
-    steps = read_lines(folder / _TRAJECTORY, Step).records
-    usage = sum((step.usage for step in steps if step.usage), Usage())
-    return outcome.model_copy(update={"steps": len(steps), "usage": outcome.usage + usage})
 
 
 def _scored(base: dict[str, Any], status: Status, evaluation: Evaluation) -> dict[str, Any]:
@@ -152,8 +126,3 @@ def _details(trial: AppTrial, outcome: AgentOutcome) -> dict[str, Any]:
         "guarded_visits": [each.model_dump(mode="json") for each in trial.guard.visits],
         "strangers": sorted(trial.guard.strangers),
     }
-
-
-def _artifacts(folder: Path) -> tuple[str, ...]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))

@@ -6,10 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records import ErrorInfo, Status, TrialResult
+from bench_core.trial_results import reported_fields
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bench_core.records import AgentOutcome
     from waa_client.evaluation import Verdict
     from waa_client.trial import WaaTrial
@@ -26,26 +25,13 @@ def trial_result(
     trial: WaaTrial, outcome: AgentOutcome, verdict: Verdict | None, began: float
 ) -> TrialResult:
     """Return the result of a trial; what is not scored says why."""
-    context, task = trial.context, trial.task
     demo = trial.demonstration
     base: dict[str, Any] = {
-        "benchmark": task.benchmark,
-        "task_id": task.task_id,
-        "trial": context.trial,
-        "agent": context.agent,
-        "model": context.model,
-        "model_reported": outcome.model_reported,
-        "world": context.world,
-        "profile": context.profile,
-        "status": outcome.status,
+        **reported_fields(trial.task, trial.context, outcome),
         "flags": _flags(trial, outcome),
         "steps": outcome.steps or len(trial.history),
-        "usage": outcome.usage,
-        "cost_usd": outcome.cost_usd,
         "timings_s": {**trial.timings, "total": time.monotonic() - began},
         "started": trial.started,
-        "artifacts": _artifacts(context.folder),
-        "error": outcome.error,
         "details": {
             _AGENT_STATUS: outcome.status.value,
             "agent": outcome.details,
@@ -119,8 +105,3 @@ def _failure_mode(status: Status) -> str:
 def _flags(trial: WaaTrial, outcome: AgentOutcome) -> tuple[str, ...]:
     demo = ("demo",) if trial.demonstration else ()
     return tuple(dict.fromkeys([*outcome.flags, *trial.flags, *demo]))
-
-
-def _artifacts(folder: Path) -> tuple[str, ...]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))

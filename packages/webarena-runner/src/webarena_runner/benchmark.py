@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from bench_core.discovery import load_agent
 from bench_core.errors import BenchError, InputError
 from bench_core.redaction import Redactor
+from bench_core.trial_results import with_steps
 from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_answer, write_config
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
-from webarena_runner.results import rescored, trial_result, with_steps
+from webarena_runner.results import rescored, trial_result
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
 from webarena_runner.trial import CONTACT_PROBE, BrowserTrial, TrialSettings, require_sites
 from webarena_runner.trial_log import trial_log

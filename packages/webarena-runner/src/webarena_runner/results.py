@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.jsonl import read_lines
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, TrialResult, Usage
-from webarena_runner.agents.trajectory import TRAJECTORY_FILE
+from bench_core.records import ErrorInfo, Status, TrialResult
+from bench_core.trial_results import reported_fields
 from webarena_runner.failures import classify_failure
 from webarena_runner.oracle.scorability import installed_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from bench_core.protocols import TrialContext
-    from bench_core.records import Task
+    from bench_core.records import AgentOutcome, Task
     from webarena_runner.evaluation import Evaluation
 
-__all__ = ["rescored", "trial_result", "with_steps"]
+__all__ = ["rescored", "trial_result"]
 
 _AGENT_FLAGS = "agent_flags"
 _AGENT_STATUS = "agent_status"
@@ -36,21 +34,7 @@ def trial_result(
     """Return the result of a trial; without an evaluation its status must be an unscored one."""
     agent_details = {_AGENT_STATUS: outcome.status.value, _AGENT_FLAGS: list(outcome.flags)}
     base: dict[str, Any] = {
-        "benchmark": task.benchmark,
-        "task_id": task.task_id,
-        "trial": context.trial,
-        "agent": context.agent,
-        "model": context.model,
-        "model_reported": outcome.model_reported,
-        "world": context.world,
-        "profile": context.profile,
-        "status": outcome.status,
-        "flags": outcome.flags,
-        "steps": outcome.steps,
-        "usage": outcome.usage,
-        "cost_usd": outcome.cost_usd,
-        "error": outcome.error,
-        "artifacts": _artifacts(context.folder),
+        **reported_fields(task, context, outcome),
         "details": {**agent_details, "agent": outcome.details, "browser": dict(browser or {})},
         **more,
     }
@@ -71,15 +55,6 @@ def rescored(result: TrialResult, evaluation: Evaluation) -> TrialResult:
     fields |= _scored(status, flags, error, evaluation, result.steps)
     fields["details"] = {**details, **_official(status, evaluation, result.steps)}
     return TrialResult.model_validate(fields)
-
-
-def with_steps(outcome: AgentOutcome, folder: Path) -> AgentOutcome:
-    """Count steps and tokens from the trajectory for an agent that could not report them."""
-    if outcome.steps:
-        return outcome
-    steps = read_lines(folder / TRAJECTORY_FILE, Step).records
-    usage = sum((step.usage for step in steps if step.usage), Usage())
-    return outcome.model_copy(update={"steps": len(steps), "usage": outcome.usage + usage})
 
 
 def _scored(
@@ -133,8 +108,3 @@ def _official(status: Status, evaluation: Evaluation, steps: int) -> dict[str, A
         },
         "failure_evidence": failure and failure[1],
     }
-
-
-def _artifacts(folder: Path) -> tuple[str, ...]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
