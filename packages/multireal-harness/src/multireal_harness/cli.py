@@ -9,6 +9,8 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    demo_out_option,
+    demo_workers_option,
     execute_doctor,
     json_option,
     list_tasks,
@@ -198,23 +200,8 @@ def doctor(**options: Any) -> None:
 
 
 @main.command()
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="runs/demo",
-    show_default=True,
-    metavar="FOLDER",
-    help="Gets a run folder for each part.",
-)
-@click.option(
-    "--workers",
-    "-j",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Trials at once.",
-)
+@demo_out_option
+@demo_workers_option
 @click.option("--judge", metavar="NAME", help="A real judge instead of one that only counts.")
 @click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
 @json_option

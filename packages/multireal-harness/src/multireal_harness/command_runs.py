@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import sys
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import execute_rescore, execute_run, render_table, run_spec
+from bench_core.cli import execute_demo, execute_rescore, execute_run, render_table, run_spec
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.planning import TaskFilter, Timeouts, select_tasks
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from bench_core.planning import RunSpec
     from bench_core.protocols import TrialContext
     from bench_core.records import Task
-    from multireal_harness.demo import DemoRun
     from multireal_harness.generating import Kept
     from multireal_harness.models import ModelConfig
 
@@ -78,19 +75,14 @@ def rescore_from_options(
 
 def demo_from_options(options: dict[str, Any]) -> None:
     """Do what `multireal-harness demo` does."""
-    from bench_core.progress import make_progress  # noqa: PLC0415  # only here
-    from multireal_harness.demo import run_demo  # noqa: PLC0415
+    from multireal_harness.demo import DEMO_COLUMNS, run_demo  # noqa: PLC0415  # only here
 
-    as_json = options["as_json"]
-    progress = make_progress(sys.stderr if as_json else sys.stdout)
-    judge = _judge(options)
-    runs = run_demo(options["out"], progress=progress, judge=judge, workers=options["workers"])
-    records = [each.model_dump(mode="json") for each in runs]
-    click.echo(json.dumps(records, indent=2) if as_json else _demo_text(runs))
-    if any(each.outcome == "interrupted" for each in runs):
-        raise click.exceptions.Exit(exit_codes.INTERRUPTED)
-    if not all(each.as_expected for each in runs):
-        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+    out, workers, judge = options["out"], options["workers"], _judge(options)
+    execute_demo(
+        lambda progress: run_demo(out, progress=progress, judge=judge, workers=workers),
+        as_json=options["as_json"],
+        columns=DEMO_COLUMNS,
+    )
 
 
 def generate_from_options(known: Sequence[Task], options: dict[str, Any]) -> None:
@@ -293,15 +285,3 @@ def _price_of(config: ModelConfig | None) -> Any:
         return price_row(model)
 
     return price_of
-
-
-def _demo_text(runs: Sequence[DemoRun]) -> str:
-    rows = [
-        (each.run, each.tasks, each.succeeded, each.failed, each.not_scored, each.judged,
-         each.seconds, each.folder)
-        for each in runs
-    ]  # fmt: skip
-    headers = ("run", "tasks", "score 1", "score 0", "no score", "judged", "seconds", "run folder")
-    wrong = [f"{each.run}: {line}" for each in runs for line in each.unexpected]
-    verdict = "Everything is as expected." if all(each.as_expected for each in runs) else ""
-    return "\n".join(["", render_table(headers, rows), "", *wrong, verdict]).rstrip()

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.artifacts import read_json
+from bench_core.demos import DemoRun
 from bench_core.judging import CriterionVerdict, Verdict
 from bench_core.planning import RunSpec, TaskFilter, Timeouts
-from bench_core.records import Limits, Record
+from bench_core.records import Limits
 from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
@@ -24,16 +25,13 @@ from multireal_harness.world.solutions_file import load_solutions
 from multireal_harness.worlds import built_in_world
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bench_core.judging import JudgeCase
     from bench_core.progress.interface import Progress
     from bench_core.protocols import Judge, TrialContext
-    from bench_core.records import Task, TrialResult
-    from bench_core.running import RunOutcome
+    from bench_core.records import Task
     from multireal_harness.agents.seating import Seat
 
-__all__ = ["CountingJudge", "DemoRun", "run_demo"]
+__all__ = ["DEMO_COLUMNS", "CountingJudge", "JudgedDemoRun", "run_demo"]
 
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", None, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
@@ -44,24 +42,24 @@ _AUDIT = 0.5
 """The share of the right solutions the judge is shown."""
 
 
-class DemoRun(Record):
-    """How one run of the demo did, and which trials came out otherwise than they must."""
+DEMO_COLUMNS = {
+    "run": "run",
+    "tasks": "tasks",
+    "succeeded": "score 1",
+    "failed": "score 0",
+    "not_scored": "no score",
+    "judged": "judged",
+    "seconds": "seconds",
+    "folder": "run folder",
+}
+"""Fields of `JudgedDemoRun` to the headers of their columns."""
+
+
+class JudgedDemoRun(DemoRun):
+    """How one run of the demo did; two of them are of the same agent."""
 
     run: str
-    folder: str
-    outcome: str
-    tasks: int
-    succeeded: int
-    failed: int
-    not_scored: int
     judged: int
-    seconds: float
-    unexpected: tuple[str, ...] = ()
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether every trial scored what it must."""
-        return self.outcome == "finished" and not self.unexpected
 
 
 class CountingJudge:
@@ -97,7 +95,7 @@ class CountingJudge:
 
 def run_demo(
     out: Path, *, progress: Progress, judge: Judge | None = None, workers: int = 2
-) -> list[DemoRun]:
+) -> list[JudgedDemoRun]:
     """Run the demo into folders of `out` and say how it did; unfinished runs are continued.
 
     Args:
@@ -119,25 +117,32 @@ def run_demo(
                 seat_for=_Seats(solution).seat_for,
                 settings=TrialSettings(track=False),
             )
-            spec = RunSpec(
-                tasks=TaskFilter(),
-                agent=agent,
-                workers=workers,
-                world="built-in",
-                limits=Limits(max_steps=60, time_limit_s=120),
-                timeouts=Timeouts(evaluation_grace_s=240),
-                config={"solution": solution or "wrong"},
-            )
             surroundings = Surroundings(
                 progress=progress, provenance=provenance(task_set_hash(tasks)), locks=NoLocks()
             )
+            spec = _spec(agent, solution, workers)
             outcome = run_benchmark_sync(
                 benchmark, spec, out / name, surroundings=surroundings, guard=True
             )
-            runs.append(_summary(out / name, name, expected, outcome))
-            if outcome.outcome in {"interrupted", "aborted"}:
+            judged = _judged(out / name)
+            runs.append(
+                JudgedDemoRun.of(agent, outcome, expected=expected, run=name, judged=judged)
+            )
+            if runs[-1].stopped:
                 break
     return runs
+
+
+def _spec(agent: str, solution: str | None, workers: int) -> RunSpec:
+    return RunSpec(
+        tasks=TaskFilter(),
+        agent=agent,
+        workers=workers,
+        world="built-in",
+        limits=Limits(max_steps=60, time_limit_s=120),
+        timeouts=Timeouts(evaluation_grace_s=240),
+        config={"solution": solution or "wrong"},
+    )
 
 
 class _Seats:
@@ -156,25 +161,5 @@ def _first_wrong(task: Task) -> str:
     return next(each.name for each in found if not each.passes)
 
 
-def _summary(folder: Path, name: str, expected: float, outcome: RunOutcome) -> DemoRun:
-    results = list(read_run(folder).results.values())
-    return DemoRun(
-        run=name,
-        folder=str(folder),
-        outcome=outcome.outcome,
-        tasks=outcome.planned,
-        succeeded=sum(result.score == 1.0 for result in results),
-        failed=sum(result.score == 0.0 for result in results),
-        not_scored=sum(result.score is None for result in results),
-        judged=sum("judge" in result.details for result in results),
-        seconds=round(outcome.spent.seconds, 1),
-        unexpected=_unexpected(results, expected),
-    )
-
-
-def _unexpected(results: Sequence[TrialResult], expected: float) -> tuple[str, ...]:
-    return tuple(
-        f"{result.task_id}: {result.status.value}, score {result.score}"
-        for result in results
-        if result.score != expected
-    )
+def _judged(folder: Path) -> int:
+    return sum("judge" in result.details for result in read_run(folder).results.values())

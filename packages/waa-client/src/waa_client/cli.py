@@ -10,12 +10,13 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    demo_out_option,
+    execute_demo,
     execute_doctor,
     execute_rescore,
     execute_run,
     json_option,
     list_tasks,
-    render_table,
     rescore_options,
     run_options,
     runner_group,
@@ -247,30 +248,17 @@ def doctor(**options: Any) -> None:
 
 
 @main.command()
-@click.option("--out", "-o", type=_FOLDER, default="runs/demo", show_default=True, metavar="FOLDER",
-              help="Gets a run folder for each agent.")  # fmt: skip
+@demo_out_option
 @click.option(
     "--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks of the simulated desktop."
 )
 @json_option
 def demo(out: Path, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """Show the whole path on a simulated desktop: no key, no Docker, no VM."""
-    import sys  # noqa: PLC0415  # with the rest
+    from waa_client.demo import run_demo  # noqa: PLC0415  # heavy
 
-    from bench_core.progress import make_progress  # noqa: PLC0415  # heavy, as what follows
-    from waa_client.demo import run_demo  # noqa: PLC0415
-
-    progress = make_progress(sys.stderr if as_json else sys.stdout)
     chosen = tuple(each.strip() for each in (ids or "").split(",") if each.strip())
-    runs = run_demo(out, progress=progress, ids=chosen)
-    if as_json:
-        click.echo(json.dumps([each.model_dump(mode="json") for each in runs], indent=2))
-    else:
-        click.echo(_demo_text(runs))
-    if any(each.outcome == "interrupted" for each in runs):
-        raise click.exceptions.Exit(exit_codes.INTERRUPTED)
-    if not all(each.as_expected for each in runs):
-        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+    execute_demo(lambda progress: run_demo(out, progress=progress, ids=chosen), as_json=as_json)
 
 
 def _with_ids(options: dict[str, Any]) -> tuple[Sequence[Task], dict[str, Any]]:
@@ -299,22 +287,3 @@ def _price_of(model: str) -> object | None:
     from bench_core.models.prices import price_row  # noqa: PLC0415  # only with a budget
 
     return price_row(model)
-
-
-def _demo_text(runs: Sequence[Any]) -> str:
-    rows = [
-        (
-            each.agent,
-            each.tasks,
-            each.succeeded,
-            each.failed,
-            each.not_scored,
-            each.seconds,
-            each.folder,
-        )
-        for each in runs
-    ]
-    headers = ("agent", "tasks", "score 1", "score 0", "no score", "seconds", "run folder")
-    wrong = [f"{each.agent}: {what}" for each in runs for what in each.unexpected]
-    verdict = "Everything is as expected." if all(each.as_expected for each in runs) else ""
-    return "\n".join(["", render_table(headers, rows), "", *wrong, verdict]).rstrip()

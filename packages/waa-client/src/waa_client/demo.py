@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.records import Done
+from bench_core.demos import DemoRun
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError
 from bench_core.planning import RunSpec, TaskFilter
-from bench_core.records import Limits, Record
-from bench_core.run_folder import read_run
+from bench_core.records import Limits
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
 from waa_client.agents.simple import DoNothingAgent, named_agent
@@ -32,31 +32,12 @@ if TYPE_CHECKING:
     from bench_core.records import AgentOutcome, AgentTask, Task
     from bench_core.running import RunOutcome
 
-__all__ = ["DemoRun", "SolutionAgent", "run_demo", "started"]
+__all__ = ["SolutionAgent", "run_demo", "started"]
 
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
 """What each agent must score on every task of the simulated desktop."""
 
 _STEPS = 50
-
-
-class DemoRun(Record):
-    """How one agent of the demo did, and which trials came out otherwise than they must."""
-
-    agent: str
-    folder: str
-    outcome: str
-    tasks: int
-    succeeded: int
-    failed: int
-    not_scored: int
-    seconds: float
-    unexpected: tuple[str, ...] = ()
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether every trial scored what it must."""
-        return self.outcome == "finished" and not self.unexpected
 
 
 class SolutionAgent:
@@ -107,8 +88,8 @@ def run_demo(
             tasks = load_tasks(world.tasks_folder())
             wanted = tuple(resolve_task_id(each, tasks) for each in ids or world.demo_tasks())
             outcome = _run(agent, tasks, wanted, out / agent, world, info, progress)
-        runs.append(_summary(out / agent, agent, _EXPECTED[agent], outcome))
-        if outcome.outcome in {"interrupted", "aborted"}:
+        runs.append(DemoRun.of(agent, outcome, expected=_EXPECTED[agent]))
+        if runs[-1].stopped:
             break
     return runs
 
@@ -168,22 +149,3 @@ def _run(  # noqa: PLR0913, PLR0917  # what one run is made of
     )  # fmt: skip
     surroundings = Surroundings(progress=progress, provenance=provenance(), locks=NoLocks())
     return run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
-
-
-def _summary(folder: Path, agent: str, expected: float, outcome: RunOutcome) -> DemoRun:
-    results = read_run(folder).results.values()
-    return DemoRun(
-        agent=agent,
-        folder=str(folder),
-        outcome=outcome.outcome,
-        tasks=outcome.planned,
-        succeeded=sum(result.score == 1.0 for result in results),
-        failed=sum(result.score == 0.0 for result in results),
-        not_scored=sum(result.score is None for result in results),
-        seconds=round(outcome.spent.seconds, 1),
-        unexpected=tuple(
-            f"task {result.task_id}: {result.status.value}, score {result.score}"
-            for result in results
-            if result.score != expected
-        ),
-    )

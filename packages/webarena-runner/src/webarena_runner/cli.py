@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +9,9 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    demo_out_option,
+    demo_workers_option,
+    execute_demo,
     execute_doctor,
     execute_rescore,
     execute_run,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench_core.records import Task
-    from webarena_runner.demo import DemoRun
     from webarena_runner.worlds import Environment
 
 __all__ = ["main"]
@@ -246,39 +247,19 @@ def doctor(**options: Any) -> None:
 
 
 @main.command()
-@click.option(
-    "--out",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="runs/demo",
-    show_default=True,
-    metavar="FOLDER",
-    help="Gets a run folder for each agent.",
-)
-@click.option(
-    "--workers",
-    "-j",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Trials at once.",
-)
+@demo_out_option
+@demo_workers_option
 @click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks.")
 @json_option
 def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """Show the whole path on the built-in world: no key, no Docker, one or two minutes."""
-    import sys  # noqa: PLC0415  # with the rest
+    from webarena_runner.demo import demo_ids, run_demo  # noqa: PLC0415  # heavy
 
-    from bench_core.progress import make_progress  # noqa: PLC0415  # heavy, as what follows
-    from webarena_runner.demo import demo_ids, run_demo  # noqa: PLC0415
-
-    progress = make_progress(sys.stderr if as_json else sys.stdout)
-    runs = run_demo(out, progress=progress, workers=workers, ids=demo_ids(ids))
-    if as_json:
-        click.echo(json.dumps([each.model_dump(mode="json") for each in runs], indent=2))
-    else:
-        click.echo(_demo_text(runs))
-    _leave_demo(runs)
+    chosen = demo_ids(ids)
+    execute_demo(
+        lambda progress: run_demo(out, progress=progress, workers=workers, ids=chosen),
+        as_json=as_json,
+    )
 
 
 def _run_real(options: dict[str, Any]) -> None:
@@ -395,21 +376,3 @@ def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
 
 def _doctor_arguments(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("world", "config_file", "host", "model")}
-
-
-def _demo_text(runs: Sequence[DemoRun]) -> str:
-    rows = [
-        (run.agent, run.tasks, run.succeeded, run.failed, run.not_scored, run.seconds, run.folder)
-        for run in runs
-    ]
-    headers = ("agent", "tasks", "score 1", "score 0", "no score", "seconds", "run folder")
-    wrong = [f"{run.agent}: {each}" for run in runs for each in run.unexpected]
-    verdict = "Everything is as expected." if all(run.as_expected for run in runs) else ""
-    return "\n".join(["", render_table(headers, rows), "", *wrong, verdict]).rstrip()
-
-
-def _leave_demo(runs: Sequence[DemoRun]) -> None:
-    if any(run.outcome == "interrupted" for run in runs):
-        raise click.exceptions.Exit(exit_codes.INTERRUPTED)
-    if not all(run.as_expected for run in runs):
-        raise click.exceptions.Exit(exit_codes.FELL_SHORT)

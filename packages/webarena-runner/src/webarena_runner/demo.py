@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bench_core.demos import DemoRun
 from bench_core.planning import RunSpec, TaskFilter
-from bench_core.records import Record
-from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
@@ -19,31 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.progress.interface import Progress
-    from bench_core.running import RunOutcome
 
-__all__ = ["DemoRun", "demo_ids", "run_demo"]
+__all__ = ["demo_ids", "run_demo"]
 
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
 """What each agent must score on every task of the built-in world."""
-
-
-class DemoRun(Record):
-    """How one agent of the demo did, and which trials came out otherwise than they must."""
-
-    agent: str
-    folder: str
-    outcome: str
-    tasks: int
-    succeeded: int
-    failed: int
-    not_scored: int
-    seconds: float
-    unexpected: tuple[str, ...] = ()
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether every trial scored what it must."""
-        return self.outcome == "finished" and not self.unexpected
 
 
 def demo_ids(text: str | None) -> tuple[str, ...]:
@@ -83,26 +62,7 @@ def run_demo(
                 surroundings=surroundings,
                 guard=True,
             )
-            runs.append(_summary(out / agent, agent, expected, outcome))
-            if outcome.outcome in {"interrupted", "aborted"}:
+            runs.append(DemoRun.of(agent, outcome, expected=expected))
+            if runs[-1].stopped:
                 break
     return runs
-
-
-def _summary(folder: Path, agent: str, expected: float, outcome: RunOutcome) -> DemoRun:
-    results = read_run(folder).results.values()
-    return DemoRun(
-        agent=agent,
-        folder=str(folder),
-        outcome=outcome.outcome,
-        tasks=outcome.planned,
-        succeeded=sum(result.score == 1.0 for result in results),
-        failed=sum(result.score == 0.0 for result in results),
-        not_scored=sum(result.score is None for result in results),
-        seconds=round(outcome.spent.seconds, 1),
-        unexpected=tuple(
-            f"task {result.task_id}: {result.status.value}, score {result.score}"
-            for result in results
-            if result.score != expected
-        ),
-    )

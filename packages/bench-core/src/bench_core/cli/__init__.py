@@ -13,9 +13,12 @@ from bench_core.cli.commands import (
     run_folder,
     run_spec,
 )
+from bench_core.cli.demo import DEMO_COLUMNS, execute_demo
 from bench_core.cli.doctor import Check, CheckResult, execute_doctor
 from bench_core.cli.groups import BenchGroup, CommandFailed, runner_group
 from bench_core.cli.options import (
+    demo_out_option,
+    demo_workers_option,
     json_option,
     out_option,
     rescore_options,
@@ -25,10 +28,14 @@ from bench_core.cli.options import (
 from bench_core.cli.tables import render_table
 
 __all__ = [
+    "DEMO_COLUMNS",
     "BenchGroup",
     "Check",
     "CheckResult",
     "CommandFailed",
+    "demo_out_option",
+    "demo_workers_option",
+    "execute_demo",
     "execute_doctor",
     "execute_rescore",
     "execute_run",

@@ -20,7 +20,15 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["json_option", "out_option", "rescore_options", "run_options", "task_options"]
+__all__ = [
+    "demo_out_option",
+    "demo_workers_option",
+    "json_option",
+    "out_option",
+    "rescore_options",
+    "run_options",
+    "task_options",
+]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
@@ -107,6 +115,21 @@ def rescore_options(command: _Command) -> _Command:
         click.option("--name", help="Name of the rescore.  [default: the time]"),
         json_option,
     )
+
+
+def demo_out_option(command: _Command) -> _Command:
+    """Add `--out` of a `demo` command: the folder of its run folders."""
+    return click.option(
+        "--out", "-o", type=click.Path(file_okay=False, path_type=Path), default="runs/demo",
+        show_default=True, metavar="FOLDER", help="Gets a run folder for each agent.",
+    )(command)  # fmt: skip
+
+
+def demo_workers_option(command: _Command) -> _Command:
+    """Add `--workers` of a `demo` command."""
+    return click.option(
+        "--workers", "-j", type=_POSITIVE, default=2, show_default=True, help="Trials at once."
+    )(command)
 
 
 def _split_ids(

@@ -1,0 +1,65 @@
+"""The `demo` command: runs whose scores are known beforehand, and whether they came out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli.tables import render_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bench_core.demos import DemoRun
+    from bench_core.progress.interface import Progress
+
+__all__ = ["DEMO_COLUMNS", "execute_demo"]
+
+DEMO_COLUMNS: Mapping[str, str] = {
+    "agent": "agent",
+    "tasks": "tasks",
+    "succeeded": "score 1",
+    "failed": "score 0",
+    "not_scored": "no score",
+    "seconds": "seconds",
+    "folder": "run folder",
+}
+"""Fields of `DemoRun` to the headers of their columns."""
+
+
+def execute_demo(
+    run_demo: Callable[[Progress], Sequence[DemoRun]],
+    *,
+    as_json: bool = False,
+    columns: Mapping[str, str] = DEMO_COLUMNS,
+) -> None:
+    """Do what a `demo` command does, show it and exit with the right code.
+
+    `columns` are fields of the runs to headers; the first one names a run. Exit codes: 0 all is as
+    expected, 1 it is not, 130 interrupted.
+    """
+    from bench_core.progress import make_progress  # noqa: PLC0415  # --help can do without
+
+    runs = run_demo(make_progress(sys.stderr if as_json else sys.stdout))
+    records = [each.model_dump(mode="json") for each in runs]
+    click.echo(json.dumps(records, indent=2) if as_json else _demo_text(runs, columns))
+    if any(each.outcome == "interrupted" for each in runs):
+        raise click.exceptions.Exit(exit_codes.INTERRUPTED)
+    if not all(each.as_expected for each in runs):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def _demo_text(runs: Sequence[DemoRun], columns: Mapping[str, str]) -> str:
+    rows = [tuple(getattr(each, field) for field in columns) for each in runs]
+    table = render_table(tuple(columns.values()), rows)
+    wrong = [
+        f"{row[0]}: {line}"
+        for each, row in zip(runs, rows, strict=True)
+        for line in each.unexpected
+    ]
+    verdict = "Everything is as expected." if all(each.as_expected for each in runs) else ""
+    return "\n".join(["", table, "", *wrong, verdict]).rstrip()
