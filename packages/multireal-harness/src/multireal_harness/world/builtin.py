@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bench_core.protocols import WorldInfo
 from multireal_harness.world.clones import APPS
-from multireal_harness.world.faults import Fault
 from multireal_harness.world.server import CloneServer
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class BuiltInWorld:
         self, app: str, kind: FaultKind, path: str = "/", times: int | None = None, value: float = 0
     ) -> None:
         """Let an app misbehave; see `multireal_harness.world.faults`."""
-        self._servers[app].faults.switch_on(Fault(kind, path, times, value))
+        self._servers[app].faults.switch_on(kind, path, times, value)
 
     def mend(self) -> None:
         """Let all apps work again."""

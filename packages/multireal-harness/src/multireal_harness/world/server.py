@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from bench_core.fault_board import FaultBoard
 from multireal_harness.world.clones import page
-from multireal_harness.world.faults import FaultBoard
+from multireal_harness.world.faults import FAULTS
 
 __all__ = ["CloneServer"]
 
@@ -19,7 +20,7 @@ class CloneServer:
 
     def __init__(self, app: str) -> None:
         self.app = app
-        self.faults = FaultBoard()
+        self.faults = FaultBoard(FAULTS)
         self.closing = threading.Event()
         self._http = _Server(self)
         self._thread = threading.Thread(

@@ -18,7 +18,8 @@ from webarena_runner.world.sites.shopping_admin import ShoppingAdmin
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webarena_runner.world.faults import FaultBoard
+    from bench_core.fault_board import FaultBoard
+    from webarena_runner.world.faults import FaultKind
     from webarena_runner.world.site import Credentials, Site
 
 __all__ = ["BuiltInWorld"]
@@ -84,7 +85,7 @@ class BuiltInWorld:
         return self._desk.origin
 
     @property
-    def faults(self) -> dict[str, FaultBoard]:
+    def faults(self) -> dict[str, FaultBoard[FaultKind]]:
         """The fault switches of each site."""
         return {name: server.faults for name, server in self._servers.items()}
 

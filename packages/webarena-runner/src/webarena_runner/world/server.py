@@ -9,7 +9,8 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from webarena_runner.world.faults import FaultBoard
+from bench_core.fault_board import FaultBoard
+from webarena_runner.world.faults import FAULTS
 from webarena_runner.world.messages import Request, Response, html
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class SiteServer:
 
     def __init__(self, site: Answerer, hostname: str) -> None:
         self.site = site
-        self.faults = FaultBoard()
+        self.faults = FaultBoard(FAULTS)
         self.closing = threading.Event()
         self._hostname = hostname
         self._http = _Server(self)
@@ -112,10 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
         owner = cast("_Server", self.server).owner
         request = self._request()
         fault = owner.faults.take(request.path)
-        if fault in {"stall", "drop"}:
-            self._leave(owner, fault)
+        if fault is not None and fault.kind in {"stall", "drop"}:
+            self._leave(owner, fault.kind)
             return
-        response = _faulty(fault) if fault else _answer(owner.site, request)
+        response = _faulty(fault.kind) if fault else _answer(owner.site, request)
         self._send(response)
 
     do_POST = do_GET  # noqa: N815  # the names http.server looks for
@@ -131,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         return Request(self.command, self.path, headers, self.rfile.read(length))
 
-    def _leave(self, owner: SiteServer, fault: FaultKind | None) -> None:
+    def _leave(self, owner: SiteServer, fault: FaultKind) -> None:
         if fault == "stall":
             owner.closing.wait()
         self.close_connection = True
