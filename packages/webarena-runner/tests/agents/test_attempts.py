@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.browser_use import ScriptedChat, import_browser_use
 from bench_core.browser_use.scripted import answer, click, go
 from bench_core.browser_use.watch import Patience
-from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.jsonl import read_lines
 from bench_core.records import AgentTask, Limits, Step, Usage
 from bench_core.testing.model_server import Answer as Said
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
     from conftest import ModelServer, Trials
 
-    from bench_core.browser import Chromium
     from bench_core.protocols import BrowserHandle, TrialContext
 
 pytestmark = pytest.mark.browser
@@ -70,19 +66,6 @@ async def test_every_step_is_written_down_with_its_screenshot(
     assert result.usage == Usage(requests=2)
 
 
-async def test_nothing_is_left_in_temporary_folders(
-    handle: BrowserHandle, context: TrialContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import_browser_use()  # whose own folder lives as long as the process
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-
-    await BrowserUseAgent(chat=ScriptedChat([NAVIGATED])).run(TASK, handle, context)
-
-    assert list(scratch.iterdir()) == []
-
-
 async def test_running_out_of_steps_is_a_step_limit(trials: Trials) -> None:
     agent = trials.playing(*[click("Contact Us")] * 5)
 
@@ -108,46 +91,6 @@ async def test_a_script_that_does_not_fit_the_page_is_the_agents_error(trials: T
     assert result.error is not None
     assert result.error.kind == "ScriptError"
     assert "'No such link'" in result.error.message
-
-
-async def test_a_browser_that_dies_is_no_failure_of_the_agent(
-    chromium: Chromium, handle: BrowserHandle, context: TrialContext
-) -> None:
-    def script() -> Any:
-        yield go("about:blank")
-        chromium.kill()
-        yield go("about:blank")
-
-    with pytest.raises(BrowserError, match="died during the trial"):
-        await BrowserUseAgent(chat=ScriptedChat(script())).run(TASK, handle, context)
-
-
-async def test_a_browser_that_is_not_there_is_named(
-    chromium: Chromium, handle: BrowserHandle, context: TrialContext
-) -> None:
-    await chromium.close()
-
-    with pytest.raises(BrowserError, match=handle.cdp_url):
-        await BrowserUseAgent(chat=ScriptedChat([NAVIGATED])).run(TASK, handle, context)
-
-
-async def test_cancelling_ends_the_attempt(handle: BrowserHandle, context: TrialContext) -> None:
-    started = asyncio.Event()
-
-    def script() -> Any:
-        started.set()
-        while True:
-            yield go("about:blank")
-
-    work = asyncio.create_task(
-        BrowserUseAgent(chat=ScriptedChat(script())).run(TASK, handle, context)
-    )
-    await started.wait()
-    work.cancel()
-    done, _ = await asyncio.wait({work}, timeout=30)
-
-    assert done
-    assert work.cancelled()
 
 
 async def test_a_models_answer_tokens_and_steps_are_reported(
@@ -216,30 +159,6 @@ def _in_run(run: Path, context: TrialContext, config: dict[str, Any]) -> TrialCo
     folder.mkdir(parents=True)
     changes = {"folder": folder, "model": "openai:local-1", "config": config}
     return context.model_copy(update=changes)
-
-
-@pytest.mark.parametrize(
-    ("answer_of_server", "words"),
-    [
-        ((500, "application/json", '{"error": {"message": "out of order"}}'), "status 500"),
-        ((200, "text/html", "<h1>proxy</h1>"), "not answer in its API's format"),
-        ((200, "application/json", ""), "not answer in its API's format"),
-    ],
-)
-async def test_a_model_server_that_fails_is_no_failure_of_the_agent(
-    handle: BrowserHandle,
-    context: TrialContext,
-    model_server: ModelServer,
-    answer_of_server: tuple[int, str, str],
-    words: str,
-) -> None:
-    model_server.answer = lambda: answer_of_server
-    agent, context = _asking(model_server, context)
-
-    with pytest.raises(EnvironmentFaultError, match=words):
-        await agent.run(TASK, handle, context)
-
-    assert len(model_server.asked) == 2
 
 
 async def test_a_model_that_never_makes_sense_is_the_agents_error(

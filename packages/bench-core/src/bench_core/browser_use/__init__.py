@@ -1,4 +1,4 @@
-"""Drive the real browser-use: a clean environment, scripted and watched chats, faster navigation.
+"""Drive the real browser-use: a clean environment, whole attempts, scripted and watched chats.
 
 Nothing here imports `browser_use` until it is needed, so that `prepare` can set the environment
 browser-use reads when it is first imported. Works with browser-use 0.11.13 and 0.13.
@@ -10,21 +10,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bench_core.browser_use.attempt import Attempt
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
     from bench_core.browser_use.providers import chat_for, known_providers
     from bench_core.browser_use.releasing import release_session
     from bench_core.browser_use.scripted import ScriptedChat, ScriptError
+    from bench_core.browser_use.session import attached_session
     from bench_core.browser_use.settings import import_browser_use, prepare
     from bench_core.browser_use.signals import without_signal_handlers
     from bench_core.browser_use.watch import ModelWatch, Patience
 
 __all__ = [
+    "Attempt",
     "ModelChat",
     "ModelWatch",
     "Patience",
     "ScriptError",
     "ScriptedChat",
+    "attached_session",
     "chat_for",
     "fan_out",
     "import_browser_use",
@@ -38,11 +42,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "attempt": ("Attempt",),
     "cdp_handlers": ("fan_out", "registry_fans_out"),
     "chat": ("ModelChat", "is_known_model", "model_chat"),
     "providers": ("chat_for", "known_providers"),
     "releasing": ("release_session",),
     "scripted": ("ScriptError", "ScriptedChat"),
+    "session": ("attached_session",),
     "settings": ("import_browser_use", "prepare"),
     "signals": ("without_signal_handlers",),
     "watch": ("ModelWatch", "Patience"),

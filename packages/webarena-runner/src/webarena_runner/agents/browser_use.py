@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use import chat_for, import_browser_use, is_known_model, model_chat
-from bench_core.browser_use.watch import Patience
+from pydantic import ValidationError
+
+from bench_core.browser_use import (
+    Attempt,
+    Patience,
+    chat_for,
+    import_browser_use,
+    is_known_model,
+    model_chat,
+)
 from bench_core.errors import InputError
-from bench_core.models import Cassette
+from bench_core.models import Cassette, published_prices
 from bench_core.protocols import BrowserHandle
-from webarena_runner.agents.attempt import Attempt
+from bench_core.records import Limits
+from webarena_runner.agents.declaration import Declaration, instructions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,11 +77,20 @@ class BrowserUseAgent:
             raise InputError(f"the agent {self.name!r} needs a browser, not a {environment.kind}")
         import_browser_use()
         chat = self.chat(task, context)
+        attempt = Attempt(
+            chat,
+            environment,
+            context,
+            limits=self._limits(task, context),
+            patience=self.settings.patience,
+            prices=published_prices(),
+        )
         try:
-            return await Attempt(task, environment, context, chat, self.settings).run()
+            outcome = await self._work(attempt, task, environment)
         finally:
             if hasattr(chat, "aclose"):
                 await chat.aclose()
+        return outcome.model_copy(update={"answer": _declared(outcome.answer)})
 
     def chat(self, task: AgentTask, context: TrialContext) -> Any:
         """Return the chat model of one attempt."""
@@ -91,6 +109,27 @@ class BrowserUseAgent:
             seed=context.seed,
             trial=context.trial,
             cassette=_cassette(context),
+        )
+
+    def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
+        """Return the tighter of what task and run say, or the settings'."""
+        steps = (task.limits.max_steps, context.limits.max_steps)
+        times = (task.limits.time_limit_s, context.limits.time_limit_s)
+        return Limits(
+            max_steps=min(filter(None, steps), default=self.settings.max_steps),
+            time_limit_s=min(filter(None, times), default=self.settings.time_limit_s),
+        )
+
+    async def _work(
+        self, attempt: Attempt, task: AgentTask, browser: BrowserHandle
+    ) -> AgentOutcome:
+        sites: Any = task.inputs.get("sites") or ()
+        return await attempt.run(
+            task.goal,
+            exclude_actions=("search",),  # it would ask a search engine outside
+            output_model_schema=Declaration,
+            extend_system_message=instructions(sites, browser.start_urls),
+            use_vision=self.settings.use_vision,
         )
 
 
@@ -112,6 +151,16 @@ def open_chat(model: str, config: Mapping[str, JsonValue] | None = None, **optio
     if cassette is not None:
         raise InputError("calls are recorded and replayed with --chat proctor only")
     return chat_for(model, base_url=options.get("base_url"))
+
+
+def _declared(final_result: JsonValue) -> JsonValue:
+    """Return the declared answer, or the bare text when it does not fit the declaration."""
+    if not isinstance(final_result, str):
+        return None
+    try:
+        return Declaration.model_validate_json(final_result).as_response()
+    except ValidationError:
+        return final_result
 
 
 def _cassette(context: TrialContext) -> Cassette | None:

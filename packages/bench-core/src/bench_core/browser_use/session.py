@@ -1,4 +1,4 @@
-"""Attach browser-use to a browser that the runner owns."""
+"""Attach browser-use to a browser that somebody else owns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
-from bench_core.browser_use import release_session
+from bench_core.browser_use.releasing import release_session
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
             await release_session(session)
 
 
+async def browser_answers(cdp_url: str) -> bool:
+    """Return whether the browser behind a CDP URL is alive."""
+    parts = urlsplit(cdp_url)
+    try:
+        await websocket_url(f"http://{parts.netloc}", _LOOKUP_S)
+    except BrowserError:
+        return False
+    return True
+
+
 async def _new_session(handle: BrowserHandle, scratch: Path) -> Any:
     from browser_use import BrowserProfile, BrowserSession  # noqa: PLC0415  # 1.5 s
 
@@ -64,18 +74,8 @@ async def _start(session: Any, handle: BrowserHandle) -> None:
     try:
         await asyncio.wait_for(session.start(), _ATTACH_S)
         await _focus_first(session, handle)
-    except (TimeoutError, RuntimeError, ConnectionError, OSError) as error:
+    except (asyncio.TimeoutError, RuntimeError, ConnectionError, OSError) as error:
         raise BrowserError(f"browser-use cannot attach to {handle.cdp_url}: {error}") from error
-
-
-async def browser_answers(cdp_url: str) -> bool:
-    """Return whether the browser behind a CDP URL is alive."""
-    parts = urlsplit(cdp_url)
-    try:
-        await websocket_url(f"http://{parts.netloc}", _LOOKUP_S)
-    except BrowserError:
-        return False
-    return True
 
 
 async def _focus_first(session: Any, handle: BrowserHandle) -> None:

@@ -7,31 +7,29 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.codec import encode
+from bench_core.artifacts import TrialArtifacts
 from bench_core.records import Step
-from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
-    from bench_core.browser_use import ModelWatch
+    from bench_core.browser_use.watch import ModelWatch
     from bench_core.records import Usage
 
-__all__ = ["SCREENSHOTS", "TRAJECTORY_FILE", "Trajectory"]
-
-TRAJECTORY_FILE = "trajectory.jsonl"
-SCREENSHOTS = "screenshots"
+__all__ = ["Trajectory"]
 
 
 class Trajectory:
     """The steps of one trial, appended to `trajectory.jsonl` in the trial's folder.
 
     A line is written as soon as its step has ended, so a killed trial keeps all but its last.
+
+    Attributes:
+        steps: How many there are so far.
     """
 
-    def __init__(self, folder: Path, watch: ModelWatch, redactor: Redactor | None = None) -> None:
+    def __init__(self, folder: Path, watch: ModelWatch) -> None:
         self.steps = 0
-        self._folder = folder
+        self._artifacts = TrialArtifacts(folder)
         self._watch = watch
-        self._redactor = redactor or Redactor.from_environment()
         self._counted = watch.usage
         self._seen = 0
 
@@ -46,8 +44,7 @@ class Trajectory:
     def _append(self, item: Any) -> None:
         self.steps += 1
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
-        with (self._folder / TRAJECTORY_FILE).open("ab") as file:
-            file.write(encode(step, self._redactor) + b"\n")
+        self._artifacts.append_step(step)
 
     def _usage_since(self) -> Usage:
         now, before = self._watch.usage, self._counted
@@ -59,9 +56,8 @@ class Trajectory:
         taken = item.state.screenshot_path
         if not taken or not Path(taken).is_file():
             return None
-        name = f"{SCREENSHOTS}/{self.steps:03}.png"
-        (self._folder / SCREENSHOTS).mkdir(exist_ok=True)
-        shutil.move(taken, self._folder / name)
+        name = f"screenshots/step-{self.steps:03d}.png"
+        shutil.move(taken, self._artifacts.path(name))
         return name
 
 
@@ -70,7 +66,7 @@ def _step(number: int, item: Any, screenshot: str | None, usage: Usage) -> Step:
     errors = [each.error for each in item.result if each.error]
     return Step(
         step=number,
-        started=_moment(times.step_start_time),
+        started=datetime.fromtimestamp(times.step_start_time, timezone.utc),
         duration_s=max(0.0, times.duration_seconds),
         url=item.state.url or None,
         title=item.state.title or None,
@@ -81,10 +77,6 @@ def _step(number: int, item: Any, screenshot: str | None, usage: Usage) -> Step:
         error="; ".join(errors) or None,
         usage=usage,
     )
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def _thought(output: Any) -> str | None:

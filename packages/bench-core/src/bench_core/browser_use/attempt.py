@@ -8,93 +8,99 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import ValidationError
-
-from bench_core.browser_use import ModelWatch, fan_out, without_signal_handlers
+from bench_core.browser_use.cdp_handlers import fan_out
+from bench_core.browser_use.session import attached_session, browser_answers
+from bench_core.browser_use.settings import import_browser_use
+from bench_core.browser_use.signals import without_signal_handlers
+from bench_core.browser_use.trajectory import Trajectory
+from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
-from bench_core.models import published_prices
 from bench_core.records import AgentOutcome, ErrorInfo, Status
-from webarena_runner.agents.declaration import Declaration, instructions
-from webarena_runner.agents.session import attached_session, browser_answers
-from webarena_runner.agents.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from collections.abc import Sequence
 
+    from bench_core.models.prices import Prices
     from bench_core.protocols import BrowserHandle, TrialContext
-    from bench_core.records import AgentTask
-    from webarena_runner.agents.browser_use import AgentSettings
+    from bench_core.records import Limits
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "GaveUpError"]
 
 _CANCEL_S = 4.0
 _STEP_S = 3600  # browser-use's own limits must not bite before ours
+_STEPS = 30
+_DEFAULT_PATIENCE = Patience()
 
 
 class Attempt:
-    """Runs `browser_use.Agent` once; the browser stays with its owner."""
+    """Lets `browser_use.Agent` work once; the browser stays with its owner.
 
-    def __init__(
+    Args:
+        chat: What browser-use calls its `llm`: `ModelChat`, one of browser-use's own chat classes,
+            or a script.
+        browser: Where it works; the tab of the first start URL is in front.
+        context: The trial it works for: its folder gets a trajectory, its meter counts the calls.
+        limits: Steps, 30 by default, and seconds from now on.
+        patience: How long a model server is given, unless the chat says so itself.
+        prices: Knows what calls cost that do not say it themselves.
+    """
+
+    def __init__(  # noqa: PLR0913  # keywords with defaults
         self,
-        task: AgentTask,
+        chat: Any,
         browser: BrowserHandle,
         context: TrialContext,
-        chat: Any,
-        settings: AgentSettings,
+        *,
+        limits: Limits,
+        patience: Patience = _DEFAULT_PATIENCE,
+        prices: Prices | None = None,
     ) -> None:
-        self._task = task
-        self._browser = browser
-        self._context = context
         self._chat = chat
-        self._settings = settings
+        self._browser = browser
         self._watch = ModelWatch(
             on_call=context.meter.spend,
-            patience=getattr(chat, "patience", settings.patience),
-            prices=published_prices(),
+            patience=getattr(chat, "patience", patience),
+            prices=prices,
         )
         self._trajectory = Trajectory(context.folder, self._watch)
-        self._deadline = time.monotonic() + self._time_limit_s
+        self._max_steps = limits.max_steps or _STEPS
+        self._time_limit_s = limits.time_limit_s
+        self._began = time.monotonic()
 
-    async def run(self) -> AgentOutcome:
-        """Let the agent work until it is done or out of limits, then say how it went."""
+    async def run(
+        self, goal: str, *, exclude_actions: Sequence[str] = (), **options: Any
+    ) -> AgentOutcome:
+        """Let the agent work until it is done or out of limits, then say how it went.
+
+        Args:
+            goal: What it is told to do; the outcome's answer is its final result.
+            exclude_actions: browser-use's actions that it may not take.
+            options: Further arguments of `browser_use.Agent`.
+
+        Raises:
+            EnvironmentFaultError: The model server failed.
+            BrowserError: The browser cannot be reached, or died.
+        """
+        import_browser_use()
         self._watch.attach(self._chat)
         with fan_out(), without_signal_handlers():
             async with attached_session(self._browser) as session:
-                agent = self._agent(session)
+                agent = self._agent(session, goal, exclude_actions, options)
                 ending = await self._work(agent)
         return await self._outcome(agent.history, ending)
 
-    @property
-    def _time_limit_s(self) -> float:
-        given = (self._task.limits.time_limit_s, self._context.limits.time_limit_s)
-        return min(
-            (each for each in given if each is not None), default=self._settings.time_limit_s
-        )
-
-    @property
-    def _max_steps(self) -> int:
-        given = (self._task.limits.max_steps, self._context.limits.max_steps)
-        return min((each for each in given if each is not None), default=self._settings.max_steps)
-
-    @property
-    def _instructions(self) -> str:
-        sites: Any = self._task.inputs.get("sites") or ()
-        return instructions(sites, self._browser.start_urls)
-
-    def _agent(self, session: Any) -> Any:
+    def _agent(
+        self, session: Any, goal: str, exclude_actions: Sequence[str], options: dict[str, Any]
+    ) -> Any:
         from browser_use import Agent, Tools  # noqa: PLC0415  # 1.5 s
 
-        options: dict[str, Any] = {}
         if "enable_signal_handler" in inspect.signature(Agent.__init__).parameters:
-            options["enable_signal_handler"] = False
+            options = {**options, "enable_signal_handler": False}
         agent: Any = Agent(
-            task=self._task.goal,
+            task=goal,
             llm=self._chat,
             browser_session=session,
-            tools=Tools(exclude_actions=["search"]),  # it would ask a search engine outside
-            output_model_schema=Declaration,
-            extend_system_message=self._instructions,
-            use_vision=self._settings.use_vision,
+            tools=Tools(exclude_actions=list(exclude_actions)),
             use_judge=False,
             directly_open_url=False,
             calculate_cost=False,
@@ -115,13 +121,19 @@ class Attempt:
         )
         work.add_done_callback(_take_exception)
         try:
-            await asyncio.wait({work}, timeout=self._deadline - time.monotonic())
+            await asyncio.wait({work}, timeout=self._seconds_left())
             in_time = work.done()
             await self._end(work, agent)
         finally:
             work.cancel()
             shutil.rmtree(agent.agent_directory, ignore_errors=True)
-        return _Ending(in_time, work.exception() if in_time else None)
+        finished = in_time and not work.cancelled()
+        return _Ending(in_time, work.exception() if finished else None)
+
+    def _seconds_left(self) -> float | None:
+        if self._time_limit_s is None:
+            return None
+        return self._began + self._time_limit_s - time.monotonic()
 
     async def _end(self, work: asyncio.Future[Any], agent: Any) -> None:
         """Cut the run off if it still goes on, and note its last steps."""
@@ -139,7 +151,7 @@ class Attempt:
         if isinstance(fault, BudgetExceededError):
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if history.is_done():
-            return self._report(Status.COMPLETED, answer=_answer(history.final_result()))
+            return self._report(Status.COMPLETED, answer=history.final_result())
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
         if not ending.in_time:
@@ -157,7 +169,7 @@ class Attempt:
         return self._report(Status.TIME_LIMIT)
 
     def _report(
-        self, status: Status, *, answer: JsonValue = None, error: BaseException | None = None
+        self, status: Status, *, answer: str | None = None, error: BaseException | None = None
     ) -> AgentOutcome:
         problem = None
         if error is not None:
@@ -174,6 +186,10 @@ class Attempt:
         )
 
 
+class GaveUpError(Exception):
+    """browser-use stopped by itself after too many failures in a row."""
+
+
 class _Ending(NamedTuple):
     """How browser-use's run ended: in time or cut off, and with which error of its own."""
 
@@ -181,23 +197,9 @@ class _Ending(NamedTuple):
     crash: BaseException | None = None
 
 
-class GaveUpError(Exception):
-    """browser-use stopped by itself after too many failures in a row."""
-
-
 def _last_error(history: Any) -> Exception:
     errors = [each for each in history.errors() if each]
     return GaveUpError(errors[-1] if errors else "browser-use stopped without saying why")
-
-
-def _answer(final_result: str | None) -> JsonValue:
-    """Return the declared answer, or the bare text when it does not fit the declaration."""
-    if final_result is None:
-        return None
-    try:
-        return Declaration.model_validate_json(final_result).as_response()
-    except ValidationError:
-        return final_result
 
 
 def _take_exception(work: asyncio.Future[Any]) -> None:

@@ -1,0 +1,194 @@
+"""How an attempt of browser-use ends, and what it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.artifacts import TRAJECTORY
+from bench_core.browser import launch_chromium
+from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
+from bench_core.browser_use.scripted import act, go
+from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
+from bench_core.jsonl import read_lines
+from bench_core.protocols import BrowserHandle, TrialContext
+from bench_core.records import Limits, Status, Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from conftest import ModelServer
+
+    from bench_core.browser import Chromium
+    from bench_core.records import AgentOutcome
+
+pytestmark = pytest.mark.browser
+
+GOAL = "Open nothing"
+DONE = act("done", text="nothing is open", success=True)
+IMPATIENT = Patience(retries=1, backoff_s=0.0, call_timeout_s=20.0)
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Chromium]:
+    async with launch_chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> BrowserHandle:
+    return BrowserHandle(cdp_url=chromium.cdp_url)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> TrialContext:
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    return TrialContext(run_id="test", folder=folder)
+
+
+async def play(
+    browser: BrowserHandle, context: TrialContext, script: Any, **limits: Any
+) -> AgentOutcome:
+    bounds = Limits(**{"max_steps": 8, "time_limit_s": 60, **limits})
+    return await Attempt(ScriptedChat(script), browser, context, limits=bounds).run(GOAL)
+
+
+def asking(server: ModelServer, browser: BrowserHandle, context: TrialContext) -> Attempt:
+    """An attempt with browser-use's own chat class and little patience."""
+    chat = chat_for("openai:local-1", base_url=server.url)
+    return Attempt(chat, browser, context, limits=Limits(time_limit_s=60), patience=IMPATIENT)
+
+
+async def test_what_it_says_when_done_is_the_answer(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    outcome = await play(browser, context, [go("about:blank"), DONE])
+
+    assert (outcome.status, outcome.answer) == (Status.COMPLETED, "nothing is open")
+    assert (outcome.steps, outcome.usage) == (2, Usage(requests=2))
+
+
+async def test_every_step_is_written_down_with_its_screenshot(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    await play(browser, context, [go("about:blank"), DONE])
+
+    steps = read_lines(context.folder / TRAJECTORY, Step).records
+    assert [(step.step, next(iter(step.actions[0]))) for step in steps] == [
+        (1, "navigate"),
+        (2, "done"),
+    ]
+    shots = [step.screenshot for step in steps if step.screenshot]
+    kept = sorted(path.name for path in context.folder.glob("screenshots/*"))
+    assert [f"screenshots/{name}" for name in kept] == shots
+    assert all((context.folder / shot).read_bytes().startswith(b"\x89PNG") for shot in shots)
+
+
+async def test_nothing_is_left_in_temporary_folders(
+    browser: BrowserHandle, context: TrialContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+
+    await play(browser, context, [DONE])
+
+    assert list(scratch.iterdir()) == []
+
+
+async def test_running_out_of_steps_is_a_step_limit(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    outcome = await play(browser, context, [go("about:blank")] * 5, max_steps=2)
+
+    assert (outcome.status, outcome.steps) == (Status.STEP_LIMIT, 2)
+
+
+async def test_a_spent_budget_is_no_failure_of_the_agent(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    class Spent:
+        def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+            raise BudgetExceededError("the run's budget is spent")
+
+    outcome = await play(browser, context.with_meter(Spent()), [go("about:blank"), DONE])
+
+    assert outcome.status is Status.BUDGET_EXCEEDED
+
+
+async def test_a_browser_that_dies_is_no_failure_of_the_agent(
+    chromium: Chromium, browser: BrowserHandle, context: TrialContext
+) -> None:
+    def script() -> Any:
+        yield go("about:blank")
+        chromium.kill()
+        yield go("about:blank")
+
+    with pytest.raises(BrowserError, match="died during the trial"):
+        await play(browser, context, script())
+
+
+async def test_a_browser_that_is_not_there_is_named(
+    chromium: Chromium, browser: BrowserHandle, context: TrialContext
+) -> None:
+    await chromium.close()
+
+    with pytest.raises(BrowserError, match=browser.cdp_url):
+        await play(browser, context, [DONE])
+
+
+async def test_cancelling_ends_the_attempt(browser: BrowserHandle, context: TrialContext) -> None:
+    started = asyncio.Event()
+
+    def script() -> Any:
+        started.set()
+        while True:
+            yield go("about:blank")
+
+    work = asyncio.create_task(play(browser, context, script()))
+    await started.wait()
+    work.cancel()
+    done, _ = await asyncio.wait({work}, timeout=30)
+
+    assert done
+    assert work.cancelled()
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("error", "status 500"),
+        ("html", "not answer in its API's format"),
+        ("nothing", "not answer in its API's format"),
+    ],
+)
+async def test_a_model_server_that_fails_is_no_failure_of_the_agent(
+    browser: BrowserHandle,
+    context: TrialContext,
+    model_server: ModelServer,
+    mode: str,
+    words: str,
+) -> None:
+    model_server.mode = mode
+
+    with pytest.raises(EnvironmentFaultError, match=words):
+        await asking(model_server, browser, context).run(GOAL, use_vision=False)
+
+    assert len(model_server.asked) == 2
+
+
+async def test_a_model_that_never_makes_sense_is_the_agents_error(
+    browser: BrowserHandle, context: TrialContext, model_server: ModelServer
+) -> None:
+    model_server.content = "I would rather talk."
+
+    outcome = await asking(model_server, browser, context).run(GOAL, use_vision=False)
+
+    assert outcome.status is Status.AGENT_ERROR
+    assert outcome.error is not None
+    assert (outcome.error.kind, outcome.steps) == ("GaveUpError", outcome.steps)
+    assert outcome.details["unusable_answers"] == len(model_server.asked)
