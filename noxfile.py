@@ -158,8 +158,11 @@ def browser_use(session: nox.Session, version: str) -> None:
     else:
         install_beside_pins(session, runner, needed)
     provide_chromium(session)
+    attempts = package(CORE).folder / "tests" / "browser_use" / "test_attempt.py"
     tests = [runner.folder / "tests" / each for each in ("agents", "test_fault_campaign.py")]
-    session.run("pytest", *map(str, tests), *session.posargs, env={"WEBARENA_TASKS": "all"})
+    session.run(
+        "pytest", *map(str, [attempts, *tests]), *session.posargs, env={"WEBARENA_TASKS": "all"}
+    )
 
 
 @nox.session(requires=["build"])
