@@ -19,10 +19,11 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bench_core.errors import InputError, PluginImportError, UnknownPluginError
-from bench_core.protocols import Agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from bench_core.protocols import Agent
 
 __all__ = [
     "KNOWN",
@@ -154,17 +155,20 @@ def load_agent(name: str) -> Agent:
     return agent
 
 
-def new_agent(factory: Any, name: str, protocols: tuple[type, ...] = (Agent,)) -> Any:
+def new_agent(factory: Any, name: str, *others: type) -> Any:
     """Return what `factory` makes, or `factory` itself where it is no class but an agent already.
 
     Args:
         factory: A class, a function without arguments, or an agent.
         name: What the user called it, for the message that it cannot be used.
-        protocols: What counts as an agent, for runners that take other kinds beside `Agent`.
+        others: Protocols of a runner that count as an agent beside `Agent`.
 
     Raises:
         InputError: It needs arguments, or what it makes is no agent.
     """
+    from bench_core.protocols import Agent  # noqa: PLC0415  # pydantic; plugins are listed without
+
+    protocols = (Agent, *others)
     if isinstance(factory, protocols) and not isinstance(factory, type):
         return factory
     try:

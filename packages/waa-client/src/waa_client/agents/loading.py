@@ -6,11 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bench_core.discovery import load_plugin, new_agent
-from bench_core.protocols import Agent
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
-    from bench_core.protocols import TrialContext
+    from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
     from waa_client.desktop import WaaDesktop
 
@@ -54,7 +53,7 @@ def load_agent(name: str) -> Agent | DesktopAgent:
         factory: Any = getattr(importlib.import_module(module), attribute)
     else:
         factory = load_plugin("agent", name)
-    agent: Agent | DesktopAgent = new_agent(factory, name, (Agent, DesktopAgent))
+    agent: Agent | DesktopAgent = new_agent(factory, name, DesktopAgent)
     return agent
 
 
