@@ -218,8 +218,15 @@ def test_labels_are_read_from_files_people_have(tmp_path: Path, name: str, text:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("l.jsonl", "not json", "not labels"),
+        ("l.jsonl", "not json", "line 1: not JSON, so no label"),
+        ("l.jsonl", '{"case_id": "a", "passed": 1}\n7\n', "line 2: no label"),
         ("l.jsonl", '{"case_id": "a"}', "passed"),
+        ("l.json", "{", "not JSON, so no label"),
+        ("l.json", "[" * 100_000, "not JSON, so no label"),
+        ("l.json", '[{"case_id": "a", "passed": 1}, {}]', "label 2: no label"),
+        ("l.json", "7", "no label"),
+        ("l.csv", "case_id,verdict\na,1\n", "line 2: no label"),
+        ("l.csv", "case_id,passed\n" + "a" * 200_000 + ",1\n", "no CSV, so no label"),
         ("l.csv", "case_id,passed\na,maybe\n", "'maybe' is neither true nor false"),
         (
             "l.json",

@@ -159,6 +159,14 @@ def test_stress_without_a_model_measures_visibility() -> None:
     assert report["judged"] is None
 
 
+def test_batch_tells_of_cases_it_cannot_read_before_it_asks_for_a_key(tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text("{")
+    found = run("batch", str(tmp_path / "cases.jsonl"), "-m", "openai:x", "-o", str(tmp_path / "v"))
+    assert found.exit_code == 2
+    assert "cases.jsonl, line 1: not JSON" in found.output
+    assert "OPENAI_API_KEY" not in found.output
+
+
 def test_batch_judges_a_folder_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "verdicts.jsonl"
     first = run("batch", str(FOLDER), "-m", REPLAY, "-o", str(out))

@@ -115,6 +115,14 @@ def test_a_model_without_a_key_is_refused_before_any_trial(tmp_path: Path) -> No
     assert not (tmp_path / "run").exists()
 
 
+def test_a_solution_that_no_task_has_is_refused_before_any_trial(tmp_path: Path) -> None:
+    run = ("run", "--world", "built-in", "--agent", "scripted", "--no-hybrid")
+    found = call(*run, "--solution", "nosuch", "--out", tmp_path / "run")
+    assert found.exit_code == 2
+    assert "has no reference solution 'nosuch': it has good" in found.output
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_of_another_benchmark_is_not_exported(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", tasks=1, benchmark="waa")
     result = call("export", run, "--out", tmp_path / "plan")

@@ -113,6 +113,52 @@ def test_what_makes_no_sense_is_refused_before_anything_runs(
     assert message in found.output
 
 
+@pytest.mark.parametrize(
+    ("agent", "options", "message"),
+    [
+        ("scripted", [], "needs --agent-option script="),
+        ("scripted", ["script=nowhere.json"], "the script nowhere.json cannot be read"),
+        ("replay", ["run=nowhere"], "nowhere recorded no trial 1 of notepad/"),
+        ("http", [], "needs --agent-option url="),
+    ],
+)
+def test_agents_whose_options_lead_nowhere_are_refused_before_anything_runs(
+    folder: Path, vm: FakeVm, agent: str, options: list[str], message: str
+) -> None:
+    out = folder.parent / "run"
+    extra = [part for each in options for part in ("--agent-option", each)]
+    found = invoke("run", "--tasks", folder, "--vm", vm.url, "--out", out, "--agent", agent, *extra)
+    assert found.exit_code == 2
+    assert message in found.output
+    assert not out.exists()
+
+
+def test_a_script_is_read_for_the_chosen_tasks_only(
+    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"notepad/0a1b2c3d-WOS": ["DONE"]}), encoding="utf-8")
+    run = [
+        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
+        "--agent-option", f"script={path}", "--out", tmp_path / "run",
+    ]  # fmt: skip
+    assert "no list of steps for notepad/INF-5e6f-WOS" in invoke(*run).output
+    assert invoke(*run, "--task", "0a1b2c3d").exit_code == 0
+
+
+def test_vms_none_of_which_answers_are_refused(tmp_path: Path, folder: Path, vm: FakeVm) -> None:
+    run = ["run", "--tasks", folder, "--agent", "do-nothing", "--out", tmp_path / "run"]
+    found = invoke(*run, "--vm", "127.0.0.1:1,127.0.0.1:2")
+    assert found.exit_code == 2
+    assert "no VM answers" in found.output
+    assert "waa-client probe --vm http://127.0.0.1:1,http://127.0.0.1:2" in found.output
+    assert not (tmp_path / "run").exists()
+
+    found = invoke(*run, "--vm", f"127.0.0.1:1,{vm.url}", "--task", "0a1b2c3d")
+    assert "Warning: " in found.output
+    assert (tmp_path / "run").exists()
+
+
 def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator) -> None:
     arguments = ["evaluate", "0a1b2c3d", "--tasks", folder, "--evaluate", evaluator.url]
     failing, passing = invoke(*arguments), invoke(*arguments, "--action", "DONE")

@@ -96,8 +96,9 @@ class UnknownTaskError(InputError):
         self.benchmark = benchmark
         self.task_id = task_id
         self.near = list(near)
-        hint = f"; did you mean {', '.join(map(repr, self.near))}?" if self.near else ""
-        super().__init__(f"{benchmark} has no task {task_id!r}{hint}")
+        meant = f"did you mean {', '.join(map(repr, self.near))}?" if self.near else ""
+        hint = meant or "the command `tasks` lists those there are"
+        super().__init__(f"{benchmark} has no task {task_id!r}; {hint}")
 
 
 class MissingExtraError(InputError):

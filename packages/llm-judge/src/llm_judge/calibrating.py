@@ -379,21 +379,34 @@ def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
 
 
 def _label_rows(path: Path, text: str) -> list[tuple[str, Any]]:
+    if path.suffix == ".csv":
+        try:
+            rows = list(csv.DictReader(text.splitlines()))
+        except csv.Error as error:
+            raise InputError(f"{path}: no CSV, so no label: {error}") from None
+        return [_pair(row, f"{path}, line {number}") for number, row in enumerate(rows, 2)]
+    if path.suffix == ".json":
+        data = _label_json(text, str(path))
+        if isinstance(data, dict):
+            return list(data.items())
+        entries = data if isinstance(data, list) else [data]
+        return [_pair(each, f"{path}, label {n}") for n, each in enumerate(entries, 1)]
+    lines = [(f"{path}, line {n}", line) for n, line in enumerate(text.splitlines(), 1)]
+    return [_pair(_label_json(line, where), where) for where, line in lines if line.strip()]
+
+
+def _label_json(text: str, where: str) -> Any:
     try:
-        if path.suffix == ".csv":
-            return [(row["case_id"], row["passed"]) for row in csv.DictReader(text.splitlines())]
-        if path.suffix == ".json":
-            data = decode_json(text)
-            return list(data.items()) if isinstance(data, dict) else [_pair(each) for each in data]
-        return [_pair(decode_json(line)) for line in text.splitlines() if line.strip()]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: not labels ({error!r}): each needs `case_id` and `passed`"
-        ) from error
+        return decode_json(text)
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON, so no label: {error}") from None
 
 
-def _pair(row: Any) -> tuple[str, Any]:
-    return str(row["case_id"]), row["passed"]
+def _pair(row: Any, where: str) -> tuple[str, Any]:
+    try:
+        return str(row["case_id"]), row["passed"]
+    except (KeyError, TypeError):
+        raise InputError(f"{where}: no label: each needs `case_id` and `passed`") from None
 
 
 def _truth(given: Any) -> bool | None:

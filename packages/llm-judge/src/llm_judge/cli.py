@@ -285,7 +285,8 @@ def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None
 
     limits = {name: options.pop(name) for name in ("max_total_cost", "max_tokens", "max_minutes")}
     workers = options.pop("workers")
-    result = cli_batch.run(cases_path, _judge(options), out, workers, limits, as_json=as_json)
+    cases = cli_batch.read_cases(cases_path)
+    result = cli_batch.run(cases, _judge(options), out, workers, limits, as_json=as_json)
     cli_output.show_batch(result, out, as_json=as_json)
     outcomes = {each.outcome for each in result.verdicts}
     undecided = bool(result.left) or bool(outcomes & {"abstain", "void"})

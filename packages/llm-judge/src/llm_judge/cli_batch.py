@@ -17,6 +17,7 @@ from llm_judge.documents import case_of, read_case
 from llm_judge.estimating import is_paid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from bench_core.judging import JudgeCase, Verdict
@@ -29,12 +30,18 @@ _LINE = 100
 
 
 def run(  # noqa: PLR0913  # what the command line gives
-    path: Path, judge: Judge, out: Path, workers: int, limits: dict[str, Any], *, as_json: bool
+    cases: Sequence[JudgeCase],
+    judge: Judge,
+    out: Path,
+    workers: int,
+    limits: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> BatchResult:
-    """Judge the cases of `path`.
+    """Judge cases, telling each verdict as it comes.
 
     Raises:
-        InputError: A case cannot be read, or a dollar budget cannot be kept.
+        InputError: A dollar budget cannot be kept.
     """
     budget = Budget(
         max_cost_usd=limits["max_total_cost"],
@@ -43,7 +50,6 @@ def run(  # noqa: PLR0913  # what the command line gives
     )
     if budget.max_cost_usd is not None:
         _require_prices(judge, budget.max_cost_usd)
-    cases = read_cases(path)
     count = 0
 
     def tell(verdict: Verdict) -> None:

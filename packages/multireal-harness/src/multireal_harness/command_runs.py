@@ -17,7 +17,7 @@ from bench_core.errors import InputError
 from bench_core.planning import TaskFilter, Timeouts, select_tasks
 from bench_core.records import Limits
 from bench_core.scheduling.machine_locks import NoLocks
-from multireal_harness.agents.loading import OWN_AGENTS, Settings
+from multireal_harness.agents.loading import OWN_AGENTS, Settings, solution_for
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers, BrowserSettings
 from multireal_harness.evaluation import EvaluationRules
@@ -196,8 +196,14 @@ def _spec(
 def _checked(
     known: Sequence[Task], spec: RunSpec, options: dict[str, Any], origins: Mapping[str, str]
 ) -> tuple[Sequence[Task], RunSpec]:
-    """Warn about apps that do not answer, and leave their tasks out where that is wanted."""
+    """Refuse what would fail in every trial, warn of apps that do not answer.
+
+    Tasks of such apps are left out where that is wanted.
+    """
     chosen = select_tasks(known, spec.tasks, spec.seed)
+    if spec.agent == "scripted":
+        for task in chosen:
+            solution_for(task, options["solution"])
     if options["skip_unreachable"]:
         statuses = asyncio.run(check_apps(origins_of(chosen, origins)))
         down = [each.app for each in statuses if each.fault]

@@ -131,7 +131,8 @@ def run(**options: Any) -> None:
     spec = make_spec(options)
     benchmark = make_benchmark(known, options)
     if not options["dry_run"]:
-        preflight(spec)
+        for warning in preflight(known, spec, options):
+            click.echo(f"Warning: {warning}", err=True)
     execute_run(benchmark, spec, options, provenance=provenance(), price_of=_price_of)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.cli import run_spec
 from bench_core.errors import InputError
+from bench_core.planning import select_tasks
 from bench_core.protocols import TrialContext
 from bench_core.running import Provenance
 from waa_client.agents.loading import load_agent
@@ -14,9 +15,11 @@ from waa_client.agents.models import model_of
 from waa_client.benchmark import WaaBenchmark
 from waa_client.demonstrations import Demonstrations
 from waa_client.desktop import View
+from waa_client.errors import VmError
 from waa_client.evaluation import evaluator_url
 from waa_client.pool import VmPool, vm_urls
 from waa_client.settings import WaaSettings
+from waa_client.vm import SyncVmClient, VmOptions, calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,18 +84,50 @@ def make_benchmark(tasks: Sequence[Task], options: Mapping[str, Any]) -> WaaBenc
     )
 
 
-def preflight(spec: RunSpec) -> None:
-    """Refuse what would fail in every trial: an agent that does not load, a model without its key.
+def preflight(tasks: Sequence[Task], spec: RunSpec, options: Mapping[str, Any]) -> list[str]:
+    """Refuse what would fail in every trial, return warnings about what will fail in some.
+
+    Refused are an agent that does not load or whose options lead nowhere, a model without its key,
+    and VMs none of which answers - unless a command restores them before each trial.
 
     Raises:
         InputError: Says which, and the way out.
     """
-    load_agent(spec.agent)
+    chosen = select_tasks(tasks, spec.tasks, spec.seed)
+    agent = load_agent(spec.agent)
+    context = TrialContext(run_id="preflight", folder=Path(), model=spec.model, config=spec.config)
     if spec.agent in _OVER_MODELS:
-        context = TrialContext(
-            run_id="preflight", folder=Path(), model=spec.model, config=spec.config
-        )
         model_of(spec.agent, context)
+    check = getattr(agent, "check", None)
+    if callable(check):
+        check([task.task_id for task in chosen], context)
+    return [] if options["reset_command"] else _silent(vm_urls(options["vms"]))
+
+
+def _silent(urls: Sequence[str]) -> list[str]:
+    """Ask every VM whether it is there.
+
+    Raises:
+        InputError: None of them is.
+    """
+    faults = {url: fault for url in urls if (fault := _fault_of(url))}
+    if len(faults) == len(urls):
+        raise InputError(
+            f"no VM answers ({'; '.join(faults.values())}): `waa-client probe --vm "
+            f"{','.join(urls)}` says what to look at"
+        )
+    return [
+        f"{fault}; its trials wait for it, then end without a score" for fault in faults.values()
+    ]
+
+
+def _fault_of(url: str) -> str | None:
+    try:
+        with SyncVmClient(url, VmOptions(tries=1)) as vm:
+            vm.send(calls.probe())
+    except VmError as error:
+        return str(error)
+    return None
 
 
 def provenance() -> Provenance:

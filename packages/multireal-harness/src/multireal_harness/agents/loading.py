@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask, Task
     from multireal_harness.browsers import Lease
+    from multireal_harness.world.solutions_file import Solution
 
-__all__ = ["OWN_AGENTS", "Settings", "seat_for"]
+__all__ = ["OWN_AGENTS", "Settings", "seat_for", "solution_for"]
 
 OWN_AGENTS = ("browser-use", "computer-use", "tool-calling", "scripted", "do-nothing")
 """The agents that need no plugin."""
@@ -66,19 +67,28 @@ def seat_for(context: TrialContext, task: Task, settings: Settings) -> Seat:
     return Seat(lambda _: agent, alone=True, viewport=settings.viewport)
 
 
-def _scripted(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:
-    from multireal_harness.agents.scripted import ScriptedAgent  # noqa: PLC0415  # only where asked
-    from multireal_harness.world.solutions_file import load_solutions  # noqa: PLC0415
+def solution_for(task: Task, name: str) -> Solution:
+    """Return the reference solution `name` of a built-in task.
 
-    del context
+    Raises:
+        InputError: The task has none of that name.
+    """
+    from multireal_harness.world.solutions_file import load_solutions  # noqa: PLC0415  # only for it
+
     found = load_solutions(task.task_id.removeprefix("multi."))
-    chosen = next((each for each in found if each.name == settings.solution), None)
+    chosen = next((each for each in found if each.name == name), None)
     if chosen is None:
         have = ", ".join(each.name for each in found) or "none"
-        raise InputError(
-            f"{task.task_id} has no reference solution {settings.solution!r}: it has {have}"
-        )
-    return lambda lease: ScriptedAgent(chosen, lease)
+        raise InputError(f"{task.task_id} has no reference solution {name!r}: it has {have}")
+    return chosen
+
+
+def _scripted(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:
+    from multireal_harness.agents.scripted import ScriptedAgent  # noqa: PLC0415  # only where asked
+
+    del context
+    solution = solution_for(task, settings.solution)
+    return lambda lease: ScriptedAgent(solution, lease)
 
 
 def _do_nothing(context: TrialContext, task: Task, settings: Settings) -> Callable[[Lease], Agent]:

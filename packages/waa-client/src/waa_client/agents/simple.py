@@ -81,6 +81,11 @@ class ScriptedAgent:
         script = Path(_needed(context, self.name, "script"))
         return View(elements='"element"' in _text(script))
 
+    def check(self, tasks: Sequence[str], context: TrialContext) -> None:
+        """Refuse a script that cannot be followed for every one of these tasks."""
+        for task_id in tasks:
+            read_script(Path(_needed(context, self.name, "script")), task_id)
+
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
     ) -> AgentOutcome:
@@ -98,6 +103,11 @@ class ReplayAgent:
         """Look at what the recorded agent looked at, as far as its actions need it."""
         return View(elements=bool(option(context, "elements", default=True)))
 
+    def check(self, tasks: Sequence[str], context: TrialContext) -> None:
+        """Refuse a run folder that did not record every one of these tasks."""
+        for task_id in tasks:
+            _recorded(context, task_id)
+
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
     ) -> AgentOutcome:
@@ -110,6 +120,11 @@ class HttpAgent:
     """`http`: asks the endpoint of the option `url` for each step; see `bench_core.agents`."""
 
     name = "http"
+
+    def check(self, tasks: Sequence[str], context: TrialContext) -> None:
+        """Refuse to run without a URL."""
+        del tasks
+        _needed(context, self.name, "url")
 
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
