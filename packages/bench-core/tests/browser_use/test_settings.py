@@ -45,6 +45,8 @@ from browser_use.config import CONFIG
 from browser_use.telemetry.service import ProductTelemetry
 assert not CONFIG.ANONYMIZED_TELEMETRY and not CONFIG.BROWSER_USE_CLOUD_SYNC
 assert ProductTelemetry()._posthog_client is None
+from browser_use.browser.events import TypeTextEvent
+assert TypeTextEvent.model_fields["event_timeout"].get_default(call_default_factory=True) == 300
 assert logging.getLogger().handlers == root
 logging.getLogger("browser_use").error("must not reach the terminal")
 print(CONFIG.BROWSER_USE_CONFIG_DIR)

@@ -26,8 +26,13 @@ QUIET_ENVIRONMENT = {
     "BROWSER_USE_SETUP_LOGGING": "false",
     "BROWSER_USE_VERSION_CHECK": "false",
     "SKIP_LLM_API_KEY_VERIFICATION": "true",
+    "TIMEOUT_TypeTextEvent": "300",
 }
-"""What `prepare` sets where the user has not: nothing is reported, fetched or reconfigured."""
+"""What `prepare` sets where the user has not: nothing is reported, fetched or reconfigured.
+
+Text is typed key by key, which on a busy machine takes longer than browser-use's minute: that would
+fail the agent's step for what is the machine's fault.
+"""
 
 _CONFIG_DIR = "BROWSER_USE_CONFIG_DIR"
 _LOGGERS = ("browser_use", "bubus", "cdp_use")
