@@ -12,6 +12,7 @@ from bench_report.model import Effort, TaskEntry, TrialRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bench_core.statistics import EndedTrial
     from bench_report.sources import Source
 
 __all__ = ["effort_of", "task_entries", "trial_rows"]
@@ -39,10 +40,15 @@ def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
 
 def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
     """Return a run's trials, their folders below `base`."""
-    return tuple(
-        TrialRow(*_SHOWN(trial), folder=None if folder is None else f"{base}/{folder}")
-        for trial, folder in zip(run.ended, run.folders, strict=True)
-    )
+    pairs = zip(run.ended, run.folders, strict=True)
+    return tuple(_trial_row(trial, base, folder) for trial, folder in pairs)
+
+
+def _trial_row(trial: EndedTrial, base: str, folder: str | None) -> TrialRow:
+    row = TrialRow(*_SHOWN(trial))
+    if folder is not None:
+        row.folder = f"{base}/{folder}"
+    return row
 
 
 def effort_of(rows: Sequence[TrialRow]) -> Effort:

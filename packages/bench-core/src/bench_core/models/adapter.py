@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from bench_core.models.schema import parse_json
 from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bench_core.models.records import ModelRequest, Part, StopReason
     from bench_core.records import Usage
 
@@ -159,9 +158,12 @@ def wire(raw: Any) -> dict[str, Any]:
 
 def tool_call(call_id: str, name: str, arguments: str | Mapping[str, Any] | None) -> ToolCall:
     """Build a tool call; arguments that are not a JSON object are kept as raw text."""
-    raw = arguments if isinstance(arguments, str) else "nested too deeply"
+    parsed: Any = arguments or {}
+    raw = "nested too deeply"
     with contextlib.suppress(ValueError):  # no JSON, or nested too deeply for a record
-        parsed = decode_json(raw or "{}") if raw is arguments else dict(arguments or {})
-        if isinstance(parsed, dict):
-            return ToolCall(id=call_id, name=name, arguments=parsed)
+        if isinstance(parsed, str):
+            raw = parsed
+            parsed = decode_json(parsed)
+        if isinstance(parsed, Mapping):
+            return ToolCall(id=call_id, name=name, arguments=dict(parsed))
     return ToolCall(id=call_id, name=name, raw=raw)
