@@ -71,7 +71,12 @@ class TrialRow:
     No `Record`, and not frozen: there may be a hundred thousand, and results were checked already.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(
+        extra="forbid",
+        json_schema_extra={  # pydantic's own depends on its version
+            "description": "One trial, without its evidence; `folder` is where that is, relative to the report."
+        },
+    )
 
     task_id: str
     trial: PositiveInt
