@@ -195,6 +195,14 @@ def test_errors_end_with_a_message_and_their_exit_code(error: BaseException, cod
     assert "\x1b" not in done.stderr
 
 
+def test_a_message_tells_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOY_API_KEY", "s3cret-of-the-toy")
+    error = EnvironmentFaultError("the server said: bad key s3cret-of-the-toy")
+    done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
+    assert "bad key" in done.stderr
+    assert "s3cret" not in done.stderr
+
+
 def test_debug_shows_where_an_error_comes_from() -> None:
     done = CliRunner(**APART).invoke(group_that_raises(InputError("no file")), ["--debug", "go"])
     assert isinstance(done.exception, InputError)

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench_core import exit_codes
 from bench_core.__about__ import __version__
-from bench_core.errors import BenchError
+from bench_core.cli.groups import runner_group
+from bench_core.cli.options import json_option
+from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
     from bench_core.discovery import PluginKind
@@ -18,38 +21,33 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="bench-core")
-def commands() -> None:
+@runner_group("bench-core", __version__)
+def main() -> None:
     """Look after Proctor's run folders, plugins and record schemas.
 
     Exit codes: 0 fine, 1 something is wrong with what was checked, 2 wrong usage or input.
     """
 
 
-@commands.command()
+@main.command()
 @click.option(
     "--kind", type=click.Choice(["benchmark", "agent", "judge", "reporter", "world"]), default=None
 )
 @click.option("--load", is_flag=True, help="Import each one and tell which does not.")
-@_JSON
+@json_option
 def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
     """List installed benchmarks, agents, judges, reporters and worlds."""
     from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
 
     rows = list_plugins(kind, load=load)
-    if as_json:
-        click.echo(json.dumps(rows, indent=2))
-    else:
-        _print_plugins(rows)
+    click.echo(json.dumps(rows, indent=2) if as_json else _plugins_text(rows))
     if any(row.get("error") for row in rows):
-        sys.exit(1)
+        sys.exit(exit_codes.FELL_SHORT)
 
 
-@commands.command()
+@main.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file is outdated.")
 def schema(out: Path, *, check: bool) -> None:
@@ -60,14 +58,14 @@ def schema(out: Path, *, check: bool) -> None:
         stale = stale_schemas(out)
         for name in stale:
             click.echo(f"{out / name}.json is outdated: run `bench-core schema --out {out}`")
-        sys.exit(1 if stale else 0)
+        sys.exit(exit_codes.FELL_SHORT if stale else exit_codes.OK)
     for path in write_schemas(out):
         click.echo(path)
 
 
-@commands.command()
+@main.command()
 @_RUN
-@_JSON
+@json_option
 def check(run: Path, *, as_json: bool) -> None:
     """Read everything in the run folder RUN and tell what is wrong; change nothing."""
     from bench_core.maintenance import check_run  # noqa: PLC0415  # --help stays quick
@@ -81,10 +79,10 @@ def check(run: Path, *, as_json: bool) -> None:
         click.echo(f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}")
         for problem in found.problems:
             click.echo(problem)
-    sys.exit(1 if found.problems else 0)
+    sys.exit(exit_codes.FELL_SHORT if found.problems else exit_codes.OK)
 
 
-@commands.command()
+@main.command()
 @_RUN
 def repair(run: Path) -> None:
     """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
@@ -98,31 +96,13 @@ def repair(run: Path) -> None:
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
 
 
-def main() -> None:
-    """Run the command line; errors of input end with one line and code 2, Ctrl-C with 130."""
-    try:
-        commands(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(130)
-    except BenchError as error:
-        from bench_core.redaction import Redactor  # noqa: PLC0415  # only when something failed
-
-        click.echo(Redactor.from_environment().redact(f"Error: {error}"), err=True)
-        sys.exit(2)
-
-
-def _print_plugins(rows: list[dict[str, str]]) -> None:
+def _plugins_text(rows: list[dict[str, str]]) -> str:
     if not rows:
-        click.echo("no plugins are installed; `pip install webarena-runner` adds a benchmark")
-        return
-    columns = ("kind", "name", "distribution", "version", "error")
-    widths = {each: max(len(str(row.get(each) or "")) for row in rows) for each in columns}
-    for row in rows:
-        cells = (str(row.get(each) or "").ljust(widths[each]) for each in columns)
-        click.echo("  ".join(cells).rstrip())
+        return "no plugins are installed; `pip install webarena-runner` adds a benchmark"
+    columns = ["kind", "name", "distribution", "version"]
+    if any(row.get("error") for row in rows):
+        columns.append("error")
+    return render_table(columns, [[row.get(each) or None for each in columns] for row in rows])
 
 
 if __name__ == "__main__":

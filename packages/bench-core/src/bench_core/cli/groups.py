@@ -94,5 +94,7 @@ def _is_broken_pipe(error: Exception) -> bool:
 
 
 def _failure_of(error: Exception) -> CommandFailed:
+    from bench_core.redaction import Redactor  # noqa: PLC0415  # only when something failed
+
     kind = _InputRefused if isinstance(error, InputError) else CommandFailed
-    return kind(str(error) or type(error).__name__)
+    return kind(Redactor.from_environment().redact(str(error)) or type(error).__name__)
