@@ -37,8 +37,7 @@ _UNSPECIFIED = "unspecified"
 class EndedTrial(NamedTuple):
     """What statistics need of a result, without its evidence.
 
-    Statistics go over all results many times. These lie close together in memory, where the nested
-    records of results do not: that is several times as fast.
+    Statistics go over all results many times: these are flat, where results are records of records.
     """
 
     benchmark: str
