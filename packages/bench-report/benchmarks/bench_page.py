@@ -11,6 +11,7 @@ import html
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -55,10 +56,17 @@ def make(folder: Path, results: int) -> tuple[Path, list[TrialResult]]:
 
 
 def ours(run: Path, out: Path) -> tuple[float, Path]:
-    """Build the page from the run folder, reading included."""
+    """Build the page from the run folder in a process of its own, reading included."""
+    command = [sys.executable, __file__, "--build", str(run), str(out)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # ourselves
+    return float(done.stdout), out / "index.html"
+
+
+def build(run: Path, out: Path) -> float:
+    """Build the page and return the CPU seconds that took."""
     began = time.process_time()
-    _, (page, *_) = build_report([run], out, formats=["html"])
-    return time.process_time() - began, page
+    build_report([run], out, formats=["html"])
+    return time.process_time() - began
 
 
 def plain(results: Sequence[TrialResult], page: Path) -> tuple[float, Path]:
@@ -117,6 +125,9 @@ def measure(results: int) -> list[Measured]:
 
 def main() -> int:
     """Measure, print, and return 1 when a bound is missed."""
+    if sys.argv[1:2] == ["--build"]:
+        print(build(Path(sys.argv[2]), Path(sys.argv[3])))
+        return 0
     results = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     page, table = measure(results)
     print(f"{results:,} results")

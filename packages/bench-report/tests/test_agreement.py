@@ -40,7 +40,7 @@ def test_the_page_embeds_the_figures_of_the_json(built: Built) -> None:
 
 
 def test_the_table_has_every_trial_of_the_json(built: Built) -> None:
-    table = built.embedded("table-data")
+    table = built.table()
     trials, ids = table["trials"], table["tasks"]["id"]
 
     shown = [

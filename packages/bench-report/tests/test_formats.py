@@ -177,7 +177,7 @@ def test_trials_are_the_same_in_json_csv_parquet_junit_and_page(built: Built) ->
     rows = [(run["label"], row) for run in built.json["runs"] for row in run["trials"]]
     flat = csv_rows(built, "trials")
     stored = parquet.read_table(built.folder / "parquet" / "trials.parquet").to_pylist()
-    page = built.embedded("table-data")["trials"]
+    page = built.table()["trials"]
     cases = ET.parse(built.folder / "junit.xml").getroot().findall("testsuite/testcase")  # noqa: S314
 
     assert len(rows) == len(flat) == len(stored) == len(page["task"]) == len(cases) == 240

@@ -16,7 +16,7 @@ from bench_report.har import har_summary
 from bench_report.text import clip, inline, shown_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -60,7 +60,7 @@ def evidence_of(
     """
     found: dict[str, Any] = {}
     if result.checks:
-        found["checks"] = [_check(each) for each in result.checks[:_MAX_CHECKS]]
+        found["checks"] = _checks(result.checks[:_MAX_CHECKS])
     phases = [[_name(n), s] for n, s in result.timings_s.items() if n != "total"]
     if phases:
         found["phases"] = phases
@@ -94,12 +94,12 @@ def _name(text: str) -> str:
     return inline(text, _TEXT)
 
 
-def _check(check: Check) -> dict[str, Any]:
-    parts = _PARTS(vars(check))
+def _checks(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    parts = [_PARTS(vars(each)) for each in checks]
     try:
-        return _known_check(*parts)
+        return [_known_check(*each) for each in parts]
     except TypeError:  # a list or an object among them
-        return _shown_check(*parts)
+        return [_shown_check(*each) for each in parts]
 
 
 def _shown_check(*parts: Any) -> dict[str, Any]:
@@ -120,10 +120,10 @@ _known_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
 
 def _details(details: dict[str, JsonValue]) -> str:
     """Return what `shown_json` does, only faster: nearly every trial has some."""
-    text = to_json(details)
-    if len(text) > _FLAT:
-        text = to_json(details, indent=1)
-    return clip(text.decode(), 4 * _TEXT)
+    text = to_json(details).decode()
+    if len(text) <= _FLAT and text.isascii() and text.isprintable():
+        return text
+    return clip(to_json(details, indent=1).decode(), 4 * _TEXT)
 
 
 def _error(error: ErrorInfo) -> dict[str, Any]:

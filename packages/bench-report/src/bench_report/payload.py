@@ -56,8 +56,9 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
     return {
         "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
         "tasks": _task_columns(report.tasks),
+        "size": len(rows),
         "trials": {
-            "run": [run for run, _, _ in rows],
+            "run": _shortened([run for run, _, _ in rows]),
             "task": [task for _, task, _ in rows],
             **_trial_columns([row for _, _, row in rows]),
         },
@@ -82,21 +83,34 @@ def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
 
 
 def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
-    return {
+    numbers = {
         "trial": [row.trial for row in rows],
         "score": [row.score for row in rows],
         "confidence": [row.confidence for row in rows],
         "steps": [row.steps for row in rows],
         "input": [row.input_tokens for row in rows],
         "output": [row.output_tokens for row in rows],
-        "cost": [_rounded(row.cost_usd, 6) for row in rows],
-        "seconds": [_rounded(row.time_s, 3) for row in rows],
+        "cost": _rounded([row.cost_usd for row in rows], 6),
+        "seconds": _rounded([row.time_s for row in rows], 3),
         "attempts": [row.attempts for row in rows],
+    }
+    words = {
         "status": _words(row.status.value for row in rows),
         "mode": _words(row.failure_mode for row in rows),
         "method": _words(row.method for row in rows),
         "flags": _words(", ".join(row.flags) for row in rows),
     }
+    return {
+        **{name: _shortened(column) for name, column in numbers.items()},
+        **{name: {**coded, "index": _shortened(coded["index"])} for name, coded in words.items()},
+    }
+
+
+def _shortened(column: list[Any]) -> list[Any] | dict[str, Any]:
+    """Say a value once where all rows have it: the page unpacks what is left sooner."""
+    if len(column) > 1 and column.count(column[0]) == len(column):
+        return {"same": column[0]}
+    return column
 
 
 def _words(values: Iterable[str | None]) -> dict[str, list[Any]]:
@@ -105,8 +119,8 @@ def _words(values: Iterable[str | None]) -> dict[str, list[Any]]:
     return {**coded, "values": [inline(word, WORD_LENGTH) for word in coded["values"]]}
 
 
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+def _rounded(values: Iterable[float | None], digits: int) -> list[float | None]:
+    return [None if value is None else round(value, digits) for value in values]
 
 
 def _coded(values: Iterable[Hashable]) -> dict[str, list[Any]]:

@@ -49,23 +49,36 @@ class _Read(NamedTuple):
 
 def level_of(result: TrialResult) -> str:
     """Return `high`, `medium`, `low` or `unstated`: as the record says, else by its confidence."""
-    said = result.details.get("confidence_level", result.details.get("confidence"))
-    if isinstance(said, str) and said.lower() in _LEVELS:
-        return said.lower()
-    if result.confidence is None:
+    return _level(_said(result.details), result.confidence)
+
+
+def _said(details: Mapping[str, JsonValue]) -> str | None:
+    """Return the level of confidence that details name, if they do."""
+    said = details.get("confidence_level", details.get("confidence"))
+    return said.lower() if isinstance(said, str) and said.lower() in _LEVELS else None
+
+
+def _level(said: str | None, confidence: float | None) -> str:
+    if said is not None:
+        return said
+    if confidence is None:
         return "unstated"
-    if result.confidence >= SURE:
+    if confidence >= SURE:
         return "high"
-    return "low" if result.confidence < UNSURE else "medium"
+    return "low" if confidence < UNSURE else "medium"
 
 
 def methods_of(results: Iterable[TrialResult]) -> tuple[MethodRow, ...]:
     """Return, for each method of evaluation, how often it decided and how surely."""
-    seen = Counter(
-        (each.method or "not stated", bool(each.success), level_of(each), each.confidence)
+    alike = Counter(
+        (each.method, each.success, each.confidence, _said(each.details))
         for each in results
         if each.score is not None
     )
+    seen = Counter[tuple[str, bool, str, float | None]]()
+    for (method, success, confidence, said), number in alike.items():
+        key = (method or "not stated", bool(success), _level(said, confidence), confidence)
+        seen[key] += number
     rows = [_method(name, seen) for name in {name for name, *_ in seen}]
     return tuple(sorted(rows, key=lambda row: (-row.scored, row.method)))
 

@@ -69,10 +69,10 @@ class EndedTrial(NamedTuple):
     def of(cls, result: TrialResult) -> EndedTrial:
         """Take from a result what statistics need."""
         fields = vars(result)  # attributes of records take three times as long
-        usage = fields["usage"]
-        tokens = usage.input_tokens, usage.output_tokens, usage.total_tokens or None
+        usage = vars(fields["usage"])
+        took, gave = usage["input_tokens"], usage["output_tokens"]
         time_s, attempts = duration_s(fields["timings_s"]), len(fields["attempts"])
-        return cls._make((*_TAKEN(fields), *tokens, time_s, attempts))
+        return cls._make((*_TAKEN(fields), took, gave, took + gave or None, time_s, attempts))
 
 
 _TAKEN = itemgetter(*EndedTrial._fields[: EndedTrial._fields.index("input_tokens")])

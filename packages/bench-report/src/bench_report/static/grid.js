@@ -27,8 +27,11 @@ class Grid {
     this.layOut(columns);
     this.head.replaceChildren(h("tr", {}, columns.map((column) => this.heading(column, sort))));
     this.table.setAttribute("aria-rowcount", items.length + 1);
+    const focused = this.body.contains(document.activeElement);
+    this.body.replaceChildren(this.spacer(items.length)); // gives the box its height: rows are drawn once
     this.drawn = null;
     this.draw();
+    if (focused) this.focus(false);
   }
 
   /** Give every column its width; the table scrolls sideways where they do not fit. */

@@ -87,7 +87,7 @@ function trialFilter(store, state) {
     const wanted = state.get(`in.${name}`);
     if (wanted) tests.push((row) => store.group(name, store.trials.task[row]).includes(wanted));
   }
-  return (row) => tests.every((test) => test(row));
+  return tests.length ? (row) => tests.every((test) => test(row)) : () => true;
 }
 
 function searchText(store, id, task) {
@@ -104,6 +104,12 @@ function matchesWhy(store, row, why) {
 
 /** Whether scored trials of one task ended differently. */
 function disagree(store, rows) {
-  const seen = new Set(rows.map((row) => store.outcome[row]).filter((outcome) => outcome !== VOID));
-  return seen.size > 1;
+  let seen = VOID;
+  for (const row of rows) {
+    const outcome = store.outcome[row];
+    if (outcome === VOID) continue;
+    if (seen !== VOID && outcome !== seen) return true;
+    seen = outcome;
+  }
+  return false;
 }

@@ -1,10 +1,23 @@
 /* The embedded data: columns of trials and tasks, and evidence that is unpacked when it is read. */
 
 async function unpack(base64) {
-  const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();
 }
+
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
+/** The table is shown while the evidence behind it in the page is still being read. */
+const wholePage = new Promise((resolve) => {
+  if (document.readyState !== "loading") resolve();
+  else document.addEventListener("DOMContentLoaded", resolve, { once: true });
+});
 
 const PASS = 0, FAIL = 1, VOID = 2, MIXED = 3;
 const OUTCOMES = ["pass", "fail", "void", "mixed"];
@@ -14,13 +27,20 @@ class Store {
   constructor(table) {
     this.runs = table.runs;
     this.tasks = table.tasks;
-    this.trials = table.trials;
+    this.size = table.size;
+    this.trials = this.columns(table.trials);
     this.chunks = table.chunks;
-    this.size = table.trials.task.length;
     this.outcome = Uint8Array.from({ length: this.size }, (_, row) => this.outcomeOf(row));
     this.byTask = this.groupByTask();
-    this.mostTrials = table.trials.trial.reduce((most, trial) => Math.max(most, trial), 1);
+    this.mostTrials = this.trials.trial.reduce((most, trial) => Math.max(most, trial), 1);
     this.loaded = new Map();
+  }
+
+  /** Columns in which all rows have the same value come with just that. */
+  columns(packed) {
+    const list = (column) => (Array.isArray(column) ? column : new Array(this.size).fill(column.same));
+    const column = (each) => ("index" in each ? { values: each.values, index: list(each.index) } : list(each));
+    return Object.fromEntries(Object.entries(packed).map(([name, each]) => [name, column(each)]));
   }
 
   outcomeOf(row) {
@@ -70,6 +90,7 @@ class Store {
   }
 
   async evidence(row) {
+    await wholePage;
     let chunk = this.chunks.length - 1;
     while (chunk >= 0 && this.chunks[chunk] > row) chunk -= 1;
     if (chunk < 0) return {};
