@@ -83,7 +83,7 @@ def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
 
 
 def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
-    numbers = {
+    numbers: dict[str, list[Any]] = {
         "trial": [row.trial for row in rows],
         "score": [row.score for row in rows],
         "confidence": [row.confidence for row in rows],

@@ -53,7 +53,7 @@ def level_of(result: TrialResult) -> str:
 
 
 def _said(details: Mapping[str, JsonValue]) -> str | None:
-    """Return the level of confidence that details name, if they do."""
+    """Return the level of confidence that details state as a word, if they do."""
     said = details.get("confidence_level", details.get("confidence"))
     return said.lower() if isinstance(said, str) and said.lower() in _LEVELS else None
 
