@@ -256,12 +256,13 @@ async def test_a_retry_after_of_an_hour_is_not_waited_for(
 async def test_a_server_that_hangs_ends_at_the_deadline_with_one_request(
     provider: str, server: ModelServer, complete: Complete
 ) -> None:
-    server.say(Answer(hang_s=30))
+    server.say(Answer(text="the SDK is loaded"), Answer(hang_s=30))
+    await complete(provider, ask())
     policy = RetryPolicy(attempts=3, timeout_s=20, deadline_s=20)
     with pytest.raises(ModelError) as caught:
-        await complete(provider, ask(), policy=policy, deadline_s=1.0)
+        await complete(provider, ask(), policy=policy, deadline_s=2.0)
     assert caught.value.kind in {"timeout", "deadline"}
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2
 
 
 async def test_nothing_is_sent_after_cancellation(
