@@ -207,7 +207,6 @@ _HOMES = {
         "IDENTITY",
         "EndedTrial",
         "EndedTrials",
-        "EndedTrials",
         "ended_trials",
         "identity_of",
         "latest_results",
