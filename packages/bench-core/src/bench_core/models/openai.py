@@ -94,7 +94,7 @@ class OpenAIAdapter(_OpenAIBase):
             native={"output": output},
             stop=_response_stop(data.get("status"), reason, refused=bool(refusals), calls=calls),
             stop_native=reason or data.get("status"),
-            usage=_response_usage(data.get("usage")),
+            usage=_usage(data.get("usage"), took="input", gave="output"),
             model_reported=data.get("model"),
             request_id=data.get("id"),
             refusal="".join(refusals) or None,
@@ -157,7 +157,7 @@ class OpenAIChatAdapter(_OpenAIBase):
             native={"message": {key: value for key, value in message.items() if value is not None}},
             stop="refusal" if refusal else _CHAT_STOPS.get(stop or "", "other"),
             stop_native=stop,
-            usage=_chat_usage(data.get("usage")),
+            usage=_usage(data.get("usage"), took="prompt", gave="completion"),
             model_reported=data.get("model"),
             request_id=data.get("id"),
             refusal=refusal,
@@ -229,18 +229,19 @@ def _response_stop(
     return "tool_use" if calls else "end"
 
 
-def _response_usage(usage: dict[str, Any] | None) -> Usage | None:
+def _usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage | None:
+    """Read usage of either API, which call what went in and what came out by other words."""
     if not usage:
         return None
-    inputs = usage.get("input_tokens_details") or {}
-    outputs = usage.get("output_tokens_details") or {}
+    inputs = usage.get(f"{took}_tokens_details") or {}
+    outputs = usage.get(f"{gave}_tokens_details") or {}
     return Usage(
         requests=1,
-        input_tokens=usage.get("input_tokens") or 0,
+        input_tokens=usage.get(f"{took}_tokens") or 0,
         cached_input_tokens=inputs.get("cached_tokens") or 0,
         cache_write_tokens=inputs.get("cache_write_tokens") or 0,
         image_tokens=inputs.get("image_tokens") or 0,
-        output_tokens=usage.get("output_tokens") or 0,
+        output_tokens=usage.get(f"{gave}_tokens") or 0,
         reasoning_tokens=outputs.get("reasoning_tokens") or 0,
     )
 
@@ -265,18 +266,3 @@ def _chat_content(part: TextPart | ImagePart | OpaquePart) -> dict[str, Any]:
     if isinstance(part, ImagePart):
         return {"type": "image_url", "image_url": {"url": _data_url(part), "detail": "high"}}
     return dict(part.data)
-
-
-def _chat_usage(usage: dict[str, Any] | None) -> Usage | None:
-    if not usage:
-        return None
-    inputs = usage.get("prompt_tokens_details") or {}
-    outputs = usage.get("completion_tokens_details") or {}
-    return Usage(
-        requests=1,
-        input_tokens=usage.get("prompt_tokens") or 0,
-        cached_input_tokens=inputs.get("cached_tokens") or 0,
-        image_tokens=inputs.get("image_tokens") or 0,
-        output_tokens=usage.get("completion_tokens") or 0,
-        reasoning_tokens=outputs.get("reasoning_tokens") or 0,
-    )
