@@ -74,6 +74,7 @@ def measured(count: int) -> tuple[float, float]:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, count))
     process.start()
+    theirs.close()  # so that reading from a process that died ends
     urls, start = ours.recv()
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(episode, urls, range(count)))
