@@ -11,17 +11,10 @@ from typing import NamedTuple
 
 import click
 import pytest
+from nox_support.packages import packages
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = (
-    "bench-core",
-    "bench-report",
-    "llm-judge",
-    "multireal-harness",
-    "waa-client",
-    "waa-server-ext",
-    "webarena-runner",
-)
+PROGRAMS = [each.name for each in packages()]
 PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")]
 _BLOCK = re.compile(r"^ *```(?:console|bash|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _END = {"|", ";", "&&", ">", "&", "#"}

@@ -119,7 +119,7 @@ _known_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
 
 
 def _details(details: dict[str, JsonValue]) -> str:
-    """Return what `shown_json` does, only faster: nearly every trial has some."""
+    """Return JSON, on one line where that is short; nearly every trial has some, so quickly."""
     text = to_json(details).decode()
     if len(text) <= _FLAT and text.isascii() and text.isprintable():
         return text

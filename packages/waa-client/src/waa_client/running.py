@@ -116,9 +116,7 @@ def _silent(urls: Sequence[str]) -> list[str]:
             f"no VM answers ({'; '.join(faults.values())}): `waa-client probe --vm "
             f"{','.join(urls)}` says what to look at"
         )
-    return [
-        f"{fault}; its trials wait for it, then end without a score" for fault in faults.values()
-    ]
+    return [f"{fault}; the others work while it rests" for fault in faults.values()]
 
 
 def _fault_of(url: str) -> str | None:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Interval
 
-__all__ = ["pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"]
+__all__ = [
+    "mean_over_tasks",
+    "pass_at_k",
+    "pass_at_k_interval",
+    "pass_hat_k",
+    "pass_hat_k_interval",
+]
 
 
 def pass_at_k(successes: int, trials: int, k: int) -> float:

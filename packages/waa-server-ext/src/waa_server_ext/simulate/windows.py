@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -133,12 +134,12 @@ class Window:
         return rect.moved(dx, dy)
 
 
-class OkCancel(Window):
+class OkCancel(Window, ABC):
     """A window that Enter confirms and Escape gives up."""
 
+    @abstractmethod
     def confirm(self) -> None:
         """Do what its OK button does."""
-        raise NotImplementedError
 
     def fallback(self, key: str, mods: frozenset[str]) -> bool:
         """Confirm with Enter, give up with Escape."""
