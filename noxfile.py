@@ -168,7 +168,8 @@ def browser_use(session: nox.Session, version: str) -> None:
 @nox.session(requires=["build"])
 def integration(session: nox.Session) -> None:
     """Test all seven wheels together, and each alone in an environment of its own."""
-    install(session, packages(), [*group("parallel"), *group("integration")])
+    needed = [*group("parallel"), *group("integration"), *groups("test")]
+    install(session, packages(), needed)
     provide_chromium(session)
     session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)
 
@@ -176,11 +177,7 @@ def integration(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
-    folders = [each.folder for each in packages()]
-    needed = [
-        each for name in ("test", "test-once") for one in folders for each in group(name, one)
-    ]
-    install(session, packages(), [*group("coverage"), *needed])
+    install(session, packages(), [*group("coverage"), *groups("test"), *groups("test-once")])
     provide_chromium(session)
     session.run("coverage", "erase")
     for each in packages():
@@ -201,6 +198,14 @@ def docs(session: nox.Session) -> None:
     options = ["--doctest-modules", "--doctest-ignore-import-errors", "--collect-in-virtualenv"]
     session.run("pytest", "-q", "docs", *options, "--pyargs", *modules, *session.posargs)
     session.log(f"the documentation is at {ROOT / 'docs/_build/html/index.html'}")
+
+
+@nox.session(requires=["build"])
+def coverage_tables(session: nox.Session) -> None:
+    """Simulate how often intervals and decisions are right, and write docs/coverage-tables.md."""
+    core = package(CORE)
+    install(session, [core], ["bench-core[statistics]"])
+    session.run("python", str(core.folder / "benchmarks" / "coverage_table.py"), *session.posargs)
 
 
 @nox.session
@@ -252,6 +257,16 @@ def bench(session: nox.Session, name: str) -> None:
         session.run("python", str(script), *session.posargs)
 
 
+@nox.session(requires=["build"])
+def campaign(session: nox.Session) -> None:
+    """Draw many cases by seed where a test draws one: hours, on all cores."""
+    needed = [*group("integration"), *groups("test")]
+    install(session, packages(), needed)
+    provide_chromium(session)
+    for script in sorted((ROOT / "integration_tests" / "campaigns").glob("campaign_*.py")):
+        session.run("python", str(script), *session.posargs)
+
+
 @nox.session
 def release(session: nox.Session) -> None:
     """Bump a package, write its changelog, commit, print the tag: `-- waa-client minor`."""
@@ -281,6 +296,11 @@ def group(name: str, folder: Path = ROOT) -> list[str]:
     pyproject = nox.project.load_toml(folder / "pyproject.toml")
     named = name in pyproject.get("dependency-groups", {})
     return list(nox.project.dependency_groups(pyproject, name)) if named else []
+
+
+def groups(name: str) -> list[str]:
+    """Return the requirements of the dependency groups `name` of all packages."""
+    return [each for one in packages() for each in group(name, one.folder)]
 
 
 def with_core(tested: Package) -> list[Package]:

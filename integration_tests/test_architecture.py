@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -25,6 +26,29 @@ def tree(root: Path, tmp_path: Path) -> Path:
         shutil.copytree(root / name, tmp_path / name, ignore=ignored)
     shutil.copy(root / "pyproject.toml", tmp_path)
     return tmp_path
+
+
+RUNNERS = ("multireal-harness", "webarena-runner", "waa-client")
+_NEEDED = {"open", "evaluate", "capture"}
+"""Those a benchmark cannot leave to the core's own."""
+_ROW = re.compile(r"^\| (?P<hooks>[^|]+) \| `(?P<file>\w+\.py)` \|", re.MULTILINE)
+
+
+def on_the_path(root: Path) -> list[Path]:
+    """The sources of the runners whose benchmark gives hooks."""
+    folders = [root / "packages" / each / "src" / each.replace("-", "_") for each in RUNNERS]
+    return [each for each in folders if "def evaluate(" in (each / "benchmark.py").read_text()]
+
+
+def test_every_runner_has_its_hooks_in_the_documented_files(root: Path) -> None:
+    rows = _ROW.findall((root / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert len(on_the_path(root)) >= 2
+    assert len(rows) == 6
+    for folder in on_the_path(root):
+        assert [file for _, file in rows if not (folder / file).is_file()] == []
+        for hook, file in ((h, f) for hooks, f in rows for h in re.findall(r"`(\w+)`", hooks)):
+            given = (folder / file).read_text(encoding="utf-8")
+            assert f"def {hook}" in given or hook not in _NEEDED, (folder, hook)
 
 
 def lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.discovery import load_agent
 from bench_core.models import Model, ModelError, ScriptedAdapter
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
+from bench_core.trial import run_trial
 from llm_judge import Judge
 from llm_judge.personas import honest, stands_at
-from multireal_harness.agents.loading import Settings
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition
+from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.judges import load_judge
 from multireal_harness.tasks import load_tasks, task_of
-from multireal_harness.trial import TrialSettings
 from multireal_harness.world import BuiltInWorld
 
 if TYPE_CHECKING:
@@ -68,14 +69,17 @@ async def run(
         origins=world.urls,
         browsers=browsers,
         rules=EvaluationRules(judge=judge),
-        seat_for=Settings(solution=solution).seat_for,
-        settings=TrialSettings(track=False),
+        settings=EnvironmentSettings(track=False),
     )
     context = TrialContext(
-        run_id="judged", folder=folder, agent="scripted", limits=Limits(max_steps=60)
+        run_id="judged",
+        folder=folder,
+        agent="scripted",
+        limits=Limits(max_steps=60),
+        config={"solution": solution},
     )
     try:
-        return await benchmark.run_trial(task, context)
+        return await run_trial(benchmark, task, context, load_agent("scripted"))
     finally:
         await browsers.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -17,7 +18,7 @@ from bench_core.agents.replay import scripted_agent
 from bench_core.planning import RunSpec
 from bench_core.records import Limits, Status, Task, TrialResult
 from bench_core.run_folder import read_run
-from bench_core.running import run_benchmark_sync
+from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.testing.model_server import Answer, ModelServer, Seen
 from waa_client.actions import Screen, translate
@@ -25,13 +26,12 @@ from waa_client.agents.simple import named_agent
 from waa_client.agents.vision import VisionAgent
 from waa_client.benchmark import WaaBenchmark
 from waa_client.cli import main
-from waa_client.demo import started
 from waa_client.desktop import View
 from waa_client.pool import VmPool
 from waa_client.seeing import elements_of
-from waa_client.settings import WaaSettings
 from waa_client.tasks import load_tasks
 from waa_client.vm import SyncVmClient, calls
+from waa_client.worlds import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,23 +89,27 @@ class Desk:
         self.world.reset()
         benchmark = WaaBenchmark(
             [task],
-            pool=VmPool([self.urls["vm"]], NoLocks()),
-            settings=WaaSettings(evaluators=(self.urls["evaluate"],)),
-            agent_for=lambda _: agent,
+            pool=VmPool([self.urls["vm"]], NoLocks(), evaluators=[self.urls["evaluate"]]),
         )
         asked = RunSpec(
-            agent=agent.name, profile="fast", attempts=1, world="built-in",
+            agent=agent.name, timing="fast", attempts=1, world="built-in",
             limits=Limits(max_steps=60), **spec,
         )  # fmt: skip
-        run_benchmark_sync(benchmark, asked, out)
+        run_benchmark_sync(
+            benchmark, asked, out, surroundings=Surroundings(agent_for=lambda *_: agent)
+        )
         (result,) = read_run(out).results.values()
         return result
 
 
 @pytest.fixture(scope="module")
 def desk() -> Iterator[Desk]:
-    with started() as (world, info):
+    world = built_in_world()()
+    info = asyncio.run(world.start())
+    try:
         yield Desk(world, dict(info.urls))
+    finally:
+        world.close()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Fixed overhead of WAA's profiles: a task of 15 steps, by vanilla's sleeps and by polling.
+"""Fixed overhead of the timings: a task of 15 steps, by vanilla's sleeps and by polling.
 
-Both profiles run the same tasks with the same agent, which decides in no time, on the simulated desktop,
-over HTTP, and are scored. Overhead is the seconds a profile sleeps plus the CPU seconds that client,
+Both timings run the same tasks with the same agent, which decides in no time, on the simulated desktop,
+over HTTP, and are scored. Overhead is the seconds a timing sleeps plus the CPU seconds that client,
 desktop and evaluation take, which does not depend on what else the machine does. Vanilla's sleeps are
 counted and not slept, so that this ends soon.
 """
@@ -21,15 +21,12 @@ from bench_core.cli import render_table
 from bench_core.planning import RunSpec
 from bench_core.records import Limits
 from bench_core.run_folder import read_run
-from bench_core.running import run_benchmark_sync
-from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.running import Surroundings, run_benchmark_sync
 from waa_client.agents.simple import named_agent
 from waa_client.benchmark import WaaBenchmark
-from waa_client.demo import started
 from waa_client.desktop import View
-from waa_client.pool import VmPool
-from waa_client.settings import WaaSettings
 from waa_client.tasks import load_tasks
+from waa_client.worlds import BuiltInDesktops, built_in_world
 
 STEPS = 15
 BOUND = 1 / 8
@@ -80,24 +77,22 @@ class Following:
         return await make(steps).run(*arguments)
 
 
-def measured(task: Any, solution: Any, profile: str, folder: Path) -> tuple[float, float, int]:
+def measured(task: Any, solution: Any, timing: str, folder: Path) -> tuple[float, float, int]:
     """Return overhead in seconds, score and steps of one trial on a desktop of its own."""
-    clock = CountingClock() if profile == "vanilla" else SleepingClock()
-    with started() as (_, info):
-        benchmark = WaaBenchmark(
-            [task],
-            pool=VmPool([info.urls["vm"]], NoLocks()),
-            settings=WaaSettings(evaluators=(info.urls["evaluate"],)),
-            agent_for=lambda _: Following(solution.elements),
-            clock=clock,
-        )
-        spec = RunSpec(
-            agent="following", profile=profile, attempts=1, world="built-in",
-            limits=Limits(max_steps=STEPS + 1),
-        )  # fmt: skip
-        began = time.process_time()
-        run_benchmark_sync(benchmark, spec, folder)
-        worked = time.process_time() - began
+    clock = CountingClock() if timing == "vanilla" else SleepingClock()
+    benchmark = WaaBenchmark(
+        [task],
+        pool=BuiltInDesktops(),
+        clock=clock,
+    )
+    spec = RunSpec(
+        agent="following", timing=timing, attempts=1, world="built-in",
+        limits=Limits(max_steps=STEPS + 1),
+    )  # fmt: skip
+    began = time.process_time()
+    with_ = Surroundings(agent_for=lambda *_: Following(solution.elements))
+    run_benchmark_sync(benchmark, spec, folder, surroundings=with_)
+    worked = time.process_time() - began
     (result,) = read_run(folder).results.values()
     return (
         clock.slept + worked,
@@ -109,15 +104,14 @@ def measured(task: Any, solution: Any, profile: str, folder: Path) -> tuple[floa
 def main() -> int:
     """Print the table; 1 when a bound is missed."""
     rows, fell_short = [], False
-    with tempfile.TemporaryDirectory() as scratch, started() as (world, _):
+    world = built_in_world()
+    with tempfile.TemporaryDirectory() as scratch:
         tasks = {task.task_id: task for task in load_tasks(world.tasks_folder())}
         for number, task_id in enumerate(world.demo_tasks()):
             found = {}
-            for profile in ("vanilla", "fast"):
-                folder = Path(scratch) / f"{number}-{profile}"
-                found[profile] = measured(
-                    tasks[task_id], world.solutions()[task_id], profile, folder
-                )
+            for timing in ("vanilla", "fast"):
+                folder = Path(scratch) / f"{number}-{timing}"
+                found[timing] = measured(tasks[task_id], world.solutions()[task_id], timing, folder)
             (slow, first, steps), (quick, second, _) = found["vanilla"], found["fast"]
             ratio = quick / slow
             fell_short |= ratio > BOUND or first != second

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import types
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,10 +45,11 @@ def proctor(folder: Path, trials: int) -> Callable[[], None]:
     """Run trials as `run` does: locks, deadlines, attempts, events, redaction, group sync."""
     from bench_core.planning import RunSpec  # noqa: PLC0415  # a case measures its own imports' memory
     from bench_core.progress import PlainProgress  # noqa: PLC0415
-    from bench_core.records import Resource, Status, Task, TrialResult  # noqa: PLC0415
+    from bench_core.records import AgentOutcome, Resource, Task  # noqa: PLC0415
     from bench_core.redaction import Redactor  # noqa: PLC0415
     from bench_core.running import Surroundings, run_benchmark_sync  # noqa: PLC0415
     from bench_core.scheduling import FileLocks  # noqa: PLC0415
+    from bench_core.trial import Evaluation, TrialEnvironment  # noqa: PLC0415
 
     class Trivial:
         name = "trivial"
@@ -59,25 +61,28 @@ def proctor(folder: Path, trials: int) -> Callable[[], None]:
                 for n in range(trials)
             ]
 
-        async def run_trial(self, task: Task, context: Any) -> TrialResult:
-            return TrialResult(
-                benchmark="trivial",
-                task_id=task.task_id,
-                trial=context.trial,
-                agent="none",
-                status=Status.COMPLETED,
-                score=1.0,
-            )
+        @asynccontextmanager
+        async def open(self, task: Task, context: Any, agent: Any) -> Any:
+            del task, context, agent
+            yield TrialEnvironment()
 
-        async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-            del task, folder
-            return result
+        async def evaluate(self, evidence: Any) -> Evaluation:
+            del evidence
+            return Evaluation(score=1.0)
+
+    class Idle:
+        name = "none"
+
+        async def run(self, task: Any, environment: Any, context: Any) -> AgentOutcome:
+            del task, environment, context
+            return AgentOutcome()
 
     secrets = {"A_API_KEY": "sk-planted-0123456789abcdef", "B_TOKEN": "token/with+odd=chars"}
     lines = (folder / "progress.txt").open("w", encoding="utf-8")
     surroundings = Surroundings(
         progress=PlainProgress(lines),
         locks=FileLocks(folder),
+        agent_for=lambda *_: Idle(),
         redactor=Redactor.from_environment(secrets),
     )
     spec = RunSpec(agent="none", workers=WORKERS)

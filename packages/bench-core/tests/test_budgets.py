@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bench_core.budgets import Budget, RunBudget, Spent, require_price
 from bench_core.errors import BudgetExceededError, InputError
 from bench_core.protocols import Meter
-from bench_core.records import Usage
+from bench_core.records import Spending, Usage
 
 CALL = Usage(requests=1, input_tokens=90, output_tokens=10)
 
@@ -87,12 +87,28 @@ def test_calls_from_several_threads_are_all_counted() -> None:
     assert run.spent.cost_usd == 400.0
 
 
-def test_listeners_hear_of_each_call() -> None:
-    heard: list[Spent] = []
+def test_listeners_receive_each_call_and_who_made_it() -> None:
+    received: list[tuple[str, Spent]] = []
     meter = RunBudget().meter()
-    meter.on_spend = heard.append
+    meter.on_spend = lambda source, spent: received.append((source, spent))
     meter.spend(CALL, 0.5)
-    assert heard == [Spent(usage=CALL, cost_usd=0.5)]
+    meter.of("judge").spend(CALL)
+    assert received == [
+        ("agent", Spent(usage=CALL, cost_usd=0.5)),
+        ("judge", Spent(usage=CALL, unpriced_calls=1)),
+    ]
+
+
+def test_what_each_source_spent_is_kept_apart() -> None:
+    meter = RunBudget().meter()
+    meter.spend(CALL, 0.5)
+    meter.spend(CALL, 0.25)
+    meter.of("judge").of("second judge").spend(CALL)
+    assert meter.spendings() == (
+        Spending(source="agent", usage=CALL + CALL, cost_usd=0.75),
+        Spending(source="second judge", usage=CALL),
+    )
+    assert meter.spent.usage == CALL + CALL + CALL
 
 
 @pytest.mark.parametrize(

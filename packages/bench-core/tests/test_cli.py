@@ -34,6 +34,7 @@ def load_runner() -> click.Group:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    sys.modules[spec.name] = module  # where its own agent is looked for
     group: click.Group = module.main
     return group
 
@@ -114,7 +115,7 @@ def test_without_out_the_same_command_continues_its_run(
     assert "begin quick-1" in first.stderr
     assert "begin quick-1" not in second.stderr
     assert len(folders) == 2
-    assert all(name.startswith("toy-scripted-") for name in folders)
+    assert all(name.startswith("toy-toy_runner") for name in folders), folders
 
 
 def test_tasks_are_listed_with_their_groups(invoke: Any) -> None:
@@ -182,7 +183,8 @@ def group_that_raises(error: BaseException) -> click.Group:
     [
         (InputError("the file is\nno file"), 2),
         (EnvironmentFaultError("the site is down \x1b[31m"), 1),
-        (PermissionError(13, "Permission denied", "/root/x"), 1),
+        (PermissionError(13, "Permission denied", "/root/x"), 2),
+        (ConnectionRefusedError(111, "Connection refused"), 1),
         (KeyboardInterrupt(), 130),
     ],
     ids=lambda value: type(value).__name__,
@@ -203,9 +205,28 @@ def test_a_message_tells_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "s3cret" not in done.stderr
 
 
-def test_debug_shows_where_an_error_comes_from() -> None:
+def test_debug_shows_where_an_error_comes_from_and_keeps_the_exit_code() -> None:
     done = CliRunner(**APART).invoke(group_that_raises(InputError("no file")), ["--debug", "go"])
-    assert isinstance(done.exception, InputError)
+    assert done.exit_code == 2
+    assert "in go\n" in done.stderr
+    assert done.stderr.endswith("Error: no file\n")
+
+
+def test_a_fault_of_ours_shows_where_it_was_and_has_the_exit_code_of_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOY_API_KEY", "s3cret-of-the-toy")
+    error = KeyError("s3cret-of-the-toy")
+    done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
+    assert done.exit_code == 70
+    assert "in go\n" in done.stderr
+    assert done.stderr.endswith("KeyError: '[REDACTED]'\n")
+
+
+def test_a_file_that_cannot_be_used_is_named() -> None:
+    error = PermissionError(13, "Permission denied", "/root/x")
+    done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
+    assert done.stderr == "Error: cannot use /root/x: Permission denied\n"
 
 
 def test_the_version_is_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,10 +34,13 @@ from bench_core.testing import (
     make_run,
     make_tasks,
 )
+from bench_core.trial import Evaluation, Evidence, TrialEnvironment, run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
+
+    from bench_core.protocols import Agent
 
 CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
 
@@ -95,27 +99,17 @@ class EvenBenchmark:
     def tasks(self) -> Sequence[Task]:
         return make_tasks(4)
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
-        artifacts = TrialArtifacts(context.folder)
-        artifacts.write_state({"number": int(task.task_id)})
-        return self._score(task, context.trial, context.folder, artifacts.names)
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        del agent
+        TrialArtifacts(context.folder).write_state({"number": int(task.task_id)})
+        yield TrialEnvironment()
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        return self._score(task, result.trial, folder, result.artifacts)
-
-    def _score(
-        self, task: Task, trial: int, folder: Path, artifacts: tuple[str, ...]
-    ) -> TrialResult:
-        number = read_json(folder / "finish_state.json.gz")["number"]
-        return TrialResult(
-            benchmark=self.name,
-            task_id=task.task_id,
-            trial=trial,
-            agent="none",
-            status=Status.COMPLETED,
-            score=float(number % 2 == 0),
-            artifacts=artifacts,
-        )
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        number = read_json(evidence.folder / "finish_state.json.gz")["number"]
+        return Evaluation(score=float(number % 2 == 0))
 
 
 class TestEvenBenchmark(BenchmarkConformance):
@@ -129,7 +123,8 @@ class TestEvenBenchmark(BenchmarkConformance):
     ) -> tuple[Task, TrialResult, Path]:
         task = benchmark_under_test.tasks()[0]
         context = TrialContext(run_id="r", folder=tmp_path)
-        return task, asyncio.run(benchmark_under_test.run_trial(task, context)), tmp_path
+        work = run_trial(benchmark_under_test, task, context, CountingAgent())
+        return task, asyncio.run(work), tmp_path
 
 
 def test_a_benchmark_with_one_id_twice_is_caught() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,14 +11,14 @@ from click.testing import CliRunner
 from bench_core.cli import execute_demo
 from bench_core.demos import DemoRun
 from bench_core.planning import RunSpec
-from bench_core.records import Status, Task, TrialResult
+from bench_core.records import AgentOutcome, Task
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
-
-    from bench_core.protocols import TrialContext
 
 SCORES = {"1": 1.0, "2": 0.0, "3": None}
 
@@ -30,15 +31,21 @@ class Scores:
     def tasks(self) -> list[Task]:
         return [Task(benchmark=self.name, task_id=each, goal="g") for each in SCORES]
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
-        score = SCORES[task.task_id]
-        return TrialResult(
-            benchmark=self.name, task_id=task.task_id, trial=context.trial, agent=context.agent,
-            status=Status.EVALUATION_ERROR if score is None else Status.COMPLETED, score=score,
-        )  # fmt: skip
+    @asynccontextmanager
+    async def open(self, *_: object) -> AsyncIterator[TrialEnvironment]:
+        yield TrialEnvironment()
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        raise NotImplementedError
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        return Evaluation(SCORES[evidence.task.task_id])
+
+
+class Idle:
+    """An agent that is done at once."""
+
+    name = "idle"
+
+    async def run(self, *_: object) -> AgentOutcome:
+        return AgentOutcome(steps=1)
 
 
 def made(**changes: Any) -> DemoRun:
@@ -60,7 +67,7 @@ def test_trials_that_score_otherwise_than_they_must_are_told(tmp_path: Path) -> 
         Scores(),
         RunSpec(agent="scripted"),
         tmp_path / "run",
-        surroundings=Surroundings(locks=NoLocks()),
+        surroundings=Surroundings(locks=NoLocks(), agent_for=lambda *_: Idle()),
     )
     run = DemoRun.of("scripted", outcome, expected=1.0)
     assert (run.tasks, run.succeeded, run.failed, run.not_scored) == (3, 1, 1, 1)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -9,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError
-from bench_core.files import folder_name, free_name, sweep_temporary, write_atomic
+from bench_core.files import (
+    folder_name,
+    free_name,
+    require_writable,
+    sweep_temporary,
+    write_atomic,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,3 +96,30 @@ def test_free_names_count_up(tmp_path: Path) -> None:
     assert free_name(path, "torn").name == "results.jsonl.torn-1"
     free_name(path, "torn").touch()
     assert free_name(path, "torn").name == "results.jsonl.torn-2"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_atomic(pipe, b"whole")
+    reader.join()
+    assert (read, pipe.is_fifo()) == ([b"whole"], True)
+
+
+def test_where_a_file_can_be_written_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("as it was")
+    require_writable(tmp_path / "old")
+    require_writable(tmp_path / "folder" / "new")
+    assert (tmp_path / "old").read_text() == "as it was"
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_where_a_file_cannot_be_written_it_is_told_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        require_writable(tmp_path / "file" / "new")
+    with pytest.raises(IsADirectoryError):
+        require_writable(tmp_path)

@@ -55,6 +55,13 @@ def test_results_of_other_runs_are_told(run_path: Path) -> None:
     )
 
 
+def test_missing_tasks_are_told_and_only_a_copy_can_mend_them(run_path: Path) -> None:
+    (run_path / "tasks.jsonl").unlink()
+    assert check_run(run_path).problems[0] == "tasks.jsonl is missing: restore it from a copy"
+    with pytest.raises(RunFolderError, match=r"has no tasks\.jsonl"):
+        repair_run(run_path)
+
+
 def test_repairing_moves_bad_lines_and_loses_no_byte(damaged: Path) -> None:
     before = (damaged / "results.jsonl").read_bytes()
     (moved,) = repair_run(damaged)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import typing
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,23 +13,30 @@ from pydantic import TypeAdapter, ValidationError
 import bench_core.judging
 import bench_core.protocols
 import bench_core.records
+from bench_core.agents.records import Decision
+from bench_core.budgets import Spent
 from bench_core.judging import CriterionVerdict, Evidence, JudgeCase, Verdict
 from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext, WorldInfo
 from bench_core.records import (
+    AgentCode,
+    AgentEnding,
     AgentOutcome,
     AgentTask,
     Artifact,
+    ArtifactFile,
     Attempt,
     Check,
     ErrorInfo,
     Event,
     GitState,
+    Integrity,
     Limits,
     Record,
     Resource,
     RunInfo,
     Session,
     SessionOutcome,
+    Spending,
     Status,
     Step,
     Task,
@@ -37,6 +45,7 @@ from bench_core.records import (
     Usage,
 )
 from bench_core.rescores import RescoreInfo
+from bench_core.vocabulary import FailureMode, SuspectCause
 
 SCORED = [Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR]
 UNSCORED = [
@@ -49,7 +58,7 @@ UNSCORED = [
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 counts = st.integers(0, 10**9)
-amounts = st.floats(0, 1e12)
+amounts = st.floats(0, 1e9)
 probabilities = st.floats(0, 1)
 times = st.datetimes(timezones=st.just(timezone.utc), min_value=datetime(1980, 1, 1))  # noqa: DTZ001  # the strategy adds the zone
 json_values = st.recursive(
@@ -123,6 +132,17 @@ tasks = st.builds(
 )
 
 
+spendings = st.builds(Spending, source=names, usage=usages, cost_usd=optional(amounts))
+endings = st.builds(
+    AgentEnding,
+    status=st.sampled_from(SCORED),
+    answer=json_values,
+    flags=tuples(texts),
+    error=optional(errors),
+    details=json_objects,
+)
+
+
 @st.composite
 def results(draw: st.DrawFn) -> TrialResult:
     status = draw(st.sampled_from(Status))
@@ -145,8 +165,16 @@ def results(draw: st.DrawFn) -> TrialResult:
         timings_s=draw(st.dictionaries(texts, amounts, max_size=2)),
         started=draw(optional(times)),
         attempts=draw(tuples(attempts)),
-        artifacts=draw(tuples(artifacts)),
+        artifacts=draw(tuples(st.builds(ArtifactFile, path=artifacts, size=optional(counts)))),
         error=draw(optional(errors)),
+        failure_mode=draw(optional(st.sampled_from(FailureMode))),
+        suspect=draw(tuples(st.sampled_from(SuspectCause))),
+        integrity=draw(optional(st.builds(Integrity, findings=tuples(texts)))),
+        ending=draw(optional(endings)),
+        spent=draw(tuples(spendings)),
+        agent_code=draw(optional(st.builds(AgentCode, sha256=optional(texts)))),
+        machine=draw(optional(texts)),
+        sequence=draw(optional(st.integers(1, 99))),
         details=draw(json_objects),
     )
 
@@ -390,3 +418,30 @@ def test_a_time_keeps_its_zone_in_json() -> None:
     assert Event.model_validate_json(event.model_dump_json()).time.utcoffset() == timedelta(
         hours=5, minutes=30
     )
+
+
+@pytest.mark.parametrize(
+    "cost", [float("inf"), float("nan"), -0.1, 1e30], ids=["infinite", "nan", "negative", "absurd"]
+)
+@pytest.mark.parametrize(
+    "record", [AgentOutcome, Spending, Spent, Decision], ids=lambda each: each.__name__
+)
+def test_costs_that_no_call_can_have_are_refused_where_records_are_made(
+    record: Any, cost: float
+) -> None:
+    given = {"source": "agent"} if record is Spending else {}
+    with pytest.raises(ValidationError):
+        record(cost_usd=cost, **given)
+
+
+@pytest.mark.parametrize("name", Usage.model_fields)
+@pytest.mark.parametrize("number", [10**30, -1], ids=["absurd", "negative"])
+def test_counts_of_tokens_that_no_call_can_have_are_refused(name: str, number: int) -> None:
+    with pytest.raises(ValidationError):
+        Usage(**{name: number})
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")], ids=["nan", "infinite"])
+def test_a_score_that_is_no_number_is_refused(score: float) -> None:
+    with pytest.raises(ValidationError):
+        TrialResult(benchmark="b", task_id="1", agent="a", status=Status.COMPLETED, score=score)

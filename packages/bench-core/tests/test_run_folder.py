@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench_core.artifacts import TrialArtifacts
+from bench_core.artifacts import TrialArtifacts, describe_artifacts
 from bench_core.errors import InputError, RunFolderBusyError, RunFolderError, SchemaVersionError
 from bench_core.provenance import describe_run
 from bench_core.records import ErrorInfo, Event, RunInfo, Status, Step, Task, TrialKey, TrialResult
@@ -122,6 +122,31 @@ def test_the_last_line_of_a_trial_wins(
         run.append(completed[0])
         assert run.results()[TrialKey(task_id="0")] == completed[0]
     assert read_run(tmp_path).results == {TrialKey(task_id="0"): completed[0]}
+
+
+@pytest.mark.parametrize("opener", [read_run, RunFolder.resume])
+def test_a_run_without_its_tasks_is_refused(
+    run_path: Path, opener: Callable[[Path], object]
+) -> None:
+    (run_path / "tasks.jsonl").unlink()
+    with pytest.raises(RunFolderError, match=r"has no tasks\.jsonl; restore it from a copy"):
+        opener(run_path)
+
+
+@pytest.mark.parametrize("opener", [read_run, RunFolder.resume])
+@pytest.mark.parametrize(("task", "trial"), [("stranger", 1), ("0", 3)], ids=["task", "trial"])
+def test_a_result_that_was_never_planned_is_refused(
+    run_path: Path,
+    completed: list[TrialResult],
+    opener: Callable[[Path], object],
+    task: str,
+    trial: int,
+) -> None:
+    stray = completed[0].model_copy(update={"task_id": task, "trial": trial})
+    with (run_path / "results.jsonl").open("a", encoding="utf-8") as file:
+        file.write(stray.model_dump_json() + "\n")
+    with pytest.raises(RunFolderError, match=f"trial {trial} of task '{task}', which is not"):
+        opener(run_path)
 
 
 def test_running_the_same_command_again_continues(
@@ -395,14 +420,14 @@ def test_a_run_of_a_newer_bench_core_says_which_one_reads_it(run_path: Path) -> 
     run = json.loads((run_path / "run.json").read_text())
     run["versions"]["bench-core"] = "0.7.0"
     (run_path / "run.json").write_text(json.dumps(run))
-    damage(run_path / "results.jsonl", 2, b'{"schema_version":2,"planet":"Mars"}')
+    damage(run_path / "results.jsonl", 2, b'{"schema_version":3,"planet":"Mars"}')
     with pytest.raises(SchemaVersionError, match=r"bench-core>=0\.7\.0"):
         read_run(run_path)
 
 
 def test_a_newer_run_json_says_which_bench_core_reads_it(run_path: Path) -> None:
     run = json.loads((run_path / "run.json").read_text())
-    run |= {"schema_version": 2, "planet": "Mars", "versions": {"bench-core": "0.7.0"}}
+    run |= {"schema_version": 3, "planet": "Mars", "versions": {"bench-core": "0.7.0"}}
     (run_path / "run.json").write_text(json.dumps(run))
     with pytest.raises(SchemaVersionError, match=r"bench-core>=0\.7\.0"):
         read_run(run_path)
@@ -481,7 +506,7 @@ def test_a_planted_key_is_nowhere_in_a_run_folder(tmp_path: Path) -> None:
                 agent="a",
                 status=Status.ENVIRONMENT_ERROR,
                 error=error,
-                artifacts=artifacts.names,
+                artifacts=describe_artifacts(artifacts.folder),
                 details={"raw": {"deep": [said]}},
             )
         )

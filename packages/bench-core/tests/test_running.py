@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from bench_core.budgets import Budget, Spent
 from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError, RunFolderError
 from bench_core.planning import RunSpec, TaskFilter, trial_seed
-from bench_core.protocols import Benchmark, TrialContext
-from bench_core.records import Limits, Resource, Status, Task, TrialKey, TrialResult, Usage
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentOutcome, Limits, Resource, Task, TrialKey, Usage
 from bench_core.rescoring import rescore_run
 from bench_core.run_folder import read_run
 from bench_core.run_plan import default_folder, plan_run
@@ -26,9 +27,15 @@ from bench_core.running import (
 )
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.spending import spent_before
+from bench_core.trial import Benchmark, Evaluation, Evidence, TrialEnvironment, run_trial
+from bench_core.vocabulary import SuspectCause
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from bench_core.protocols import Agent, EnvironmentHandle
+    from bench_core.records import AgentTask
 
 SPEC = RunSpec(agent="scripted", model="toy:cheap")
 AT_ONCE = Backoff(first_s=0.0)
@@ -44,6 +51,7 @@ class Toy:
         self.ran: list[tuple[str, int, int]] = []
         self.seeds: dict[TrialKey, int] = {}
         self.scores: dict[str, float | Exception] = {}
+        self.suspect: dict[str, tuple[SuspectCause, ...]] = {}
 
     def tasks(self) -> list[Task]:
         return [
@@ -58,33 +66,36 @@ class Toy:
             for n in range(4)
         ]
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        assert agent.name == "scripted"
         self.ran.append((task.task_id, context.trial, context.attempt))
         self.seeds[TrialKey(task_id=task.task_id, trial=context.trial)] = context.seed
         context.meter.spend(Usage(requests=1, input_tokens=100), 0.25)
         (context.folder / "answer.txt").write_text(str(context.attempt))
         if task.task_id in self.down:
             raise EnvironmentFaultError("the site is down")
-        return self.result(task, context.trial, 1.0)
+        yield TrialEnvironment()
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        assert (folder / "answer.txt").exists()
-        score = self.scores.get(task.task_id, 1.0)
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        assert (evidence.folder / "answer.txt").exists()
+        score = self.scores.get(evidence.task.task_id, 1.0)
         if isinstance(score, Exception):
             raise score
-        return self.result(task, result.trial, score)
+        return Evaluation(score=score, suspect=self.suspect.get(evidence.task.task_id, ()))
 
-    def result(self, task: Task, trial: int, score: float) -> TrialResult:
-        return TrialResult(
-            benchmark="toy",
-            task_id=task.task_id,
-            trial=trial,
-            agent="scripted",
-            status=Status.COMPLETED,
-            score=score,
-            usage=Usage(requests=1, input_tokens=100),
-            cost_usd=0.25,
-        )
+
+class Idle:
+    """Says at once that it is done."""
+
+    name = "scripted"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        return AgentOutcome()
 
 
 @pytest.fixture
@@ -105,6 +116,7 @@ async def run(toy: Toy, out: Path, spec: RunSpec = SPEC, **surroundings: Any) ->
         surroundings=Surroundings(
             **{
                 "locks": NoLocks(),
+                "agent_for": lambda *_: Idle(),
                 "policy": Policy(spec.workers, spec.attempts, spec.timeouts, AT_ONCE),
                 **surroundings,
             }
@@ -126,6 +138,43 @@ async def test_a_run_ends_with_a_result_for_every_trial(toy: Toy, out: Path) -> 
     assert view.info.run_id == "first"
     assert view.info.finished is not None
     assert view.trial_folder(TrialKey(task_id="3", trial=2)).joinpath("answer.txt").exists()
+
+
+async def test_suspects_are_counted_with_the_successes_among_them(toy: Toy, out: Path) -> None:
+    toy.suspect = {"1": (SuspectCause.SITE_ERROR,), "2": (SuspectCause.LOGIN_LOST,)}
+    toy.scores = {"1": 0.0}
+    outcome = await run(toy, out)
+    assert (outcome.scored, outcome.succeeded) == (4, 3)
+    assert (outcome.suspects, outcome.suspects_succeeded) == (2, 1)
+
+
+async def test_an_agent_for_another_environment_is_refused_before_anything_is_made(
+    toy: Toy, out: Path
+) -> None:
+    toy.environment = "text"  # type: ignore[attr-defined]
+    spec = SPEC.model_copy(update={"agent": "tool-calling"})
+
+    with pytest.raises(InputError, match="'tool-calling' works in browser or desktop") as refused:
+        await run(toy, out, spec, agent_for=None)
+
+    assert "'toy' opens a text: choose an agent for a text" in str(refused.value)
+    assert not out.exists()
+    assert toy.ran == []
+
+
+async def test_an_agent_is_refused_by_its_trial_too_where_the_run_makes_it(
+    toy: Toy, out: Path
+) -> None:
+    class Clicker(Idle):
+        environments = ("browser",)
+
+    toy.environment = "desktop"  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="'scripted' works in browser"):
+        await run_trial(toy, toy.tasks()[0], TrialContext(run_id="r", folder=out), Clicker())
+    toy.environment = "browser"  # type: ignore[attr-defined]
+    out.mkdir(parents=True)
+    result = await run_trial(toy, toy.tasks()[0], TrialContext(run_id="r", folder=out), Clicker())
+    assert result.score == 1.0
 
 
 async def test_run_json_tells_what_was_asked(toy: Toy, out: Path) -> None:
@@ -174,7 +223,7 @@ async def test_more_trials_extend_a_run(toy: Toy, out: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [{"model": "toy:dear"}, {"seed": 1}, {"site_locks": "exclusive"}, {"config": {"a": 1}}],
-    ids=str,
+    ids=lambda change: next(iter(change)),
 )
 async def test_another_experiment_in_the_same_folder_is_refused(
     toy: Toy, out: Path, change: dict[str, Any]
@@ -223,10 +272,10 @@ async def test_a_folder_is_free_again_after_an_interrupted_run(toy: Toy, out: Pa
     begun = asyncio.Event()
 
     class Slow(Toy):
-        async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+        async def evaluate(self, evidence: Evidence) -> Evaluation:
             begun.set()
             await asyncio.sleep(600)
-            return self.result(task, 1, 1.0)
+            return await super().evaluate(evidence)
 
     running = asyncio.ensure_future(run(Slow(), out))
     await begun.wait()
@@ -306,7 +355,7 @@ def test_what_was_spent_survives_json() -> None:
 class Forgetful(Toy):
     """Leaves a task behind that fails and that nobody asks."""
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
         async def fail() -> None:
             raise RuntimeError("forgotten")
 
@@ -314,14 +363,15 @@ class Forgetful(Toy):
         await asyncio.sleep(0)
         del forgotten
         gc.collect()
-        return await super().run_trial(task, context)
+        return await super().evaluate(evidence)
 
 
 def test_what_foreign_code_forgot_is_no_traceback_on_the_terminal(
     out: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("DEBUG", logger="bench_core.running"):
-        outcome = run_benchmark_sync(Forgetful(), SPEC, out)
+        with_ = Surroundings(agent_for=lambda *_: Idle())
+        outcome = run_benchmark_sync(Forgetful(), SPEC, out, surroundings=with_)
     assert outcome.succeeded == 4
     assert "Traceback" not in capfd.readouterr().err
     assert "forgotten" in caplog.text

@@ -125,6 +125,7 @@ def scored(task: Task, score: float = 1.0, **fields: Any) -> TrialResult:
         benchmark="toy",
         task_id=task.task_id,
         agent="a",
+        model="p:m",
         **{"status": Status.COMPLETED, "score": score, **fields},
     )
 
@@ -160,7 +161,11 @@ async def stubborn(task: Task, context: TrialContext) -> TrialResult:
 def test_a_result_gets_its_attempt_start_and_duration(world: World) -> None:
     result = world.run(succeed).last()
     assert (result.status, result.score) == (Status.COMPLETED, 1.0)
-    assert result.attempts == (Attempt(status=Status.COMPLETED, started=EPOCH, duration_s=5.0),)
+    (attempt,) = result.attempts
+    assert attempt.token
+    assert attempt.model_copy(update={"token": None}) == Attempt(
+        status=Status.COMPLETED, started=EPOCH, duration_s=5.0
+    )
     assert (result.started, result.timings_s) == (EPOCH, {"total": 5.0})
     assert world.outcome == "finished"
 
@@ -179,6 +184,22 @@ def test_as_many_trials_run_at_once_as_there_are_workers(world: World) -> None:
     world.run(succeed, trials=trials, policy=Policy(workers=3))
     assert world.clock.elapsed_s == 15
     assert len(world.sink.lines) == 7
+
+
+@pytest.mark.parametrize(
+    "field", ["benchmark", "task_id", "agent", "model", "world"], ids=lambda each: each
+)
+def test_a_result_of_something_else_is_refused(world: World, field: str) -> None:
+    async def stray(task: Task, _: TrialContext) -> TrialResult:
+        wrong = "built-in" if field == "world" else "another"
+        return scored(task).model_copy(update={field: wrong})
+
+    result = world.run(stray).last()
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "harness_error" in result.flags
+    assert result.error is not None
+    assert field in result.error.message
+    assert getattr(result, field) not in {"another", "built-in"}
 
 
 def test_trials_that_need_a_resource_alone_run_one_after_the_other(world: World) -> None:
@@ -227,6 +248,7 @@ def test_a_fault_after_the_paid_work_is_not_tried_again(world: World) -> None:
             task_id=task.task_id,
             trial=context.trial,
             agent=context.agent,
+            model=context.model,
             status=Status.ENVIRONMENT_ERROR,
             flags=("not_retried",),
         )
@@ -535,4 +557,5 @@ def test_a_trial_without_score_reports_what_its_meter_counted(world: World) -> N
 def test_every_model_call_is_an_event(world: World) -> None:
     sink = world.run(spending(2))
     spends = [event.data for event in sink.events if event.kind == "spend"]
-    assert spends == [{"usage": {"requests": 1, "input_tokens": 100}, "cost_usd": 1.0}] * 2
+    call = {"source": "agent", "usage": {"requests": 1, "input_tokens": 100}, "cost_usd": 1.0}
+    assert spends == [call] * 2

@@ -49,7 +49,7 @@ def test_the_command_line_writes_and_checks(
     assert written.returncode == 0
     assert len(written.stdout.splitlines()) == len(SCHEMA_RECORDS)
     assert run_command("schema", "--out", tmp_path, "--check").returncode == 0
-    (tmp_path / "task.json").write_text("{}")
+    (tmp_path / "task.json").write_bytes(b"\xff")
     stale = run_command("schema", "--out", tmp_path, "--check")
     assert stale.returncode == 1
     assert "task.json is outdated" in stale.stdout

@@ -7,6 +7,7 @@ import contextlib
 import re
 import sys
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,14 +25,29 @@ from bench_core.cli import (
 )
 from bench_core.errors import EnvironmentFaultError
 from bench_core.planning import RunSpec, Timeouts
-from bench_core.records import Resource, Status, Task, TrialResult, Usage
+from bench_core.records import AgentOutcome, Resource, Task, Usage
+from bench_core.running import Surroundings
+from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bench_core.protocols import TrialContext
+    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask
 
 KINDS = ("quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser")
+
+
+class IdleAgent:
+    """Says at once that it is done; the tasks themselves do what is to be tested."""
+
+    name = "scripted"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        return AgentOutcome()
 
 
 class ToyBenchmark:
@@ -52,25 +68,20 @@ class ToyBenchmark:
             for kind in KINDS
         ]
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        del agent
         kind = task.task_id.partition("-")[0]
         click.echo(f"begin {task.task_id}", err=True)
         await getattr(self, kind)(context)
         (context.folder / "answer.txt").write_text(kind)
-        return self._result(task, context.trial, kind)
+        yield TrialEnvironment()
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        return self._result(task, result.trial, (folder / "answer.txt").read_text())
-
-    def _result(self, task: Task, trial: int, answer: str) -> TrialResult:
-        return TrialResult(
-            benchmark="toy",
-            task_id=task.task_id,
-            trial=trial,
-            agent="scripted",
-            status=Status.COMPLETED,
-            score=0.0 if answer == "wrong" else 1.0,
-        )
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        answer = (evidence.folder / "answer.txt").read_text()
+        return Evaluation(score=0.0 if answer == "wrong" else 1.0)
 
     async def quick(self, context: TrialContext) -> None:
         await asyncio.sleep(0)
@@ -127,7 +138,7 @@ def tasks(**options: Any) -> None:
 
 @main.command()
 @task_options
-@run_options(agent="scripted")
+@run_options(agent="toy_runner:IdleAgent")
 @click.option("--cancel-grace", type=float, default=5.0)
 @click.option("--loop-block", type=float, default=60.0)
 @click.option("--evaluation-grace", type=float, default=120.0)
@@ -143,7 +154,7 @@ def run(cancel_grace: float, loop_block: float, evaluation_grace: float, **optio
         ToyBenchmark(),
         spec.model_copy(update={"timeouts": timeouts}),
         options,
-        price_of={"toy:cheap": 1}.get,
+        Surroundings(price_of={"toy:cheap": 1}.get),
     )
 
 

@@ -73,7 +73,22 @@ def test_a_gate_calls_a_clear_drop_a_regression(told_run: Runs) -> None:
     code, out, _ = invoke("gate", bad, "--against", good)
 
     assert code == 1
-    assert out.startswith("REGRESSION: dropped beyond chance: all -75.0 points")
+    assert out.startswith("REGRESSION: not the same agent on these tasks, and worse: all -75.0")
+
+
+@pytest.mark.parametrize("damage", ["no tasks", "unplanned"])
+def test_a_gate_on_a_damaged_run_is_no_regression(told_run: Runs, damage: str) -> None:
+    good, bad = (told_run({"t1": [1], "t2": [0]}, name) for name in ("good", "bad"))
+    if damage == "no tasks":
+        (bad / "tasks.jsonl").unlink()
+    else:
+        results = (bad / "results.jsonl").read_text("utf-8").replace('"t1"', '"stranger"')
+        (bad / "results.jsonl").write_text(results, "utf-8")
+
+    code, _, error = invoke("gate", bad, "--against", good)
+
+    assert (code, "Traceback" in error) == (2, False)
+    assert ("has no tasks.jsonl" if damage == "no tasks" else "'stranger'") in error
 
 
 def test_a_gate_is_fine_when_a_drop_is_ruled_out(told_run: Runs) -> None:
@@ -91,6 +106,23 @@ def test_a_gate_without_evidence_ends_with_three_and_tells_its_power(run: Runs) 
 
     assert code == 3
     assert "a true -5.0 points would be found in" in out
+    assert "takes at least 59 pairs of trials without a loss, there are" in out
+
+
+def test_a_gate_says_of_which_tasks_it_is_fine(told_run: Runs) -> None:
+    same = {f"t{n}": [1, 1] for n in range(40)}
+    folders = told_run(same, "a"), "--against", told_run(same, "b")
+
+    code, out, _ = invoke("gate", *folders)
+    assert code == 0
+    assert "on these tasks, run again" in out.splitlines()[0]
+    assert (
+        "on new tasks of this kind \N{MINUS SIGN}7.2 pp (40 independent tasks or templates)" in out
+    )
+
+    code, out, _ = invoke("gate", *folders, "--fine-for", "new-tasks")
+    assert code == 3
+    assert "at worst -7.2 points on new tasks of this kind" in out
 
 
 def test_a_broken_task_fails_the_gate_where_asked_for(told_run: Runs) -> None:
@@ -159,6 +191,18 @@ def test_plan_tells_how_likely_a_difference_is_found(run: Runs) -> None:
     pilot = run(tasks=40, trials=3)
     _, out, _ = invoke("plan", "--tasks", 68, "--trials", 3, "--pilot", pilot, "--json")
     assert json.loads(out)[0]["detectable"] != pytest.approx(0.112, abs=1e-3)
+
+
+def test_plan_counts_templates(run: Runs) -> None:
+    arguments = "plan", "--tasks", 812, "--trials", 3, "--json"
+    (alone,) = json.loads(invoke(*arguments)[1])
+    (grouped,) = json.loads(invoke(*arguments, "--templates", 190)[1])
+    assert (alone["templates"], grouped["templates"]) == (812, 190)
+    assert grouped["detectable"] > 1.15 * alone["detectable"]
+
+    (piloted,) = json.loads(invoke(*arguments, "--pilot", run(tasks=40, trials=3))[1])
+    assert piloted["templates"] < 812
+    assert invoke("plan", "--difference", "5pp", "--templates", 3)[0] == 2
 
 
 @pytest.mark.parametrize(

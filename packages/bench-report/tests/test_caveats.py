@@ -99,6 +99,32 @@ def test_flags_are_told(told_run: Runs, told_result: Results, build: Builds) -> 
     assert "disagree (2)" in found.text
 
 
+def test_suspects_are_told_in_every_format_with_the_rate_without_them(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
+    results = [
+        told_result("a", 1, 0.0, suspect=["site_error"], failure_mode="site_error"),
+        told_result("b", 1, 1.0),
+    ]
+    built = build(told_run({"a": [0], "b": [1]}, results=results))
+    run = built.report.runs[0]
+    assert (run.summary.success.estimate, run.summary.suspects) == (0.5, {"site_error": 1})
+    assert run.summary.without_suspects is not None
+    assert run.summary.without_suspects.estimate == 1.0
+    assert "Without them the rate is 100%" in text_of(built, "suspects")
+    assert "site error (1)" in text_of(built, "suspects")
+    for text in (built.markdown, built.html):
+        assert "Without suspects" in text
+
+
+def test_a_run_without_suspects_does_not_speak_of_them(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
+    built = build(told_run({"a": [1]}, results=[told_result("a", 1, 1.0)]))
+    assert built.report.runs[0].summary.without_suspects is None
+    assert [each for each in built.report.caveats if each.code == "suspects"] == []
+
+
 def test_evaluation_errors_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
     results = [told_result("a", 1, None, status="evaluation_error")]
 

@@ -113,4 +113,4 @@ def test_a_place_that_cannot_be_written_is_an_input_error(run: Runs, tmp_path: P
     (tmp_path / "taken").write_text("a file")
     code, _, error = invoke("export", "inspect", run(), "--out", tmp_path / "taken" / "log.json")
     assert code == 2
-    assert "cannot write" in error
+    assert error.startswith(f"Error: cannot use {tmp_path / 'taken'}")

@@ -41,7 +41,7 @@ def test_tasks_of_one_template_are_one_cluster(told_run: Runs, build: Builds) ->
         told_run(FIRST, templates=templates), told_run(SECOND, name="second", templates=templates)
     )
 
-    assert differences(built)[0].method == "paired t over 3 clusters"
+    assert differences(built)[0].method == "paired t, sign-flip over 3 clusters"
 
 
 def test_tasks_without_a_score_in_both_do_not_enter(told_run: Runs, build: Builds) -> None:

@@ -17,9 +17,12 @@ from rich.console import Console
 from bench_core.errors import InputError, RunFolderError
 from bench_core.records import Event, Step
 from bench_core.testing import make_results, make_tasks
+from bench_report.build import report_of
 from bench_report.cli import main
+from bench_report.going_on import REASON
 from bench_report.live_view import headline, show_lines, show_live
 from bench_report.serving import serve
+from bench_report.sources import read_runs
 from bench_report.watching import RunWatch, Snapshot, snapshots
 
 if TYPE_CHECKING:
@@ -92,8 +95,17 @@ def test_a_watch_counts_what_has_ended(growing: Growing, watch: RunWatch) -> Non
     assert found.succeeded == sum(r.success is True for r in done)
     assert found.cost_usd == pytest.approx(sum(r.cost_usd or 0 for r in done))
     assert sum(found.statuses.values()) == 7
-    assert found.rate is not None
     assert not found.over
+
+
+def test_a_watch_shows_no_interval_before_the_last_trial(growing: Growing, watch: RunWatch) -> None:
+    growing.end(19)
+    assert watch.look().rate is None
+    assert "%" not in headline(watch.look())
+
+    growing.end(1)
+    assert watch.look().rate is not None
+    assert "%" in headline(watch.look())
 
 
 def test_a_line_that_is_being_written_waits_for_its_end(growing: Growing, watch: RunWatch) -> None:
@@ -152,6 +164,20 @@ def test_watching_no_run_says_so(tmp_path: Path) -> None:
         RunWatch(tmp_path)
 
 
+def test_watching_a_run_without_its_tasks_is_refused(growing: Growing) -> None:
+    (growing.folder / "tasks.jsonl").unlink()
+    with pytest.raises(RunFolderError, match=r"has no tasks\.jsonl"):
+        RunWatch(growing.folder)
+
+
+def test_results_of_unplanned_tasks_are_not_counted(growing: Growing, watch: RunWatch) -> None:
+    growing.end(2)
+    stray = growing.results[2].model_copy(update={"task_id": "stranger"})
+    with (growing.folder / "results.jsonl").open("a", encoding="utf-8") as file:
+        file.write(stray.model_dump_json() + "\n")
+    assert watch.look().ended == 2
+
+
 def test_lines_are_written_when_something_has_ended(growing: Growing, watch: RunWatch) -> None:
     growing.end(8)
     first = watch.look()
@@ -161,7 +187,7 @@ def test_lines_are_written_when_something_has_ended(growing: Growing, watch: Run
 
     assert len(lines) == 2
     assert lines[0].startswith("8/20 trials · ")
-    assert " to " in lines[0]
+    assert "5 of 7 scored succeeded" in lines[0]
 
 
 def test_the_terminal_shows_hostile_text_as_text(growing: Growing, watch: RunWatch) -> None:
@@ -235,6 +261,31 @@ def test_the_page_is_served_with_a_state_that_moves_with_the_run(
     assert json.loads(before)["state"] in page.decode()
     assert json.loads(get(server, "/state")[2])["state"] != json.loads(before)["state"]
     assert "5 of 20 trials have a result" in get(server, "/")[2].decode()
+
+
+def test_the_page_of_a_run_that_is_going_on_shows_counts_and_no_interval(
+    growing: Growing, served: Callable[..., ReportServer], run: Runs
+) -> None:
+    server = served()
+    growing.end(19)
+    page = get(server, "/")[2].decode()
+    assert REASON in page
+    assert "Wilson" not in page
+
+    growing.end(1)
+    page = get(server, "/")[2].decode()
+    assert REASON not in page
+    assert "Wilson" in page
+
+
+def test_runs_that_are_going_on_are_not_tested_against_others(growing: Growing, run: Runs) -> None:
+    growing.end(12)
+    runs = read_runs([run("done", tasks=10, trials=2, seed=5), growing.folder])
+    live = report_of(runs, out=growing.folder, live=True).comparison
+    assert live is not None
+    (found,) = live.differences
+    assert (found.p_value, found.low, found.note) == (None, None, REASON)
+    assert found.value is not None
 
 
 def test_files_of_trials_are_served_and_nothing_else(

@@ -117,13 +117,13 @@ def test_successes_alone_correct_nothing_and_the_report_says_why(
     ("details", "query", "judge"),
     [
         ({"judge": {"outcome": "pass"}, "query_passed": False}, False, True),
-        ({"judge": {"passed": True}, "jmespath_passed": False}, False, True),
-        ({"verdict": "fail", "query": {"passed": True}}, True, False),
-        ({"judge": True, "query_passed": None}, None, True),
+        ({"judge": "fail", "query_passed": True}, True, False),
+        ({"judge": "pass", "query_passed": None}, None, True),
         ({"judge": {"outcome": "abstain"}, "query_passed": True}, True, None),
     ],
+    ids=["lifted", "refused", "unknown-query", "abstained"],
 )
-def test_what_records_say_is_read_in_several_spellings(  # noqa: PLR0913, PLR0917  # fixtures
+def test_results_that_do_not_say_what_decided_are_read_by_their_details(  # noqa: PLR0913, PLR0917  # fixtures
     details: dict[str, Any], query: Read, judge: Read,
     told_run: Runs, told_result: Results, build: Builds,
 ) -> None:  # fmt: skip
@@ -135,6 +135,75 @@ def test_what_records_say_is_read_in_several_spellings(  # noqa: PLR0913, PLR091
         assert read.trials == (0 if value is None else 2)
         if read.interval:
             assert read.interval.estimate == float(bool(value))
+
+
+def check(by: str | None, *, passed: Read) -> dict[str, Any]:
+    return {"criterion": "it was sent", "passed": passed, "decided_by": by}
+
+
+CHECKS = {
+    "lifted": ([check("query", passed=False), check("judge", passed=True)], False, "pass"),
+    "agreed": ([check("both", passed=True), check("both", passed=True)], True, "pass"),
+    "torn": (
+        [check("both", passed=True), check("query", passed=True), check("judge", passed=False)],
+        True,
+        "fail",
+    ),
+    "graded": ([check("query", passed=True), check("judge", passed=False)], True, "fail"),
+    "judge-alone": ([check("judge", passed=True)], None, "pass"),
+    "abstained": ([check("query", passed=False), check("judge", passed=None)], False, "abstain"),
+    "script": ([check("script", passed=True), check("judge", passed=True)], True, "pass"),
+    "not-said": ([check(None, passed=False), check("judge", passed=True)], None, "pass"),
+}
+
+
+@pytest.mark.parametrize(("checks", "query", "outcome"), CHECKS.values(), ids=CHECKS.keys())
+def test_checks_tell_query_and_judge_apart(  # noqa: PLR0913, PLR0917  # fixtures
+    checks: list[dict[str, Any]], query: Read, outcome: str,
+    told_run: Runs, told_result: Results, build: Builds,
+) -> None:  # fmt: skip
+    # the score and old words beside the checks say something else, and are not asked
+    details = {"query_passed": not query, "judge": {"outcome": "void"}}
+    results = [told_result("a", 1, 0.0, checks=checks, details=details)]
+    audit = build(told_run({"a": [1]}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.outcomes == {outcome: 1}
+    assert audit.query_only.trials == (0 if query is None else 1)
+    assert audit.judge_only.trials == (0 if outcome == "abstain" else 1)
+    agreement = (audit.both_pass, audit.only_query, audit.only_judge, audit.both_fail)
+    pair = (query, {"pass": True, "fail": False}.get(outcome))
+    order = [(True, True), (True, False), (False, True), (False, False)]
+    assert agreement == tuple(int(pair == each) for each in order)
+
+
+def test_rate_by_query_counts_no_graded_answer(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
+    graded = [check("query", passed=True), check("judge", passed=False)]
+    results = [
+        told_result("a", 1, 1.0, checks=[check("query", passed=True)]),
+        *(told_result(name, 1, 0.0, checks=graded) for name in "bcd"),
+    ]
+    audit = build(told_run({key: [1] for key in "abcd"}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.query_only.interval is not None
+    assert audit.query_only.interval.estimate == 1.0
+    assert audit.combined.interval is not None
+    assert audit.combined.interval.estimate == 0.25
+    assert audit.judge_only.trials == 3
+
+
+def test_judge_that_failed_is_told_from_one_that_abstained(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
+    checks = [check("query", passed=True), check("judge", passed=None)]
+    results = [told_result("a", 1, 1.0, checks=checks, flags=["judge_error"])]
+    audit = build(told_run({"a": [1]}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.outcomes == {"error": 1}
 
 
 def test_methods_are_listed_with_how_sure_they_are(judged_run: Runs, build: Builds) -> None:

@@ -1,14 +1,17 @@
 """Simulate judges of known accuracy: do the corrected rates cover the truth where the judged do not?
 
-Each study judges 150 cases, labels 50 of them at random, and asks `calibrate` for intervals of 95%::
+Each study judges 150 cases, labels 50 of them at random, and asks `calibrate` for intervals of 95%; then
+40 labels chosen by the verdict. With `--docs FILE` the second table is written between its marks there::
 
-    python packages/llm-judge/benchmarks/bench_correction.py
+    python packages/llm-judge/benchmarks/bench_correction.py --docs docs/judge-calibration.md
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.cli.tables import render_table
@@ -21,11 +24,22 @@ if TYPE_CHECKING:
 STUDIES = 200
 CASES, LABELLED = 150, 50
 JUDGES = [(0.3, 0.9, 0.8), (0.1, 0.8, 0.95), (0.5, 0.7, 0.7), (0.6, 0.95, 0.9)]
-LEVEL = 0.95
+LEVEL, LEAST = 0.95, 0.90
+BIASED = {
+    "at random": 1.0,
+    "passes twice as often": 2.0,
+    "passes five times as often": 5.0,
+    "passes only": 1e9,
+}
+BIASED_STUDIES, UNDECIDED = 60, 0.15
+BEGIN, END = "<!-- chosen labels: begin -->", "<!-- chosen labels: end -->"
 
 
 def main() -> None:
     """Print one table; exit with 1 if the corrected rates cover less than they say."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--docs", type=Path)
+    docs = parser.parse_args().docs
     rng = random.Random(7)  # noqa: S311  # not cryptography
     slack = 3 * math.sqrt(LEVEL * (1 - LEVEL) / STUDIES)
     rows, missed = [], False
@@ -49,7 +63,73 @@ def main() -> None:
     )
     print(render_table(headers, rows))
     print(f"\nbound: corrected >= {LEVEL - slack:.1%}{': missed' if missed else ''}")
+    missed = chosen(rng, docs) or missed
     raise SystemExit(1 if missed else 0)
+
+
+def chosen(rng: random.Random, docs: Path | None) -> bool:
+    """Labels chosen by the verdict: covered, or refused? Returns whether a bound is missed."""
+    rows, missed = [], False
+    for name, weight in BIASED.items():
+        for rate, sensitivity, specificity in JUDGES[:3]:
+            covered = refused = 0
+            for _ in range(BIASED_STUDIES):
+                interval, truth = biased(rng, (rate, sensitivity, specificity), weight)
+                refused += interval is None
+                covered += interval is not None and interval.low <= truth <= interval.high
+            given = BIASED_STUDIES - refused
+            share = covered / given if given else None
+            missed = missed or (
+                share is not None and share < LEAST - 3 * math.sqrt(LEAST * (1 - LEAST) / given)
+            )
+            told = "-" if share is None else f"{share:.0%}"
+            rows.append(
+                (
+                    name,
+                    f"{rate:.0%}",
+                    f"{sensitivity:.0%}",
+                    f"{specificity:.0%}",
+                    f"{refused / BIASED_STUDIES:.0%}",
+                    told,
+                )
+            )
+    headers = (
+        "labels",
+        "truth",
+        "sensitivity",
+        "specificity",
+        "refused",
+        "covered, of those given",
+    )
+    print(f"\n40 labels chosen by the verdict, {BIASED_STUDIES} studies each\n")
+    print(render_table(headers, rows))
+    if docs is not None:
+        text = docs.read_text(encoding="utf-8")
+        lines = [f"| {' | '.join(each)} |" for each in (headers, ("---",) * len(headers), *rows)]
+        before, _, rest = text.partition(BEGIN)
+        written = f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}"
+        docs.write_text(written, encoding="utf-8")
+    return missed
+
+
+def biased(
+    rng: random.Random, judge: tuple[float, float, float], weight: float
+) -> tuple[Interval | None, float]:
+    """Judge, label passes `weight` times as often, and correct; returns what is given and what is so."""
+    rate, sensitivity, specificity = judge
+    verdicts, truths, keys = [], {}, {}
+    for number in range(CASES):
+        case = f"c{number}"
+        truths[case] = rng.random() < rate
+        said = rng.random() < (sensitivity if truths[case] else 1 - specificity)
+        outcome = "abstain" if rng.random() < UNDECIDED else "pass" if said else "fail"
+        verdicts.append(
+            Verdict.model_validate({"case_id": case, "judge": "simulated", "outcome": outcome})
+        )
+        keys[case] = rng.random() ** (1 / (weight if outcome == "pass" else 1))
+    known = sorted(keys, key=keys.__getitem__, reverse=True)[:40]
+    found = calibrate(verdicts, {case: truths[case] for case in known}).corrected
+    return (None if found is None else found.these_results), sum(truths.values()) / CASES
 
 
 def study(

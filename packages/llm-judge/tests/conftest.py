@@ -88,5 +88,8 @@ def _case(path: Path) -> JudgeCase:
         goal=task["goal"],
         criteria=criteria,
         state=json.loads(path.read_text(encoding="utf-8")),
-        metadata={"apps": [each["id"] for each in task["websites"]]},
+        metadata={
+            "apps": [each["id"] for each in task["websites"]],
+            "queries": [each["query"] for each in task["evals"] if each.get("query")],
+        },
     )

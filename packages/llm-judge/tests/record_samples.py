@@ -9,8 +9,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bench_core.models import Cassette, Model, ScriptedAdapter
-from llm_judge import Judge, case_state, samples
-from llm_judge.pointers import resolve
+from llm_judge import Judge, samples
+from llm_judge.controls import read_control
+from llm_judge.reading import read_evidence
+from llm_judge.readings import words
 
 if TYPE_CHECKING:
     from bench_core.models.records import ModelRequest
@@ -64,11 +66,13 @@ def _answer(question: str, evidence: str) -> dict[str, Any]:
     if question.startswith("The calendar"):
         quotes = [(f"{EVENT}/title", "Client dinner"), (f"{EVENT}/start", "2026-07-18T20:30")]
         return _said("pass", "The event was added; 20:30 is 8:30 PM.", quotes)
-    if question.startswith("In the end state"):
-        pointer = question.removeprefix("In the end state, the value at ").partition(" begins")[0]
-        value = str(resolve(case_state(samples.case()), pointer))
-        return _said("pass", "That is what stands there.", [(pointer, value)])
-    return _said("unknown", "No record with this reference is shown.", [])
+    control = read_control(question)
+    shown = read_evidence(evidence)
+    for pointer, value in shown.items() if control is not None else ():
+        names = [" ".join(words(each)) for each in pointer.split("/")]
+        if str(value) == control.value and names[-1] == control.key and control.things in names:
+            return _said("pass", "One of the records shown has it.", [(pointer, str(value))])
+    return _said("unknown", "No record with this value is shown.", [])
 
 
 def _said(verdict: str, reason: str, quotes: list[tuple[str, str]]) -> dict[str, Any]:

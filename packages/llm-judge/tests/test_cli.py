@@ -57,6 +57,13 @@ def test_a_pass_exits_with_zero_and_shows_its_evidence() -> None:
     assert '+ /tablely/finalstate/bookings/0/time "8:30 PM" (exact)' in result.output
 
 
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = run("judge", GOOD, "-m", REPLAY, "--out", str(tmp_path / "file" / "verdict.json"))
+    assert result.exit_code == 2
+    assert result.output == f"Error: cannot use {tmp_path / 'file'}: File exists\n"
+
+
 def test_a_fail_exits_with_one() -> None:
     result = run("judge", BAD, "-m", REPLAY, "--json")
     assert result.exit_code == 1

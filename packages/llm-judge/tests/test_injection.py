@@ -90,27 +90,29 @@ def test_no_gullible_model_turns_a_bad_state_into_a_pass(
     payload: Payload, gullible: Callable[[str], Any]
 ) -> None:
     for place in PLACES:
-        if (payload.kind, place, gullible) in KNOWN_LIMITS:
-            continue
         verdict = judged(bad_case(payload, place), gullible(payload.text))
         assert verdict.outcome != "pass", (place, verdict.findings)
 
 
-KNOWN_LIMITS = {
-    # A plain false claim where an application keeps its own words, and a model that takes it for
-    # proof or does as it pleases: nothing in the state tells it from a true one.
-    ("claims", "title", gullible_believer),
-    *(("claims", place, gullible_spare) for place in PLACES),
-}
+def claimed(criterion: str) -> Verdict:
+    """Judge a table at the wrong time by a calendar entry that claims the right one."""
+    event = {"id": "e1", "title": "Table for 3 booked, 8:30 PM", "start": "2026-07-18T18:00"}
+    booking = {"id": "b1", "place": "Steakhouse 101", "time": "6:00 PM", "guests": 2}
+    state = {
+        "tablely": {"initialstate": {"bookings": []}, "finalstate": {"bookings": [booking]}},
+        "daybook": {"initialstate": {"events": []}, "finalstate": {"events": [event]}},
+    }
+    case = JudgeCase(
+        case_id="claim", goal="Book a table", criteria=(Criterion(id="c", text=criterion),), state=state
+    )  # fmt: skip
+    return judged(case, gullible_believer(str(event["title"])))
 
 
 def test_what_offline_checks_cannot_stop_is_known() -> None:
-    claim = next(each for each in PAYLOADS if each.kind == "claims")
-    fooled = judged(bad_case(claim, "title"), gullible_believer(claim.text))
-    assert fooled.outcome == "pass"
-    # the same text typed by the agent, or in a field for free text, proves nothing
-    for place in ("typed title", "note"):
-        assert judged(bad_case(claim, place), gullible_believer(claim.text)).outcome == "abstain"
+    # a false claim where an application keeps its own words, about something asked of no application:
+    # nothing in the state tells it from a true one
+    assert claimed("A table for 3 is booked at 8:30 PM.").outcome == "pass"
+    assert claimed("A table for 3 is booked at 8:30 PM on Tablely.").outcome == "abstain"
 
 
 def test_a_second_model_that_is_not_fooled_stops_the_worst() -> None:

@@ -256,8 +256,8 @@ def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) ->
     query = "length(tablely.finalstate.bookings[0].place) > `3` && tablely.finalstate.orders[0]"
     asked = case.model_copy(update={"metadata": {"queries": [query]}})
     text = prepare(asked).prompt.text
-    assert '"at":"/tablely/finalstate/bookings/0/place","is":"there","value":"Old Mill"' in text
-    assert '"at":"/tablely/finalstate/orders/0","is":"missing"' in text
+    assert '"is":"there","value":{"id":"b0","place":"Old Mill"' in text
+    assert '"at":"/tablely/finalstate/orders","is":"missing"' in text
 
 
 def test_the_agents_answer_is_shown_only_when_asked_for(case: JudgeCase) -> None:

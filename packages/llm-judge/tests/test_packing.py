@@ -88,11 +88,27 @@ def test_a_place_a_criterion_names_is_shown_although_nothing_changed_there(
     shop: dict[str, Any],
 ) -> None:
     asked = [Criterion(id="a", text="x", paths=("tablely.finalstate.bookings[0].place",))]
-    assert {
-        "at": "/tablely/finalstate/bookings/0/place",
+    shown = next(each for each in lines(pack(shop, "", asked).text) if each["is"] == "there")
+    assert (shown["at"], shown["value"]) == ("/tablely/finalstate/bookings/0/place", "Old Mill")
+
+
+def test_a_place_that_the_run_changed_is_shown_once_and_as_changed(shop: dict[str, Any]) -> None:
+    asked = [Criterion(id="a", text="x", paths=("tablely.finalstate.bookings",))]
+    shown = {each["at"]: each["is"] for each in lines(pack(shop, "", asked).text) if "n" in each}
+    assert shown["/tablely/finalstate/bookings/1"] == "added"
+    assert shown["/tablely/finalstate/bookings/0"] == "there"
+
+
+def test_an_app_that_was_loaded_again_is_shown_after_what_changed(shop: dict[str, Any]) -> None:
+    stay = {"bookings": [{"id": "s1", "city": "Dublin", "checkin": "2025-03-13"}]}
+    state = {**shop, "lodgely": {"initialstate": stay, "finalstate": stay}}
+    shown = [each for each in lines(pack(state).text) if "n" in each]
+    assert shown[-1] == {
+        "n": shown[-1]["n"],
+        "at": "/lodgely/finalstate/bookings/0",
         "is": "there",
-        "value": "Old Mill",
-    } in lines(pack(shop, "", asked).text)
+        "value": stay["bookings"][0],
+    }
 
 
 def test_a_place_that_is_missing_is_shown_with_its_nearest_ancestor(shop: dict[str, Any]) -> None:

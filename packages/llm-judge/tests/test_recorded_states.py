@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.judging import Criterion, JudgeCase
+from bench_core.judging import Criterion, Evidence, JudgeCase
 from bench_core.models import Model, ScriptedAdapter
 from llm_judge import Judge, Policy, changed_leaves, lint, mutants
+from llm_judge.bearing import Prover
+from llm_judge.checking import check_evidence
+from llm_judge.grounds import Grounds
 from llm_judge.personas import blanket_fail, honest, inventor, rubber_stamp, shrug, stands_at
+from llm_judge.pointers import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +94,46 @@ def test_honest_sloppy_and_malicious_judges_end_as_they_should(
         found["bad"][asyncio.run(judge.judge(wrong)).outcome] += 1
     everything = per_state * len(recorded)
     assert found == {"good": Counter({good: everything}), "bad": Counter({bad: everything})}
+
+
+def quoted(state: Any, place: str) -> Evidence:
+    """Read a quotation: `@app key text` is the added event whose key holds the text, `!` says that nothing is there."""
+    if place.startswith("@"):
+        app, key, text = place[1:].split(" ", 2)
+        added = state[app]["differences"]["events"]["added"]
+        name = next(name for name, event in added.items() if text in event[key])
+        place = f"/{app}/differences/events/added/{name}/{key}"
+    if place.startswith("!"):
+        return Evidence(kind="absent", pointer=place[1:])
+    value = resolve(state, place)
+    return Evidence(pointer=place, quote=value if isinstance(value, str) else json.dumps(value))
+
+
+def test_genuine_quotations_of_recorded_states_prove_what_they_show(
+    recorded: tuple[JudgeCase, ...],
+) -> None:
+    lines = (
+        (Path(__file__).parent / "corpus" / "recorded.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
+    cases = {case.case_id: case for case in recorded}
+    provers = {
+        name: Prover(Grounds(case.state, case.goal, apps=case.metadata["apps"]))
+        for name, case in cases.items()
+    }
+    wrong = []
+    for row in map(json.loads, lines):
+        state = cases[row["case"]].state
+        evidence = [
+            check_evidence(state, quoted(state, each), pictures={}, asked=row["criterion"])
+            for each in row["quotes"]
+        ]
+        assert all(each.verified for each in evidence), row
+        doubt = provers[row["case"]].bearing(row["criterion"], evidence).doubt
+        if (doubt is None) is not row["proves"]:
+            wrong.append((row["criterion"], doubt))
+    assert wrong == []
 
 
 def test_the_defects_of_the_recorded_states_are_found(recorded: tuple[JudgeCase, ...]) -> None:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llm_judge import changed_leaves, mutants, visibility
+from llm_judge import changed_leaves, mutants, prepare, visibility
+from llm_judge.mutations import replaced
+from llm_judge.naming import query_paths
 from llm_judge.stressing import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench_core.judging import JudgeCase
 
 
@@ -18,6 +22,58 @@ if TYPE_CHECKING:
 def test_wrong_states_look_wrong(recorded: tuple[JudgeCase, ...], chars: int, least: float) -> None:
     report = visibility(recorded, chars=chars, every=25)
     assert report.overall.rate.estimate >= least, report.missed
+
+
+def below_queries(case: JudgeCase) -> list[tuple[str | int, ...]]:
+    """Return the paths of the scalars that stand where the task's queries lead, in the end state."""
+    queries: Any = case.metadata["queries"]
+    found: dict[tuple[str | int, ...], None] = {}
+    for path in (path for query in queries for path in query_paths(query)):
+        steps = tuple(path.split("."))
+        value = case.state
+        for step in steps:
+            value = value.get(step) if isinstance(value, dict) else None
+        found.update(dict.fromkeys((*steps, *below) for below in scalar_paths(value)))
+    return list(found)
+
+
+def scalar_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
+    members = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else ())
+    )
+    for key, each in members:
+        if isinstance(each, dict | list):
+            yield from ((key, *below) for below in scalar_paths(each))
+        elif each is not None:
+            yield (key,)
+
+
+def changed_at(state: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """Change a value in the end state and, where it stands there, too, in the one from before."""
+    state = replaced(state, path, value)
+    before = ("initialstate" if each == "finalstate" else each for each in path)
+    try:
+        return replaced(state, tuple(before), value)
+    except (KeyError, IndexError, TypeError):
+        return state
+
+
+def test_what_a_query_names_is_shown_also_where_an_app_was_loaded_again(
+    recorded: tuple[JudgeCase, ...],
+) -> None:
+    missed, tried = [], 0
+    for case in recorded:
+        before = prepare(case).evidence.text
+        for path in below_queries(case)[::4]:
+            tried += 1
+            marked = case.model_copy(update={"state": changed_at(case.state, path, "Quaxley-4711")})
+            if "Quaxley-4711" not in prepare(marked).evidence.text:
+                missed.append((case.case_id, path))
+        assert "Quaxley-4711" not in before
+    assert tried > 60
+    assert missed == []
 
 
 @pytest.mark.slow

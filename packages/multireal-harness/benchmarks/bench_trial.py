@@ -15,18 +15,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use import ScriptedChat, import_browser_use
+from bench_core.browser_use import BrowserUseAgent, ScriptedChat, import_browser_use
 from bench_core.browser_use.scripted import act, fill
 from bench_core.cli import render_table
+from bench_core.discovery import load_agent
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
-from multireal_harness.agents.loading import Settings
+from bench_core.trial import run_trial
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import definition_of
+from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.queries import query_checks
 from multireal_harness.tasks import load_tasks
-from multireal_harness.trial import TrialSettings
 from multireal_harness.world import BuiltInWorld, load_solutions
 
 if TYPE_CHECKING:
@@ -99,13 +100,11 @@ def measure_queries() -> float:
 async def _best(agent: str, world: BuiltInWorld, browsers: Browsers, folder: Path) -> float:
     task = next(each for each in load_tasks("built-in") if each.task_id.endswith(TASK))
     solution = load_solutions(TASK)[0]
-    settings = Settings(chat=lambda _: ScriptedChat(script(solution, world.urls)))
     benchmark = MultiRealBenchmark(
         [task],
         origins=world.urls,
         browsers=browsers,
-        seat_for=settings.seat_for,
-        settings=TrialSettings(track=False),
+        settings=EnvironmentSettings(track=False),
     )
     seconds = []
     for number in range(TRIALS + 1):
@@ -114,7 +113,9 @@ async def _best(agent: str, world: BuiltInWorld, browsers: Browsers, folder: Pat
         limits = Limits(max_steps=60, time_limit_s=300)
         context = TrialContext(run_id="bench", folder=home, agent=agent, limits=limits)
         began = time.perf_counter()
-        result = await benchmark.run_trial(task, context)
+        chat = ScriptedChat(script(solution, world.urls))
+        made = BrowserUseAgent(chat=chat) if agent == "browser-use" else load_agent(agent)
+        result = await run_trial(benchmark, task, context, made)
         seconds.append(time.perf_counter() - began)
         if result.score != 1.0:
             raise SystemExit(f"{agent} did not do the task: {result.status} {result.error}")

@@ -6,23 +6,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
+from bench_core.discovery import load_agent
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
-from multireal_harness.agents.loading import Settings
+from bench_core.scheduling import Backoff
+from bench_core.trial import AgentLimits, rescore_trial, run_trial
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.capture import CaptureSettings
+from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.tasks import load_tasks
-from multireal_harness.trial import TrialSettings
 from multireal_harness.world import BuiltInWorld
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from bench_core.protocols import Agent
     from bench_core.records import Task, TrialResult
-    from multireal_harness.agents.seating import Seat
     from multireal_harness.evaluation import EvaluationRules
+    from multireal_harness.models import ModelConfig
+
+settings.register_profile("untimed", deadline=None)  # a loaded machine is no failure
+settings.load_profile("untimed")
 
 SHARED = Path(os.environ.get("PROCTOR_DATA", "../shared/data")) / "multireal"
 
@@ -83,7 +90,30 @@ async def browsers() -> AsyncIterator[Browsers]:
     await lender.close()
 
 
-QUICK = CaptureSettings(app_s=20, quiet_s=2, tries=2)
+class PausesAlone:
+    """A clock that only pauses move, and that no pause waits for."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return sum(self.pauses)
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+
+def patient(clock: PausesAlone | None = None, app_s: float = 15) -> CaptureSettings:
+    """Make settings that ask an app five times within 15 s of pauses that nobody waits for."""
+    clock = clock or PausesAlone()
+    pauses = Backoff(first_s=0.5, longest_s=15, jitter=0)
+    return CaptureSettings(app_s=app_s, quiet_s=1, backoff=pauses, clock=clock, sleep=clock.sleep)
+
+
+@pytest.fixture
+def pauses() -> PausesAlone:
+    """Return a clock that tests read and nobody waits for."""
+    return PausesAlone()
 
 
 class Exam:
@@ -101,34 +131,40 @@ class Exam:
         agent: str = "scripted",
         *,
         solution: str = "good",
-        settings: Settings | None = None,
-        seat_for: Callable[[TrialContext, Task], Seat] | None = None,
+        config: ModelConfig | None = None,
+        agent_for: Callable[[Task, TrialContext], Agent] | None = None,
         rules: EvaluationRules | None = None,
-        trial: TrialSettings | None = None,
+        environment: EnvironmentSettings | None = None,
         limits: Limits | None = None,
+        patience: AgentLimits | None = None,
         name: str | None = None,
     ) -> TrialResult:
         folder = self.folder / (name or f"{task}-{agent}-{solution}")
         folder.mkdir(parents=True)
-        made = settings or Settings(solution=solution)
-        benchmark = self.benchmark(seat_for=seat_for or made.seat_for, rules=rules, settings=trial)
+        benchmark = self.benchmark(rules=rules, settings=environment)
         context = TrialContext(
             run_id="exam",
             folder=folder,
             agent=agent,
             world="built-in",
             limits=limits or Limits(max_steps=80, time_limit_s=240),
-        )
-        return await benchmark.run_trial(self.tasks[task], context)
+            config={"solution": solution, **(config.for_agent() if config else {})},
+        ).with_model_opener(config.open if config else None)
+        asked = self.tasks[task]
+        chosen = agent_for(asked, context) if agent_for else load_agent(agent)
+        return await run_trial(benchmark, asked, context, chosen, limits=patience)
+
+    async def rescore(self, task: str, result: TrialResult, name: str) -> TrialResult:
+        return await rescore_trial(self.benchmark(), self.tasks[task], result, self.folder / name)
 
     def benchmark(
-        self, *, settings: TrialSettings | None = None, **options: Any
+        self, *, settings: EnvironmentSettings | None = None, **options: Any
     ) -> MultiRealBenchmark:
         return MultiRealBenchmark(
             list(self.tasks.values()),
             origins=self.world.urls,
             browsers=self.browsers,
-            settings=settings or TrialSettings(track=False, capture=QUICK),
+            settings=settings or EnvironmentSettings(track=False, capture=patient()),
             **options,
         )
 

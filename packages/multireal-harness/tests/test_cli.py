@@ -67,6 +67,33 @@ def test_lint_of_defective_tasks_shows_the_rewrite_and_writes_it(
     assert (tmp_path / "fixed" / path.name).exists()
 
 
+UNRUNNABLE = {
+    "unlike": 'mail[?size > `"x"`]',
+    "merge": "merge(mail, `1`)",
+    "step-zero": "mail.list[::0]",
+    "infinite": "ceil(to_number('inf'))",
+    "deep": " && ".join(["mail"] * 2000),
+    "deeper": "(" * 5000 + "mail" + ")" * 5000,
+    "half-a-pair": "mail.half",
+    "expression": "&mail",
+}
+
+
+@pytest.mark.parametrize("query", UNRUNNABLE.values(), ids=UNRUNNABLE.keys())
+def test_query_that_cannot_run_is_reported_and_ends_no_command(
+    query: str, task_file: Any, tmp_path: Path
+) -> None:
+    path = task_file(evals=[{"query": query, "expected_value": True, "description": "Verify."}])
+    truth = tmp_path / "truth" / path.name
+    truth.parent.mkdir()
+    truth.write_text('{"calendar": {}, "mail": {"size": 3, "list": [1], "half": "\\ud800"}}')
+    for arguments in (["lint"], ["validate-ground-truth", truth.parent, "--verbose"]):
+        result = call(*arguments, "--tasks-dir", path.parent)
+        assert isinstance(result.exception, SystemExit | None)
+        assert result.exit_code in {0, 1}
+        assert result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 from bench_core.artifacts import TrialArtifacts
 from bench_core.errors import BudgetExceededError, EvaluationError
-from bench_core.judging import Verdict
+from bench_core.judging import CriterionVerdict, Verdict
 from bench_core.records import ErrorInfo, Status, Usage
 from multireal_harness.definitions import Definition
 from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
@@ -23,18 +23,30 @@ QUERY = "length(mail.differences.emails.added[?sent]) >= `1`"
 
 
 class Saying:
-    """A judge that says what it was told to and remembers what it was asked."""
+    """A judge that says what it was told to, of each criterion too where that was told."""
 
     name = "saying"
 
-    def __init__(self, outcome: Any) -> None:
+    def __init__(self, outcome: Any, *criteria: Any) -> None:
         self.cases: list[JudgeCase] = []
         self._outcome = outcome
+        self._criteria = criteria
 
     async def judge(self, case: JudgeCase) -> Verdict:
         self.cases.append(case)
         error = ErrorInfo(kind="ModelError", message="no key") if self._outcome == "error" else None
-        return Verdict(case_id=case.case_id, judge=self.name, outcome=self._outcome, error=error)
+        return Verdict(
+            case_id=case.case_id,
+            judge=self.name,
+            outcome=self._outcome,
+            criteria=tuple(
+                CriterionVerdict(criterion_id=one.id, reason="seen", verdict=verdict)
+                for one, verdict in zip(case.criteria, self._criteria, strict=False)
+            ),
+            error=error,
+            usage=Usage(requests=1),
+            cost_usd=0.5,
+        )
 
 
 async def scored(
@@ -116,6 +128,26 @@ async def test_calls_of_the_judge_count_against_the_budget(
         await evaluate(task, evidence, EvaluationRules(judge=Metered("pass")))
 
 
+async def test_judge_that_takes_no_meter_is_paid_for_by_what_its_verdict_says(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    class Kept:
+        def __init__(self) -> None:
+            self.spent: list[tuple[Usage, float | None]] = []
+
+        def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+            self.spent.append((usage, cost_usd))
+
+        def of(self, source: str) -> Kept:
+            return self
+
+    meter = Kept()
+    evidence = Evidence({"mail": {}}, "healthy", tmp_path, meter=meter)
+    task = task_of(Definition.model_validate(a_task(evals=[*a_task()["evals"], RUBRIC])))
+    await evaluate(task, evidence, EvaluationRules(judge=Saying("pass")))
+    assert meter.spent == [(Usage(requests=1), 0.5)] * 2
+
+
 async def test_both_scores_are_told_where_a_query_has_a_rewrite(
     a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -188,3 +220,137 @@ async def test_task_without_evals_is_decided_by_nobody(
 ) -> None:
     with pytest.raises(EvaluationError, match="no evals"):
         await scored(tmp_path, a_task(evals=[]))
+
+
+TWO = [
+    {"query": QUERY, "expected_value": True, "description": "Sent."},
+    {"query": "length(calendar.events) >= `1`", "expected_value": True, "description": "Planned."},
+]
+BOTH_DONE = {"mail": MAIL, "calendar": {"events": [1]}}
+SENT = {"mail": MAIL, "calendar": {"events": []}}
+
+
+def said(found: Evaluation) -> list[tuple[str, str | None, bool | None]]:
+    return [(each.criterion, each.decided_by, each.passed) for each in found.checks]
+
+
+@pytest.mark.parametrize(
+    ("states", "judge", "checks"),
+    [
+        (SENT, None, [("Sent.", "query", True), ("Planned.", "query", False)]),
+        (
+            SENT,
+            Saying("pass", "pass", "pass"),
+            [("Sent.", "both", True), ("Planned.", "query", False), ("Planned.", "judge", True)],
+        ),
+        (
+            SENT,
+            Saying("fail", "fail", "fail"),
+            [("Sent.", "query", True), ("Sent.", "judge", False), ("Planned.", "both", False)],
+        ),
+        (
+            SENT,
+            Saying("abstain", "unknown", "pass"),
+            [
+                ("Sent.", "query", True),
+                ("Sent.", "judge", None),
+                ("Planned.", "query", False),
+                ("Planned.", "judge", True),
+            ],
+        ),
+        (
+            SENT,
+            Saying("pass"),
+            [("Sent.", "query", True), ("Planned.", "query", False), ("the task", "judge", True)],
+        ),
+        (
+            SENT,
+            Saying("error"),
+            [("Sent.", "query", True), ("Planned.", "query", False), ("the task", "judge", None)],
+        ),
+        (
+            SENT,
+            Saying("pass", "pass", "fail"),  # its outcome is not what its criteria say
+            [("Sent.", "query", True), ("Planned.", "query", False), ("the task", "judge", True)],
+        ),
+        (BOTH_DONE, Saying("pass"), [("Sent.", "query", True), ("Planned.", "query", True)]),
+    ],
+    ids=[
+        "nobody-asked", "lifted", "confirmed", "abstained", "outcome-only", "failed", "contradiction",
+        "not-asked",
+    ],
+)  # fmt: skip
+async def test_each_check_says_what_decided_it(  # fixtures
+    states: Any, judge: Any, checks: Any, a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = await scored(tmp_path, a_task(evals=TWO), judge, states=states)
+    assert said(found) == checks
+
+
+async def test_script_says_that_it_decided(a_task: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "eval_1.py").write_text("print('SUCCESS')")
+    one = {"website": {"id": "mail"}, "websites": None, "version": "v2"}
+    task = a_task(**one, evals=[{"script": "eval_1.py"}])
+    found = await scored(tmp_path, task, states={"mail": MAIL}, tasks=tmp_path)
+    assert said(found) == [("eval_1.py", "script", True)]
+
+
+RUBRIC = {"type": "llm_boolean", "rubric": "Is it the right person?"}
+
+
+@pytest.mark.parametrize(
+    ("mail", "grade", "score", "status", "flags"),
+    [
+        (MAIL, "pass", 1.0, None, ()),
+        (MAIL, "fail", 0.0, None, ()),
+        (MAIL, "abstain", None, Status.EVALUATION_ERROR, ("judge_abstained",)),
+        (MAIL, "error", None, Status.EVALUATION_ERROR, ("judge_error",)),
+        ({}, "fail", 0.0, None, ()),
+    ],
+    ids=["pass", "fail", "abstain", "error", "query-fails-too"],
+)
+async def test_answers_grade_decides_with_the_queries(  # noqa: PLR0913, PLR0917  # fixtures
+    mail: Any,
+    grade: str,
+    score: float | None,
+    status: Status | None,
+    flags: tuple[str, ...],
+    a_task: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    task = a_task(evals=[RUBRIC, TWO[0]])
+    states = {"mail": mail, "calendar": {}}
+    found = await scored(tmp_path, task, Saying(grade), states=states, answer="Ann")
+    assert (found.score, found.status, found.flags) == (score, status, flags)
+    assert found.method == "hybrid"
+    assert said(found)[-1] == (
+        "Is it the right person?",
+        "judge",
+        {"pass": True, "fail": False}.get(grade),
+    )
+    assert found.grades["0"].cost_usd == 0.5
+
+
+async def test_unknown_grade_does_not_matter_where_a_query_failed(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    class Undecided(Saying):
+        async def judge(self, case: JudgeCase) -> Verdict:
+            outcome: Any = "fail" if case.state is None else "abstain"
+            return Verdict(case_id=case.case_id, judge="undecided", outcome=outcome)
+
+    found = await scored(
+        tmp_path, a_task(evals=[RUBRIC, TWO[0]]), Undecided("fail"), states={"mail": {}}
+    )
+    assert (found.score, found.status) == (0.0, None)
+
+
+async def test_grades_made_before_are_taken_again(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    task = task_of(Definition.model_validate(a_task(evals=[TWO[0], RUBRIC])))
+    grades = {"1": Verdict(case_id="x", judge="earlier", outcome="fail")}
+    evidence = Evidence({"mail": MAIL, "calendar": {}}, "healthy", tmp_path, grades=grades)
+    found = await evaluate(task, evidence, EvaluationRules())
+    assert (found.score, found.status) == (0.0, None)
+    assert said(found)[-1] == ("Is it the right person?", "judge", False)

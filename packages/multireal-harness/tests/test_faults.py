@@ -2,21 +2,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.async_api import Error, async_playwright
 
 from bench_core.artifacts import read_json
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import AgentOutcome, Limits, Status
+from bench_core.trial import AgentLimits
 from multireal_harness.agents.scripted import ScriptedAgent
-from multireal_harness.agents.seating import Seat
 from multireal_harness.capture import CaptureSettings
-from multireal_harness.trial import TrialSettings
+from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.world import load_solutions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask, Task
@@ -32,24 +36,20 @@ class Doing:
 
     name = "doing"
 
-    def __init__(self, lease: Lease, then: Callable[[Lease, Any], Awaitable[Any]]) -> None:
-        self._lease = lease
+    def __init__(self, then: Callable[[Lease, Any], Awaitable[Any]], *, alone: bool) -> None:
+        self.in_process = not alone
         self._then = then
 
     async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
-        good = load_solutions(TASK)[0]
-        outcome = await ScriptedAgent(good, self._lease).run(task, environment, context)
-        told = await self._then(self._lease, task)
+        outcome = await ScriptedAgent(load_solutions(TASK)[0]).run(task, environment, context)
+        told = await self._then(environment.live.lease, task)
         return told if isinstance(told, AgentOutcome) else outcome
 
 
 def after_the_good_solution(
     then: Callable[[Lease, Any], Awaitable[Any]], *, alone: bool = False
-) -> Callable[[TrialContext, Task], Seat]:
-    def seat_for(context: TrialContext, task: Task) -> Seat:
-        return Seat(lambda lease: Doing(lease, then), alone=alone)
-
-    return seat_for
+) -> Callable[[Task, TrialContext], Doing]:
+    return lambda *_: Doing(then, alone=alone)
 
 
 def states_of(exam: Any, name: str) -> set[str]:
@@ -84,30 +84,37 @@ async def test_app_without_a_state_at_the_end_leaves_no_score_but_the_other_stat
     assert reason in str(result.error)
     assert states_of(exam, "broken") == {"mail"}
     tries = {each["app"]: each["tries"] for each in result.details["captures"]}
-    assert tries == {"dining": 2, "mail": 1}
+    assert tries == {"dining": 5, "mail": 1}
 
 
-async def test_only_the_capture_is_tried_again(exam: Any) -> None:
-    exam.world.fail("dining", "status", "/finish", times=1, value=503)
+@pytest.mark.parametrize("kind", ["status", "invalid_json"])
+async def test_app_is_asked_again_until_it_gives_its_state(exam: Any, kind: Any) -> None:
+    exam.world.fail("dining", kind, "/finish", times=3, value=503)
     result = await exam.run(TASK)
     assert result.score == 1.0
     tries = {each["app"]: each["tries"] for each in result.details["captures"]}
-    assert tries == {"dining": 2, "mail": 1}
+    assert tries == {"dining": 4, "mail": 1}
+
+
+async def test_app_that_closes_connections_is_asked_again(exam: Any) -> None:
+    exam.world.fail("dining", "drop", "/finish", times=4)  # Chromium repeats some by itself
+    result = await exam.run(TASK)
+    assert result.score == 1.0
 
 
 @pytest.mark.slow
 async def test_app_that_takes_forty_seconds_is_waited_for(exam: Any) -> None:
     exam.world.fail("dining", "slow", "/finish", value=40)
-    settings = TrialSettings(track=False, capture=CaptureSettings())
-    result = await exam.run(TASK, trial=settings)
+    settings = EnvironmentSettings(track=False, capture=CaptureSettings())
+    result = await exam.run(TASK, environment=settings)
     assert result.score == 1.0
     assert result.timings_s["capture"] >= 40
 
 
 async def test_app_slower_than_the_limit_is_an_environment_error(exam: Any) -> None:
     exam.world.fail("dining", "stall", "/finish")
-    capture = CaptureSettings(app_s=1.5, quiet_s=1, tries=1)
-    result = await exam.run(TASK, trial=TrialSettings(track=False, capture=capture))
+    capture = CaptureSettings(app_s=1.5, quiet_s=1)
+    result = await exam.run(TASK, environment=EnvironmentSettings(track=False, capture=capture))
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
     assert "did not answer within" in str(result.error) or "cannot be read" in str(result.error)
 
@@ -122,7 +129,7 @@ async def test_visit_of_a_guarded_path_is_refused_and_noted(exam: Any, path: str
         assert answer is not None
         return f"{answer.status} {await page.inner_text('body')}"
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(visit))
+    result = await exam.run(TASK, agent_for=after_the_good_solution(visit))
     assert (result.score, result.flags) == (1.0, ("guarded_path",))
     visits = result.details["guarded_visits"]
     assert [each["how"] for each in visits] == ["request"]
@@ -137,7 +144,7 @@ async def test_guarded_path_reached_without_a_request_is_noted_and_undone(exam: 
                 return
             await asyncio.sleep(0.1)
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(push))
+    result = await exam.run(TASK, agent_for=after_the_good_solution(push))
     assert result.flags == ("guarded_path",)
     assert [each["how"] for each in result.details["guarded_visits"]] == ["in-page"]
 
@@ -148,20 +155,108 @@ async def test_closed_tabs_do_not_cost_the_state(exam: Any, alone: bool) -> None
         for page in lease.context.pages[:-1] if alone else lease.context.pages:
             await page.close()
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(close, alone=alone))
+    result = await exam.run(TASK, agent_for=after_the_good_solution(close, alone=alone))
     assert (result.status, result.score) == (Status.COMPLETED, 1.0)
 
 
-async def test_agent_that_closes_its_browser_has_failed(exam: Any) -> None:
-    async def leave(lease: Lease, task: Any) -> None:
-        session = await lease.context.browser.new_browser_cdp_session()
-        await session.send("Browser.close")
-        await asyncio.sleep(30)
+@asynccontextmanager
+async def attached(lease: Lease) -> AsyncIterator[Any]:
+    """Attach as an agent does that is given a CDP URL."""
+    async with async_playwright() as driver:
+        yield await driver.chromium.connect_over_cdp(lease.cdp_url)
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(leave, alone=True))
+
+async def command(lease: Lease, method: str) -> None:
+    async with attached(lease) as browser:
+        session = await browser.new_browser_cdp_session()
+        with suppress(Error):  # there may be nobody left to answer
+            await session.send(method)
+
+
+@pytest.mark.parametrize("method", ["Browser.close", "Browser.crash"])
+@pytest.mark.parametrize("stays", [True, False], ids=["stays", "returns-at-once"])
+async def test_agent_that_ends_its_browser_has_failed(
+    exam: Any,
+    method: str,
+    stays: bool,  # noqa: FBT001  # parametrized
+) -> None:
+    async def leave(lease: Lease, task: Any) -> None:
+        await command(lease, method)
+        await asyncio.sleep(30 if stays else 0)
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(leave, alone=True))
     assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
     assert "closed_browser" in result.flags
+    assert method in str(result.error)
     assert result.details["confidence"] == "low"
+
+
+async def test_agent_that_lets_go_of_its_browser_has_done_nothing_wrong(exam: Any) -> None:
+    async def let_go(lease: Lease, task: Any) -> None:
+        async with attached(lease) as browser:
+            await browser.close()
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(let_go, alone=True))
+    assert (result.status, result.score) == (Status.COMPLETED, 1.0)
+
+
+async def test_agent_that_closes_every_tab_keeps_its_states(exam: Any) -> None:
+    async def close(lease: Lease, task: Any) -> None:
+        async with attached(lease) as browser:
+            for page in browser.contexts[0].pages:
+                await page.close()
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(close, alone=True))
+    assert (result.status, result.score) == (Status.COMPLETED, 1.0)
+
+
+async def test_agent_that_crashes_a_tab_is_scored_by_what_it_left(exam: Any) -> None:
+    async def crash(lease: Lease, task: Any) -> None:
+        async with attached(lease) as browser:
+            session = await browser.contexts[0].new_cdp_session(browser.contexts[0].pages[0])
+            with suppress(Error, TimeoutError):
+                await asyncio.wait_for(session.send("Page.crash"), 5)
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(crash, alone=True))
+    assert result.status.scored
+    assert result.score is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["term", "kill"])
+@pytest.mark.parametrize("after", ["waits", "raises", "returns"])
+async def test_browser_ended_from_outside_is_no_failure_of_the_agent(
+    exam: Any, number: signal.Signals, after: str
+) -> None:
+    async def work_on(lease: Lease, task: Any) -> None:
+        async with attached(lease) as browser:
+            os.kill(lease.chromium.pid, number)
+            while after != "returns" and browser.is_connected():  # noqa: ASYNC110  # Playwright's word
+                await asyncio.sleep(0.01)
+            if after == "raises":
+                raise RuntimeError("the browser is gone")
+            await asyncio.sleep(30 if after == "waits" else 0)
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(work_on, alone=True))
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "closed_browser" not in result.flags
+    if after != "returns":  # the work of one that had returned is not paid for again
+        assert "not_retried" not in result.flags
+        assert "died" in str(result.error)
+
+
+async def test_nothing_of_the_agent_reaches_the_browser_after_its_end(exam: Any) -> None:
+    kept = []
+
+    async def linger(lease: Lease, task: Any) -> None:
+        driver = await async_playwright().start()
+        browser = await driver.chromium.connect_over_cdp(lease.cdp_url)
+        kept.extend([driver, browser])
+
+    result = await exam.run(TASK, agent_for=after_the_good_solution(linger, alone=True))
+    driver, browser = kept
+    assert not browser.is_connected()
+    await driver.stop()
+    assert result.score == 1.0
 
 
 async def test_crashed_browser_is_no_failure_of_the_agent(exam: Any) -> None:
@@ -169,8 +264,10 @@ async def test_crashed_browser_is_no_failure_of_the_agent(exam: Any) -> None:
         lease.chromium.kill()
         await asyncio.sleep(30)
 
-    with pytest.raises(EnvironmentFaultError, match="died"):
-        await exam.run(TASK, seat_for=after_the_good_solution(crash))
+    result = await exam.run(TASK, agent_for=after_the_good_solution(crash))
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "died" in str(result.error)
+    assert result.steps == len(load_solutions(TASK)[0].steps)
     assert (await exam.run(TASK, name="next")).score == 1.0  # the next trial gets another browser
 
 
@@ -180,9 +277,9 @@ async def test_agent_out_of_time_is_scored_by_what_it_left(exam: Any) -> None:
 
     result = await exam.run(
         TASK,
-        seat_for=after_the_good_solution(dawdle),
+        agent_for=after_the_good_solution(dawdle),
         limits=Limits(time_limit_s=8),
-        trial=TrialSettings(track=False, overtime_s=0.5, stop_agent_s=1),
+        patience=AgentLimits(overtime_s=0.5, stop_s=1),
     )
     assert result.status is Status.TIME_LIMIT
     assert result.score == 1.0
@@ -197,7 +294,7 @@ async def test_agent_that_raises_is_scored_by_what_it_left(exam: Any) -> None:
     async def stumble(lease: Lease, task: Any) -> None:
         raise KeyError("oops")
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(stumble))
+    result = await exam.run(TASK, agent_for=after_the_good_solution(stumble))
     assert (result.status, result.score) == (Status.AGENT_ERROR, 1.0)
     assert result.error is not None
     assert result.error.kind == "KeyError"
@@ -207,7 +304,7 @@ async def test_outage_of_the_model_leaves_no_score_but_the_states(exam: Any) -> 
     async def outage(lease: Lease, task: Any) -> None:
         raise EnvironmentFaultError("the model server answers with status 500")
 
-    result = await exam.run(TASK, seat_for=after_the_good_solution(outage), name="outage")
+    result = await exam.run(TASK, agent_for=after_the_good_solution(outage), name="outage")
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
     assert "not_retried" not in result.flags
     assert states_of(exam, "outage") == {"dining", "mail"}
@@ -216,7 +313,9 @@ async def test_outage_of_the_model_leaves_no_score_but_the_states(exam: Any) -> 
 @pytest.mark.slow
 async def test_state_of_fifteen_megabytes_is_captured_and_scored(exam: Any) -> None:
     config = (("latency", "0"), ("removePopup", "true"), ("padding_mb", "15"))
-    result = await exam.run(TASK, trial=TrialSettings(config=config, track=False), name="large")
+    result = await exam.run(
+        TASK, environment=EnvironmentSettings(config=config, track=False), name="large"
+    )
     assert result.score == 1.0
     captures = {each["app"]: each["characters"] for each in result.details["captures"]}
     assert min(captures.values()) > 15_000_000
@@ -226,8 +325,26 @@ async def test_state_of_fifteen_megabytes_is_captured_and_scored(exam: Any) -> N
 
 async def test_rescoring_needs_no_browser_and_gives_the_same(exam: Any) -> None:
     result = await exam.run(TASK, name="kept")
-    benchmark = exam.benchmark()
-    again = await benchmark.rescore(exam.tasks[TASK], result, exam.folder / "kept")
-    assert (again.score, again.checks, again.flags) == (result.score, result.checks, result.flags)
+    assert await exam.rescore(TASK, result, "kept") == result
     evaluation = json.loads((exam.folder / "kept" / "evaluation.json").read_text())
     assert evaluation["official"] == {"points": 2, "reward": 2}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["shared", "alone"])
+async def test_browser_that_hangs_at_the_end_is_no_failure_of_the_agent(
+    exam: Any,
+    alone: bool,  # noqa: FBT001  # parametrized
+) -> None:
+    async def stop(lease: Lease, task: Any) -> None:
+        os.killpg(lease.chromium.pid, signal.SIGSTOP)
+
+    capture = CaptureSettings(app_s=2, quiet_s=1)
+    async with asyncio.timeout(120):
+        result = await exam.run(
+            TASK,
+            agent_for=after_the_good_solution(stop, alone=alone),
+            environment=EnvironmentSettings(track=False, capture=capture),
+        )
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert result.steps
+    assert (await exam.run(TASK, name="next")).score == 1.0

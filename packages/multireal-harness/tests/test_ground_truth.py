@@ -65,8 +65,14 @@ def test_folder_without_states_is_refused(tmp_path: Path) -> None:
         ({}, DONE, "pass"),
         ({}, UNDONE, "fail"),
         ({"query": "contains(mail.gone, 'x')"}, DONE, "error"),
+        ({"query": "mail.differences.emails.added[::0]"}, DONE, "error"),
+        ({"query": "merge(mail, `1`)"}, DONE, "error"),
+        ({"query": " && ".join(["mail"] * 2000)}, DONE, "error"),
+        ({"query": "mail["}, DONE, "error"),
+        ({"query": "&mail"}, DONE, "fail"),
         ({"expected_value": "TODO: look"}, DONE, "todo"),
     ],
+    ids=["pass", "fail", "type", "step-zero", "merge", "deep", "no-query", "expression", "todo"],
 )
 def test_outcomes_of_evals(changes: Any, states: Any, outcome: str, tmp_path: Path) -> None:
     write(tmp_path / "mail-1.json", states)

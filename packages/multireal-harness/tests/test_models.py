@@ -93,6 +93,13 @@ def test_which_reported_models_are_the_one_asked_for(
     assert ModelConfig(name="x", model=model).accepts_model(reported) is accepted
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 20_000], ids=["no-text", "deep"])
+def test_a_config_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.yaml").write_bytes(content)
+    with pytest.raises(InputError, match=r"x\.yaml is not YAML"):
+        load_config(str(tmp_path / "x.yaml"))
+
+
 async def test_silent_rerouting_is_an_error_unless_allowed(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("- {text: hi, model_reported: another-model}\n" * 2)

@@ -207,3 +207,18 @@ def test_every_negative_fails_the_queries_of_its_task() -> None:
     for name, wrong in negatives.items():
         assert not all(each.passed for each in query_checks(TASK, wrong)), name
     assert states == before
+
+
+def test_of_two_equal_states_the_app_is_blamed_whose_own_it_is_not() -> None:
+    state = {
+        "finalstate": {"config": {"topwork": {"latency": 1}}, "jobs": {"jobs": []}},
+        "initialstate": {},
+    }
+    task = Definition.model_validate(
+        {"id": "t", "goal": "g", "websites": [{"id": "gomail"}, {"id": "topwork"}]}
+    )
+    for states in ({"gomail": state, "topwork": state}, {"topwork": state, "gomail": state}):
+        blamed = [
+            each.app for each in check_states(task, states) if each.code == "duplicated_state"
+        ]
+        assert blamed == ["gomail"]

@@ -55,6 +55,8 @@ class FakeEvaluator:
         self.tokens: list[str | None] = []
         self.evaluated: dict[str, dict[str, Any]] = {}
         self.steps: int | None = None
+        self.setup: dict[str, Any] | None = None
+        self.world: str | None = None
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.seen]
@@ -109,6 +111,8 @@ class FakeEvaluator:
         handler.wfile.write(reply.body)
 
     def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if path == "/setup" and self.setup is not None:
+            return self.setup
         if path == "/setup":
             asked = [each["type"] for each in body["task"]["config"]][: self.steps]
             steps = [{"type": kind, "ok": True, "seconds": 0.1} for kind in asked]
@@ -122,4 +126,7 @@ class FakeEvaluator:
         if path == "/rescore":
             return self.judge(body)
         evaluator = {"kind": "native", "fidelity": "v2"}
-        return {"status": "ok", "evaluator": evaluator, "vm": {"address": "vm", "reachable": True}}
+        looks_at = {"address": "vm", "reachable": True}
+        if self.world is not None:
+            looks_at["world"] = self.world
+        return {"status": "ok", "evaluator": evaluator, "vm": looks_at}

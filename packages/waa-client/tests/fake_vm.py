@@ -193,6 +193,8 @@ class FakeVm:
     always: dict[str, Reply] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     run: Callable[[list[str]], dict[str, Any]] | None = None
+    world: str | None = None
+    uia_tree: str | None = None
 
     def __post_init__(self) -> None:
         self.computer = FakeComputer(self.size)
@@ -276,7 +278,12 @@ class FakeVm:
         return found if isinstance(found, Reply) else _json(found)
 
     def on_probe(self, _: Any) -> Any:
-        return {"status": "Probe successful", "message": "Service is operational"}
+        said = {"status": "Probe successful", "message": "Service is operational"}
+        return said if self.world is None else {**said, "world": self.world}
+
+    def on_simulation_reset(self, _: Any) -> Any:
+        self.computer = FakeComputer(self.size)
+        return {"status": "success"}
 
     def on_platform(self, _: Any) -> Any:
         return Reply(200, b"Windows", "text/html")
@@ -288,7 +295,8 @@ class FakeVm:
         return {"width": self.size[0], "height": self.size[1]}
 
     def on_accessibility(self, _: Any) -> Any:
-        return {"AT": self.tree}
+        uia = self.seen[-1].query.get("backend") == ["uia"]
+        return {"AT": self.uia_tree if uia and self.uia_tree is not None else self.tree}
 
     def on_obs_winagent(self, _: Any) -> Any:
         return {

@@ -10,6 +10,8 @@ from bench_core.records import Task
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling import Backoff, Policy
 from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.trial import AgentLimits
+from waa_client.agents import load_agent
 from waa_client.benchmark import WaaBenchmark
 from waa_client.pool import VmPool
 from waa_client.settings import WaaSettings
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from bench_core.running import RunOutcome
 
+PATIENCE = AgentLimits(overtime_s=1.0, stop_s=1.0)
 QUICK = VmOptions(wait_s=0.01, tries=2, connect_s=10)
 
 
@@ -67,30 +70,37 @@ def run(  # noqa: PLR0913  # keywords with defaults
     evaluators: Sequence[str],
     *,
     agent: str = "do-nothing",
-    profile: str = "fast",
+    timing: str = "fast",
     config: dict[str, Any] | None = None,
     settings: dict[str, Any] | None = None,
     attempts: int = 1,
     clock: Any = None,
     options: VmOptions = QUICK,
     benchmark: dict[str, Any] | None = None,
+    working: Any = None,
+    patience: AgentLimits = PATIENCE,
     **spec: Any,
 ) -> RunOutcome:
     made = WaaBenchmark(
         tasks,
-        pool=VmPool(urls, NoLocks()),
-        settings=WaaSettings(evaluators=tuple(evaluators), **(settings or {})),
+        pool=VmPool(urls, NoLocks(), evaluators=evaluators),
+        settings=WaaSettings(**(settings or {})),
         clock=clock or NoSleep(),
         options=options,
         **(benchmark or {}),
     )
     asked = RunSpec(
         agent=agent,
-        profile=profile,
+        timing=timing,
         config=config or {},
         attempts=attempts,
         workers=len(urls),
         **spec,
     )
     policy = Policy(workers=len(urls), attempts=attempts, backoff=Backoff(first_s=0.01))
-    return run_benchmark_sync(made, asked, out, surroundings=Surroundings(policy=policy))
+    with_ = Surroundings(
+        policy=policy,
+        agent_for=lambda _, context: working or load_agent(context.agent),
+        agent_limits=patience,
+    )
+    return run_benchmark_sync(made, asked, out, surroundings=with_)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -307,7 +308,29 @@ def test_a_reply_is_read_as_vanilla_reads_it(reply: str, actions: tuple[str, ...
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "I click the button", "```python no end", "```json\n[1]\n```"]
+    "reply",
+    [
+        "",
+        "I click the button",
+        "```python no end",
+        "```json\n[1]\n```",
+        "```python\n```",
+        "```python\n  \n```",
+        "{not json}",
+        "[]",
+        "```json\n[]\n```",
+    ],
+    ids=[
+        "nothing",
+        "prose",
+        "endless",
+        "number",
+        "empty",
+        "blank",
+        "braces",
+        "none",
+        "none-fenced",
+    ],
 )
 def test_a_reply_without_an_action_is_refused(reply: str) -> None:
     with pytest.raises(ReplyError):
@@ -319,7 +342,65 @@ def test_a_reply_may_hold_actions_of_our_own_vocabulary() -> None:
     assert actions_of_reply(reply) == (PressKeys(keys=("ctrl", "s")), Done())
 
 
-@given(st.text())
+@pytest.mark.parametrize(
+    "note",
+    ["{not json}", '```json\n{"plan": "click"}\n```', "```json\n{not json}\n```", "[1] I click"],
+    ids=["braces", "note", "broken-note", "numbered"],
+)
+def test_a_note_before_a_code_block_does_not_hide_it(note: str) -> None:
+    assert actions_of_reply(f"{note}\n```python\nx()\n```") == (RunCode(code="x()\n"),)
+    assert actions_of_reply(f"{note}\n```decision\nDONE\n```") == (Done(),)
+
+
+def test_what_vanilla_takes_is_taken_before_our_own_vocabulary() -> None:
+    actions = '```json\n{"kind": "done"}\n```'
+    assert actions_of_reply(f"{actions}\n```python\nx()\n```") == (RunCode(code="x()\n"),)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("I click", "no ```python block"),
+        ("```python\n```", "block is empty"),
+        ('{"kind": "jump"}', "does not match"),
+        ("```python\nx('\ud800')\n```", "code: Input should be a valid string"),
+        ('{broken}\n```json\n{"kind": "done"}\n```', None),
+    ],
+    ids=["prose", "empty", "unknown", "half-character", "broken-then-right"],
+)
+def test_what_is_wrong_with_a_reply_is_said(reply: str, said: str | None) -> None:
+    if said is None:
+        assert actions_of_reply(reply) == (Done(),)
+        return
+    with pytest.raises(ReplyError, match=said):
+        actions_of_reply(reply)
+
+
+def test_a_reply_that_is_json_as_a_whole_is_nothing_else() -> None:
+    said = json.dumps({"kind": "type", "text": "```python\nx()\n```"}, indent=1)
+    (action,) = actions_of_reply(said)
+    assert action == TypeText(text="```python\nx()\n```")
+
+
+PIECES = [
+    "```",
+    "python",
+    "json",
+    "decision",
+    "\n",
+    " ",
+    "DONE",
+    "{",
+    "}",
+    "[",
+    "]",
+    '"kind"',
+    ":",
+    "1",
+]
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_no_reply_breaks_the_parser(reply: str) -> None:
     with contextlib.suppress(ReplyError):
         assert actions_of_reply(reply)

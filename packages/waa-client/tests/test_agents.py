@@ -314,7 +314,7 @@ def test_an_agent_of_a_checkout_runs_as_it_is(  # noqa: PLR0913, PLR0917  # fixt
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, checkout: Path, word: str
 ) -> None:
     clock = NoSleep()
-    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="checkout", profile="vanilla",
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="checkout", timing="vanilla",
         config=own(checkout, word=word), clock=clock)  # fmt: skip
     code = "computer.mouse.move_id(id=1)\ncomputer.mouse.single_click()\n"
     assert evaluator.bodies("/evaluate")[0]["action_history"] == [code, code, word]
@@ -415,6 +415,12 @@ def test_an_agent_of_ones_own_is_found_by_module_and_class(
 def test_what_is_no_agent_is_refused(name: str) -> None:
     with pytest.raises((UnknownPluginError, InputError)):
         load_agent(name)
+
+
+@pytest.mark.parametrize("name", ["checkout", "http", "replay", "vision"])
+def test_agents_with_a_name_of_their_own_are_installed_ones(name: str) -> None:
+    (found,) = [each for each in find_plugins("agent") if each.name == name]
+    assert (found.distribution, load_agent(name).name) == ("waa-client", name)
 
 
 def test_an_agent_that_swallows_a_fault_of_the_vm_is_still_not_scored(
@@ -543,7 +549,7 @@ def test_v2s_own_agent_runs_unchanged(  # noqa: PLR0913, PLR0917  # fixtures
         "checkout": str(v2), "class": "mm_agents.pcagent.agent:PCAgent",
         "arguments": '{"model": "m"}', "language": "pyautogui", "tree": False,
     }  # fmt: skip
-    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="checkout", profile="vanilla",
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="checkout", timing="vanilla",
         config={"agent_options": options})  # fmt: skip
     result = only(tmp_path / "run")
     assert (result.status, result.steps) == (Status.COMPLETED, 3), result.error
@@ -556,7 +562,10 @@ def test_v2s_own_agent_runs_unchanged(  # noqa: PLR0913, PLR0917  # fixtures
 
 
 @pytest.mark.skipif(bool(find_plugins("world")), reason="a simulated desktop is installed here")
-def test_a_demo_without_a_simulated_desktop_says_what_to_install(tmp_path: Path) -> None:
-    found = CliRunner().invoke(main, ["demo", "--out", str(tmp_path)])
+@pytest.mark.parametrize("command", [["demo"], ["run", "--world", "built-in"]], ids=["demo", "run"])
+def test_without_a_simulated_desktop_it_is_said_what_to_install(
+    tmp_path: Path, command: list[str]
+) -> None:
+    found = CliRunner().invoke(main, [*command, "--out", str(tmp_path)])
     assert found.exit_code == 2
     assert "`pip install waa-server-ext` adds 'waa'" in found.output

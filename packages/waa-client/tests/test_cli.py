@@ -11,6 +11,7 @@ from fake_evaluator import FakeEvaluator, failure
 from fake_vm import FakeVm, Reply
 from making import script
 
+from bench_core.run_folder import read_run
 from waa_client.cli import main
 
 if TYPE_CHECKING:
@@ -82,6 +83,32 @@ def test_a_run_is_scored_and_continued(
     assert len(evaluator.bodies("/evaluate")) == 2
     config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
     assert config["agent_options"] == {"script": path}
+
+
+def test_the_timing_may_be_given_by_its_old_name(
+    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    out = tmp_path / "run"
+    arguments = [
+        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--out", out,
+        "--task", "0a1b2c3d", "--agent", "do-nothing",
+    ]  # fmt: skip
+    first = invoke(*arguments, "--profile", "fast")
+    assert "--profile is called --timing now: --timing fast" in first.stderr
+    second = invoke(*arguments)
+    assert (first.exit_code, second.exit_code) == (0, 0), second.output
+    info = read_run(out).info
+    assert (info.profile, info.timing, len(info.sessions)) == ("official", "fast", 2)
+
+
+def test_an_agent_of_browsers_is_refused_before_anything_runs(
+    tmp_path: Path, folder: Path, vm: FakeVm
+) -> None:
+    out = tmp_path / "run"
+    found = invoke("run", "--tasks", folder, "--vm", vm.url, "--out", out, "--agent", "browser-use")
+    assert found.exit_code == 2
+    assert "'browser-use' works in browser environments" in found.stderr
+    assert not out.exists()
 
 
 def test_a_plan_needs_no_vm(folder: Path) -> None:
@@ -168,6 +195,9 @@ def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator
     undecided = invoke(*arguments)
     assert undecided.exit_code == 3
     assert "not scored: HTTPError: 404" in undecided.output
+    evaluator.stop()
+    unanswered = invoke(*arguments)
+    assert (unanswered.exit_code, "does not answer" in unanswered.output) == (3, True)
 
 
 def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> None:
@@ -209,6 +239,27 @@ def test_a_layer_that_fails_is_named_with_its_fix(
     lines = found.output.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(f"✗ {layer}"))
     assert hint in lines[at + 1]
+
+
+EMPTY_TREE = "<desktop/>"
+
+
+def test_a_window_that_only_uia_sees_is_told_with_that_backend(vm: FakeVm) -> None:
+    vm.tree, vm.uia_tree = EMPTY_TREE, vm.tree
+    found = invoke("probe", "--vm", vm.url)
+    lines = found.output.splitlines()
+    at = next(i for i, line in enumerate(lines) if "accessibility" in line)
+    assert "win32 sees no elements, uia sees 3" in lines[at]
+    assert "--agent-option uia=true" in lines[at + 1]
+    assert "restart" not in lines[at + 1]
+
+
+@pytest.mark.parametrize("uia", [None, "<a"], ids=["empty", "broken"])
+def test_a_screen_that_no_backend_sees_is_told_with_the_server(vm: FakeVm, uia: str | None) -> None:
+    vm.tree, vm.uia_tree = EMPTY_TREE, uia
+    lines = invoke("probe", "--vm", vm.url).output.splitlines()
+    at = next(i for i, line in enumerate(lines) if "accessibility" in line)
+    assert "restart the VM's server" in lines[at + 1]
 
 
 def test_a_vm_that_is_off_is_told_with_the_port(evaluator: FakeEvaluator) -> None:

@@ -48,7 +48,14 @@ async def test_no_score_is_never_a_zero(client: EvaluationClient, evaluator: Fak
 
 @pytest.mark.parametrize(
     "lost",
-    [Reply(reset=True), Reply(503, b"{}"), Reply(502, b"gateway"), refused(409, "in_use")],
+    [
+        Reply(reset=True),
+        Reply(503, b"{}"),
+        Reply(502, b"gateway"),
+        Reply(200, b"<html>gateway</html>", "text/html"),
+        refused(409, "in_use"),
+    ],
+    ids=["dropped", "unavailable", "bad-gateway", "gateway-page", "in-use"],
 )
 async def test_a_lost_answer_is_asked_for_again_with_the_same_key(
     client: EvaluationClient, evaluator: FakeEvaluator, lost: Reply
@@ -79,8 +86,8 @@ async def test_two_evaluations_have_two_keys(
         (Reply(500, b'{"status": "error", "message": "404 Not Found: x"}'), EvaluationError,
          "has no /evaluate"),
         (Reply(500, b"oops", "text/plain"), EvaluationError, "oops"),
-        (Reply(200, b"not json"), EvaluationError, "did not answer JSON"),
-        (Reply(200, b"[]"), EvaluationError, "did not answer an object"),
+        (Reply(200, b"not json"), EvaluatorDownError, "did not answer JSON"),
+        (Reply(200, b"[]"), EvaluatorDownError, "did not answer an object"),
         (Reply(200, b"{}"), EvaluationError, "score"),
         (Reply(200, b'{"score": "high"}'), EvaluationError, "score"),
         (Reply(200, b'{"score": 1e999}'), EvaluationError, "score"),
@@ -89,7 +96,7 @@ async def test_two_evaluations_have_two_keys(
 async def test_what_is_no_verdict_says_why(
     client: EvaluationClient, evaluator: FakeEvaluator, reply: Reply, kind: Any, message: str
 ) -> None:
-    evaluator.faults["/evaluate"] = [reply] * 9
+    evaluator.faults["/evaluate"] = [reply] * 30
     with pytest.raises(kind, match=message):
         await client.evaluate(TASK, [])
 

@@ -17,7 +17,7 @@ from bench_core.agents import Click, Drag, ElementRef, Move, Point, PressKeys, S
 from waa_client.actions import Screen, translate
 from waa_client.errors import RouteMissingError, VmAnswerError
 from waa_client.seeing import elements_of
-from waa_client.vm import ActionOutcome, SyncVmClient, VmOptions, calls
+from waa_client.vm import ActionOutcome, ServerInfo, SyncVmClient, VmOptions, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def events(vm: SyncVmClient) -> list[list[Any]]:
 
 
 def test_it_answers_the_probe(vm: SyncVmClient) -> None:
-    assert vm.send(calls.probe()) == "Service is operational"
+    assert vm.send(calls.probe()) == ServerInfo(message="Service is operational")
     assert vm.send(calls.platform()) == "Windows"
 
 

@@ -15,14 +15,13 @@ from bench_core.rescoring import rescore_run
 from bench_core.run_folder import read_run
 from bench_core.testing import BenchmarkConformance
 from waa_client.benchmark import WaaBenchmark
-from waa_client.settings import WaaSettings
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.protocols import Benchmark
     from bench_core.records import Task, TrialResult
+    from bench_core.trial import Benchmark
 
 TYPE = "computer.keyboard.write('This is a draft.')"
 
@@ -77,7 +76,7 @@ def test_everything_a_trial_leaves_is_stored(
 ) -> None:
     run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
     kept = folder(tmp_path / "run", task)
-    assert {*only(tmp_path / "run").artifacts} >= {
+    assert {*only(tmp_path / "run").artifact_paths} >= {
         "action_history.json", "evaluation.json", "transcript.json.gz", "setup.json",
         "trajectory.jsonl", "screenshots/step-001.png",
     }  # fmt: skip
@@ -166,11 +165,11 @@ def test_vanillas_pace_sleeps_as_vanilla_does(
     clock = NoSleep()
     run(
         tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing,
-        profile="vanilla", clock=clock,
+        timing="vanilla", clock=clock,
     )  # fmt: skip
     close, setup, wait, act = [5.0], [5.0], [3.0, 3.0], [3.0]
     assert clock.slept == [*close, *setup, *act, *wait, *act, *act]
-    assert only(tmp_path / "run").profile == "vanilla"
+    assert only(tmp_path / "run").timing == "vanilla"
     assert vm.paths().count("/update_computer") == 3
 
 
@@ -337,8 +336,9 @@ def test_an_evaluator_that_is_down_leaves_the_trial_to_be_run_again(
         if when == "before":
             evaluator.stop()
         else:
-            evaluator.faults["/evaluate"] = [Reply(reset=True)] * 4
-        outcome = run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+            evaluator.faults["/evaluate"] = [Reply(reset=True)] * 40
+        settings = {"ask_again_s": 0.001}
+        outcome = run(tmp_path / "run", [task], [vm.url], [evaluator.url], settings=settings)
         assert (only(tmp_path / "run").status, outcome.remaining) == (Status.ENVIRONMENT_ERROR, 1)
 
 
@@ -376,7 +376,7 @@ async def test_a_run_is_rescored_from_its_transcripts_without_a_vm(
     await asyncio.to_thread(run, out, [task], [vm.url], [evaluator.url])
     calls = len(vm.seen)
     evaluator.judge = lambda request: verdict(float(len(request["transcript"]) - 1))
-    benchmark = WaaBenchmark((), settings=WaaSettings(evaluators=(evaluator.url,)))
+    benchmark = WaaBenchmark((), evaluator=evaluator.url)
     outcome = await rescore_run(benchmark, out, name="again")
     assert (outcome.rescored, len(outcome.changes)) == (1, 1)
     assert (outcome.changes[0].score_before, outcome.changes[0].score) == (1.0, 0.0)
@@ -386,7 +386,7 @@ async def test_a_run_is_rescored_from_its_transcripts_without_a_vm(
 class TestWaaBenchmark(BenchmarkConformance):
     @pytest.fixture
     def benchmark_under_test(self, tasks: tuple[Task, ...], evaluator: FakeEvaluator) -> Benchmark:
-        return WaaBenchmark(tasks, settings=WaaSettings(evaluators=(evaluator.url,)))
+        return WaaBenchmark(tasks, evaluator=evaluator.url)
 
     @pytest.fixture
     def trial(

@@ -30,6 +30,7 @@ def test_a_checkout_and_a_vm_in_order_are_ok(tmp_path: Path, vm_host: str) -> No
         found = findings(tmp_path, checkout=MINIATURE, vm=vm_host, environ={})
     assert {status for status, _, _ in found.values()} == {"ok"}
     assert "left out: easyocr" in found["evaluators"][1]
+    assert found["VM server"][1] == "answers, a simulation of Windows"
 
 
 def test_a_vm_that_refuses_may_still_boot(tmp_path: Path, vm_host: str) -> None:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.discovery import load_plugin
+from bench_core.discovery import load_agent, load_plugin
 from bench_core.errors import InputError
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
 from bench_core.testing import BenchmarkConformance
+from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import EnvironmentConfig, default_config
 from webarena_runner.preflight import preflight
@@ -41,7 +42,8 @@ class TestWebArenaConforms(BenchmarkConformance):
                 world="built-in",
                 limits=Limits(time_limit_s=60),
             )
-            return task, asyncio.run(benchmark.run_trial(task, context)), tmp_path
+            work = run_trial(benchmark, task, context, load_agent("do-nothing"))
+            return task, asyncio.run(work), tmp_path
 
 
 def sites(**urls: str) -> EnvironmentConfig:

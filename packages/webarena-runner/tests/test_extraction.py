@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from bench_core.models import Model, ModelRequest, ScriptedAdapter
 from bench_core.protocols import TrialContext
-from bench_core.records import AgentOutcome
 from webarena_runner.answers import read_answer, without_patterns
-from webarena_runner.benchmark import readable
 from webarena_runner.config import default_config
+from webarena_runner.environment import restated_answer
 from webarena_runner.evaluation import evaluate
 from webarena_runner.extraction import by_model, by_rules, needs_extraction
 from webarena_runner.oracle import write_trial
@@ -95,15 +94,16 @@ async def test_what_the_model_cannot_restate_goes_by_the_rules() -> None:
     assert found["retrieved_data"] == [7]
 
 
-async def test_extraction_is_asked_for_flagged_and_keeps_the_words(tmp_path: Path) -> None:
-    outcome = AgentOutcome(answer="The number is 7.")
+async def test_answers_in_words_are_restated_only_where_the_run_asks_for_it(
+    tmp_path: Path,
+) -> None:
     context = TrialContext(run_id="r", folder=tmp_path)
-    assert await readable(outcome, "Get it", context) == outcome
+    assert await restated_answer("The number is 7.", "Get it", context) is None
     asked = context.model_copy(update={"config": {"extract": "rules"}})
-    found = await readable(outcome, "Get it", asked)
-    assert found.answer["retrieved_data"] == [7]  # type: ignore[call-overload,index]
-    assert found.flags == ("answer-extracted-by-rules",)
-    assert found.details["answer_in_words"] == "The number is 7."
+    found = await restated_answer("The number is 7.", "Get it", asked)
+    assert found is not None
+    assert found["retrieved_data"] == [7]
+    assert await restated_answer(RESPONSE, "Get it", asked) is None
 
 
 @pytest.mark.parametrize(

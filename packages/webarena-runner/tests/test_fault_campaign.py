@@ -15,17 +15,16 @@ import pytest
 from cdp_use.client import CDPClient
 
 from bench_core.browser import websocket_url
-from bench_core.browser_use import import_browser_use
+from bench_core.browser_use import AgentSettings, BrowserUseAgent, import_browser_use
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome, Limits
 from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.testing.model_server import Answer, ModelServer
-from webarena_runner.agents import BrowserUseAgent
-from webarena_runner.agents.browser_use import AgentSettings
+from bench_core.trial import AgentLimits
 from webarena_runner.benchmark import WebArenaBenchmark
-from webarena_runner.trial import TrialSettings
+from webarena_runner.environment import EnvironmentSettings
 from webarena_runner.worlds import built_in_world, environment_of
 
 if TYPE_CHECKING:
@@ -191,10 +190,14 @@ def campaign(out: Path, model: str, ids: tuple[str, ...]) -> dict[tuple[str, int
     with built_in_world() as world:
         benchmark = WebArenaBenchmark(
             environment_of(world),
-            agent_for=lambda _: Walker(world, model),
-            settings=TrialSettings(overtime_s=120.0 if COUNT in ids else 1.0, stop_agent_s=2.0),
+            settings=EnvironmentSettings(close_s=2.0),
         )
-        run_benchmark_sync(benchmark, spec, out, surroundings=Surroundings(locks=NoLocks()))
+        surroundings = Surroundings(
+            locks=NoLocks(),
+            agent_for=lambda *_: Walker(world, model),
+            agent_limits=AgentLimits(overtime_s=120.0 if COUNT in ids else 1.0, stop_s=2.0),
+        )
+        run_benchmark_sync(benchmark, spec, out, surroundings=surroundings)
     return {(key.task_id, key.trial): each for key, each in read_run(out).results.items()}
 
 

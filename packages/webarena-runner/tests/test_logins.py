@@ -15,6 +15,7 @@ from bench_core.browser import launch_chromium, websocket_url
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Limits
+from bench_core.trial import AgentLimits, run_trial
 from webarena_runner.auth import (
     LoginRefusedError,
     enter,
@@ -27,9 +28,9 @@ from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.cli import main
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.cookie_files import read_cookies
+from webarena_runner.environment import EnvironmentSettings
 from webarena_runner.live_login import log_in_live
 from webarena_runner.tab_setup import tab_setup
-from webarena_runner.trial import TrialSettings
 from webarena_runner.worlds import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
@@ -115,6 +116,15 @@ class TestCookieFiles:
         assert "Password" not in captured.output
         checked = CliRunner().invoke(main, ["auth", "check", *common])
         assert (checked.exit_code, checked.output.count("works")) == (0, 2)
+        kept = tmp_path / "auth" / "reddit.json"
+        elsewhere = kept.read_text().replace(world.urls["reddit"], "http://127.0.0.1:9")
+        (tmp_path / "down").mkdir()
+        (tmp_path / "down" / "reddit.json").write_text(elsewhere)
+        down = CliRunner().invoke(
+            main, ["auth", "check", "--site", "reddit", "--auth", str(tmp_path / "down")],
+            env={"WEBARENA_REDDIT_URL": "http://127.0.0.1:9"},
+        )  # fmt: skip
+        assert (down.exit_code, "cannot be reached" in down.output) == (3, True), down.output
         world.sites["reddit"].expire_sessions()
         ended = CliRunner().invoke(main, ["auth", "check", *common])
         assert (ended.exit_code, ended.output.count("has ended")) == (1, 1)
@@ -272,15 +282,16 @@ async def attempt(  # noqa: PLR0913, PLR0917  # what a trial needs
 ) -> TrialResult:
     benchmark = WebArenaBenchmark(
         Environment(config, shared=False),
-        agent_for=lambda _: Doer(deed, answer or {"task_type": "MUTATE", "status": "SUCCESS"}),
-        settings=TrialSettings(overtime_s=0.2, stop_agent_s=1.0),
+        settings=EnvironmentSettings(close_s=1.0),
     )
     context = TrialContext(
         run_id="r", folder=folder, world="built-in", limits=Limits(time_limit_s=60),
         config=settings or {},
     )  # fmt: skip
     task = next(each for each in benchmark.tasks() if each.task_id == task_id)
-    return await benchmark.run_trial(task, context)
+    doer = Doer(deed, answer or {"task_type": "MUTATE", "status": "SUCCESS"})
+    patience = AgentLimits(overtime_s=0.2, stop_s=1.0)
+    return await run_trial(benchmark, task, context, doer, limits=patience)
 
 
 def fresh(folder: Path, name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tarfile
-from datetime import datetime, timezone
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,21 +14,22 @@ from click.testing import CliRunner
 from bench_core.errors import InputError
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome
-from bench_core.running import run_benchmark_sync
+from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.trial import TrialEnvironment
+from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
-from webarena_runner.evaluation import evaluate
 from webarena_runner.evaluators import ForeignEvaluator
 from webarena_runner.oracle import answer_for, write_trial
-from webarena_runner.results import trial_result
 from webarena_runner.tasks import load_tasks
-from webarena_runner.worlds import Environment
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bench_core.protocols import TrialContext
-    from bench_core.records import Task, TrialResult
+    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask, Task
+    from bench_core.trial import Evaluation, Evidence
 
 IDS = ("0", "44", "399", "319")
 CONFIG = default_config()
@@ -38,26 +39,38 @@ class Stored:
     """A benchmark whose trials are written from the tasks' definitions."""
 
     name = "webarena"
-    environment = Environment(CONFIG)
 
     def tasks(self) -> list[Task]:
         return load_tasks()
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
         write_trial(context.folder, task, CONFIG)
-        outcome = AgentOutcome(answer=answer_for(task), steps=1)
-        found = evaluate(task, context.folder)
-        started = datetime.now(timezone.utc)
-        return trial_result(task, context, outcome, found, started=started)
+        yield TrialEnvironment()
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        raise AssertionError
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        return await WebArenaBenchmark().evaluate(evidence)
+
+
+class Knowing:
+    """Answers every task right."""
+
+    name = "do-nothing"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        known = next(each for each in load_tasks() if each.task_id == task.task_id)
+        return AgentOutcome(answer=answer_for(known), steps=1)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     spec = RunSpec(tasks=TaskFilter(ids=IDS), agent="do-nothing", world="built-in")
-    run_benchmark_sync(Stored(), spec, tmp_path / "run")
+    knowing = Surroundings(agent_for=lambda *_: Knowing())
+    run_benchmark_sync(Stored(), spec, tmp_path / "run", surroundings=knowing)
     return tmp_path / "run"
 
 

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from bench_core.codec import encode
 from bench_core.errors import InputError, RecordError
 from bench_core.files import write_atomic
-from bench_core.records import Artifact, Step
+from bench_core.records import Artifact, ArtifactFile, Step
 from bench_core.redaction import RedactingFilter, Redactor
 
 if TYPE_CHECKING:
     import logging
     from pathlib import Path
 
-__all__ = ["FINISH_STATE", "TRAJECTORY", "TrialArtifacts", "list_artifacts", "read_json"]
+__all__ = [
+    "FINISH_STATE",
+    "TRAJECTORY",
+    "TrialArtifacts",
+    "describe_artifacts",
+    "list_artifacts",
+    "read_json",
+]
 
 FINISH_STATE = "finish_state.json.gz"
 """The end state of the environment."""
@@ -27,6 +35,7 @@ TRAJECTORY = "trajectory.jsonl"
 """One `Step` per line."""
 
 _ARTIFACT = TypeAdapter(Artifact)
+_CHUNK = 1 << 20
 
 
 class TrialArtifacts:
@@ -117,6 +126,25 @@ def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
     """Return the names of all files below a trial's folder, sorted."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+
+
+def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
+    """Return all files below a trial's folder with their sizes and digests, sorted by name."""
+    return tuple(_described(folder, name) for name in list_artifacts(folder))
+
+
+def _described(folder: Path, name: str) -> ArtifactFile:
+    with (folder / name).open("rb") as file:
+        digest = _digest(file)
+        return ArtifactFile(path=name, size=file.tell(), sha256=digest)
+
+
+def _digest(file: IO[bytes]) -> str:
+    """Return the SHA-256 of the rest of a file; `hashlib.file_digest` is of Python 3.11."""
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def read_json(path: Path) -> Any:

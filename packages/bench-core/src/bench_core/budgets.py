@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from bench_core.errors import BudgetExceededError, InputError
-from bench_core.records import Record, Usage
+from bench_core.records import Dollars, Record, Spending, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bench_core.protocols import Meter
+
 __all__ = ["Budget", "RunBudget", "SnapshotMeter", "Spent", "TrialMeter", "require_price"]
+
+AGENT = "agent"
+"""The source of calls that nobody says otherwise of."""
 
 _SECONDS_PER_MINUTE = 60
 
@@ -55,7 +60,7 @@ class Spent(Record):
     """
 
     usage: Usage = Usage()
-    cost_usd: NonNegativeFloat = 0.0
+    cost_usd: Dollars = 0.0
     unpriced_calls: Annotated[int, Field(ge=0)] = 0
     seconds: NonNegativeFloat = 0.0
 
@@ -130,15 +135,17 @@ class TrialMeter:
 
     Attributes:
         spent: What the attempt has spent.
+        by_source: The same by who called: the agent, a judge, ...
         stopped: Whether the attempt was told that the budget is gone.
-        on_spend: Hears of each model call, in the thread that made it.
+        on_spend: Receives source and amount of each model call, in the thread that made it.
         revoked: Whether the attempt was given up: its next call stops it.
     """
 
     def __init__(self, run: RunBudget) -> None:
         self.spent = Spent()
+        self.by_source: dict[str, Spent] = {}
         self.stopped = False
-        self.on_spend: Callable[[Spent], None] | None = None
+        self.on_spend: Callable[[str, Spent], None] | None = None
         self.revoked = False
         self._run = run
         self._lock = threading.Lock()
@@ -149,21 +156,56 @@ class TrialMeter:
         Raises:
             BudgetExceededError: The run's budget is spent or the attempt was given up; stop it.
         """
+        self.spend_as(AGENT, usage, cost_usd)
+
+    def of(self, source: str) -> Meter:
+        """Return the meter of another source of calls on the same budget."""
+        return _SourceMeter(self, source)
+
+    def spend_as(self, source: str, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call of `source`; see `spend`."""
         call = Spent.call(usage, cost_usd)
         with self._lock:
             self.spent += call
+            self.by_source[source] = self.by_source.get(source, Spent()) + call
         self._run.add(call)
         reason = self._run.exhausted
         self.stopped = self.stopped or reason is not None
         if self.on_spend is not None:
-            self.on_spend(call)
+            self.on_spend(source, call)
         if self.revoked:
             raise BudgetExceededError("the scheduler has given this attempt up")
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 
+    def spendings(self) -> tuple[Spending, ...]:
+        """Return what each source has spent, for the record."""
+        with self._lock:
+            return tuple(_spending(source, each) for source, each in self.by_source.items())
+
     def __reduce__(self) -> tuple[type[SnapshotMeter], tuple[Budget, Spent]]:
         return SnapshotMeter, (self._run.budget, self._run.spent)
+
+
+class _SourceMeter:
+    """A trial's meter under the name of another source."""
+
+    def __init__(self, meter: TrialMeter, source: str) -> None:
+        self._meter = meter
+        self._source = source
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call of the source; raises what the trial's meter raises."""
+        self._meter.spend_as(self._source, usage, cost_usd)
+
+    def of(self, source: str) -> Meter:
+        """Return the meter of another source."""
+        return self._meter.of(source)
+
+
+def _spending(source: str, spent: Spent) -> Spending:
+    cost_usd = None if spent.unpriced_calls else spent.cost_usd
+    return Spending(source=source, usage=spent.usage, cost_usd=cost_usd)
 
 
 class SnapshotMeter:
@@ -190,6 +232,11 @@ class SnapshotMeter:
         if reason is not None:
             self.stopped = True
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
+
+    def of(self, source: str) -> SnapshotMeter:
+        """Return itself: its owner counts all sources as one."""
+        del source
+        return self
 
 
 def require_price(

@@ -1,18 +1,19 @@
-"""`bench-core`: what is installed, the schemas of the records, and care for run folders."""
+"""`bench-core`: any installed benchmark, the schemas of the records, and care for run folders."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench_core import exit_codes
 from bench_core.__about__ import __version__
+from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
 from bench_core.cli.groups import runner_group
-from bench_core.cli.options import json_option
+from bench_core.cli.options import json_option, rescore_options, run_options, task_options
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_BENCHMARK = click.argument("benchmark", metavar="BENCHMARK")
 _RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
 @runner_group("bench-core", __version__)
 def main() -> None:
-    """Look after Proctor's run folders, plugins and record schemas.
+    """Run any installed benchmark; look after run folders, plugins and record schemas.
 
     Exit codes: 0 fine, 1 something is wrong with what was checked, 2 wrong usage or input.
     """
@@ -33,18 +35,54 @@ def main() -> None:
 
 @main.command()
 @click.option(
-    "--kind", type=click.Choice(["benchmark", "agent", "judge", "reporter", "world"]), default=None
+    "--kind",
+    type=click.Choice(["benchmark", "agent", "guide", "judge", "reporter", "world"]),
+    default=None,
 )
 @click.option("--load", is_flag=True, help="Import each one and tell which does not.")
 @json_option
 def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
-    """List installed benchmarks, agents, judges, reporters and worlds."""
+    """List installed benchmarks, agents, judges, reporters, worlds and guides for agents."""
     from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
 
     rows = list_plugins(kind, load=load)
     click.echo(json.dumps(rows, indent=2) if as_json else _plugins_text(rows))
     if any(row.get("error") for row in rows):
         sys.exit(exit_codes.FELL_SHORT)
+
+
+@main.command()
+@_BENCHMARK
+@task_options
+@json_option
+def tasks(benchmark: str, **options: Any) -> None:
+    """List the tasks of BENCHMARK."""
+    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+
+    list_tasks(load_benchmark(benchmark).tasks(), options)
+
+
+@main.command()
+@_BENCHMARK
+@task_options
+@run_options()
+def run(benchmark: str, *, dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Run an agent on any BENCHMARK, by its own defaults; the same command continues the run."""
+    from bench_core.preparing import prepare_installed  # noqa: PLC0415  # --help stays quick
+    from bench_core.run_options import RunOptions  # noqa: PLC0415  # same
+
+    prepare = prepare_installed(benchmark)
+    execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
+
+
+@main.command()
+@_BENCHMARK
+@rescore_options
+def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
+    """Score a finished run of BENCHMARK again from its artifacts."""
+    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+
+    execute_rescore(load_benchmark(benchmark), run_folder, **options)
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""Finding benchmarks, agents, judges, reporters and worlds by name.
+"""Finding benchmarks, agents, their guides, judges, reporters, worlds and stopping rules by name.
 
 Distributions offer them through entry points::
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from bench_core.protocols import Agent
+    from bench_core.trial import Benchmark
 
 __all__ = [
     "KNOWN",
@@ -32,11 +33,11 @@ __all__ = [
     "find_plugins",
     "list_plugins",
     "load_agent",
+    "load_benchmark",
     "load_plugin",
-    "new_agent",
 ]
 
-PluginKind = Literal["benchmark", "agent", "judge", "reporter", "world"]
+PluginKind = Literal["benchmark", "agent", "guide", "judge", "reporter", "world", "stopping_rule"]
 
 KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     "benchmark": {
@@ -44,11 +45,8 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
         "waa": "waa-client",
         "webarena": "webarena-runner",
     },
-    "agent": {
-        "browser-use": "webarena-runner",
-        "do-nothing": "webarena-runner",
-        "scripted": "webarena-runner",
-    },
+    "agent": dict.fromkeys(("checkout", "http", "replay", "vision"), "waa-client"),
+    "guide": {},
     "judge": {"llm-judge": "llm-judge"},
     "reporter": dict.fromkeys(
         ("bench-report", "comparison", "waa-baseline", "webarena"), "bench-report"
@@ -58,6 +56,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
         "waa": "waa-server-ext",
         "webarena": "webarena-runner",
     },
+    "stopping_rule": {"obrien-fleming": "bench-core"},
 }
 """The distributions that add Proctor's own plugins, for the message that one is not installed."""
 
@@ -151,33 +150,46 @@ def load_agent(name: str) -> Agent:
         PluginImportError: It does not import.
         InputError: The class needs arguments or is no agent, or the reference leads nowhere.
     """
-    agent: Agent = new_agent(load_plugin("agent", name), name)
-    return agent
-
-
-def new_agent(factory: Any, name: str, *others: type) -> Any:
-    """Return what `factory` makes, or `factory` itself where it is no class but an agent already.
-
-    Args:
-        factory: A class, a function without arguments, or an agent.
-        name: What the user called it, for the message that it cannot be used.
-        others: Protocols of a runner that count as an agent beside `Agent`.
-
-    Raises:
-        InputError: It needs arguments, or what it makes is no agent.
-    """
     from bench_core.protocols import Agent  # noqa: PLC0415  # pydantic; plugins are listed without
 
-    protocols = (Agent, *others)
-    if isinstance(factory, protocols) and not isinstance(factory, type):
+    factory = load_plugin("agent", name)
+    if isinstance(factory, Agent) and not isinstance(factory, type):
         return factory
     try:
         agent = factory()
     except TypeError as error:
         raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
-    if not isinstance(agent, protocols):
+    if not isinstance(agent, Agent):
         raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
     return agent
+
+
+def load_benchmark(name: str) -> Benchmark:
+    """Return a benchmark as it is without arguments: an installed one, or `my_package:MyBenchmark`.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers a benchmark of that name.
+        PluginImportError: It does not import.
+        InputError: The class needs arguments or is no benchmark, or the reference leads nowhere.
+    """
+    from bench_core.trial import Benchmark  # noqa: PLC0415  # pydantic; plugins are listed without
+
+    factory = load_plugin("benchmark", name)
+    try:
+        made = (
+            factory()
+            if isinstance(factory, type) or not isinstance(factory, Benchmark)
+            else factory
+        )
+    except TypeError as error:
+        raise InputError(
+            f"the benchmark {name!r} cannot be made without arguments: {error}"
+        ) from error
+    if not isinstance(made, Benchmark):
+        raise InputError(
+            f"{name!r} is no benchmark: it needs `name`, `tasks`, `open` and `evaluate`"
+        )
+    return made
 
 
 def _row(plugin: Plugin, *, load: bool) -> dict[str, str]:

@@ -154,7 +154,15 @@ class RunFolderBusyError(RunFolderError):
 
 
 class EnvironmentFaultError(BenchError):
-    """The VM, site, browser or model provider failed; the trial gets no score."""
+    """The VM, site, browser or model provider failed; the trial gets no score.
+
+    Attributes:
+        lasting: Whether another try would only meet it again.
+        flag: Set on the trial's result, null for none.
+    """
+
+    lasting: bool = False
+    flag: str | None = None
 
 
 class BrowserError(EnvironmentFaultError):

@@ -14,7 +14,14 @@ from bench_core.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["folder_name", "free_name", "sweep_temporary", "sync_folder", "write_atomic"]
+__all__ = [
+    "folder_name",
+    "free_name",
+    "require_writable",
+    "sweep_temporary",
+    "sync_folder",
+    "write_atomic",
+]
 
 _MAX_NAME = 200
 _WINDOWS_DEVICES = frozenset(
@@ -28,8 +35,12 @@ _counter = itertools.count()
 def write_atomic(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a crash leaves the old file or the new one.
 
-    The data reach the disk before the name does, and the folder is synced after it.
+    The data reach the disk before the name does, and the folder is synced after it. A device or a
+    pipe (`/dev/stdout`) is written to, and stays what it is.
     """
+    if path.is_char_device() or path.is_fifo():
+        path.write_bytes(data)
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     try:
@@ -44,6 +55,21 @@ def write_atomic(path: Path, data: bytes) -> None:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def require_writable(path: Path) -> None:
+    """Raise where a file could not be written, before there is work whose result would be lost.
+
+    Its folder is made when missing.
+
+    Raises:
+        OSError: Says why.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = not path.exists()
+    path.open("ab").close()
+    if made:
+        path.unlink()
 
 
 def sync_folder(folder: Path) -> None:

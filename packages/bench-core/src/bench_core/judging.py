@@ -6,11 +6,11 @@ where `model` is `provider:model`.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, NonNegativeFloat, PositiveFloat
+from pydantic import Field, JsonValue, PositiveFloat, field_validator
 
-from bench_core.records import ErrorInfo, Record, Usage
+from bench_core.records import Dollars, ErrorInfo, Record, Usage
 
 __all__ = [
     "Criterion",
@@ -57,12 +57,13 @@ class Screenshot(Record):
 class JudgeCase(Record):
     """One end state to judge: the goal, the criteria and what the run left behind.
 
+    A criterion may be given as its text alone; its id is then `c1`, `c2`, ... by its place.
     `state` and `initial_state` hold the JSON itself; `state_path` names a (gzipped) JSON file
     instead, for states of many megabytes. `deadline_s` and `max_cost_usd` bound the judgement.
     """
 
     schema_version: Literal[1] = 1
-    case_id: str = Field(min_length=1)
+    case_id: str = Field(default="case", min_length=1)
     goal: str
     criteria: tuple[Criterion, ...] = ()
     state: JsonValue = None
@@ -74,6 +75,16 @@ class JudgeCase(Record):
     deadline_s: PositiveFloat | None = None
     max_cost_usd: PositiveFloat | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        if not isinstance(given, list | tuple):
+            return given
+        return tuple(
+            {"id": f"c{number}", "text": each} if isinstance(each, str) else each
+            for number, each in enumerate(given, 1)
+        )
 
 
 class Evidence(Record):
@@ -146,7 +157,7 @@ class Verdict(Record):
     model: str | None = None
     model_reported: str | None = None
     usage: Usage = Usage()
-    cost_usd: NonNegativeFloat | None = None
+    cost_usd: Dollars | None = None
     fingerprint: dict[str, str] = Field(default_factory=dict)
     error: ErrorInfo | None = None
 

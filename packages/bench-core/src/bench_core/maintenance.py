@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_core.errors import RunFolderError
 from bench_core.jsonl import BadLine, read_lines, set_aside_lines
 from bench_core.locks import lock_for_writing
 from bench_core.records import Event, Record, Task, TrialResult
-from bench_core.run_view import plan, read_info
+from bench_core.run_view import plan, read_info, read_tasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +61,8 @@ def check_run(path: Path) -> RunCheck:
     events = read_lines(path / "events.jsonl", Event)
     planned = plan(tuple(tasks.records), info.trials)
     last = {result.key: result for result in results.records}
-    problems = [str(line) for lines in (tasks, results, events) for line in lines.bad]
+    problems = [] if tasks.path.exists() else ["tasks.jsonl is missing: restore it from a copy"]
+    problems += [str(line) for lines in (tasks, results, events) for line in lines.bad]
     problems += _foreign(results, info.benchmark)
     problems += [
         f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
@@ -79,14 +79,13 @@ def repair_run(path: Path) -> list[SetAside]:
 
     Raises:
         RunFolderBusyError: The run is being written.
-        RunFolderError: There is no run, or its tasks are damaged, which only a copy can mend.
+        RunFolderError: There is no run, or its tasks are missing or damaged, which only a copy can
+            mend.
     """
-    read_info(path)
+    info = read_info(path)
     lock = lock_for_writing(path)
     try:
-        tasks = read_lines(path / "tasks.jsonl", Task)
-        if tasks.bad:
-            raise RunFolderError(f"{tasks.bad[0]}; restore tasks.jsonl from a copy")
+        read_tasks(path, info)
         return [each for name in _LOGS if (each := _repair(path / name, _LOGS[name])) is not None]
     finally:
         lock.release()

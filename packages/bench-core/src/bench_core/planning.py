@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import random
+from pathlib import Path  # pydantic reads the annotation
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
+    "LookSpec",
     "PlannedTrial",
     "RunSpec",
     "TaskFilter",
@@ -76,13 +78,32 @@ class Timeouts(Record):
         return limits.time_limit_s + self.evaluation_grace_s
 
 
+class LookSpec(Record):
+    """That a run may stop early, and by what; fixed with the first trial (`run.json`: `stopping_rule`).
+
+    Attributes:
+        looks: How often to look, at complete random batches of tasks.
+        against: The run folder compared with.
+        rule: Name of an installed stopping rule.
+        settings: What the rule takes beside.
+    """
+
+    looks: PositiveInt
+    against: Path
+    rule: str = "obrien-fleming"
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+
+
 class RunSpec(Record):
     """Everything a run is asked for, as one record.
 
     Attributes:
+        profile: Which rules score.
+        timing: How fast the harness acts, where the benchmark has a choice.
         limits: Override the tasks' own limits where they are set.
         attempts: How often a trial is tried when its environment fails.
         site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
+        stopping: Whether and how the run may stop before all its trials have run.
         config: Settings for the benchmark and the agent, handed to every trial.
     """
 
@@ -94,11 +115,13 @@ class RunSpec(Record):
     model: str | None = None
     world: World = "real"
     profile: str = "official"
+    timing: str | None = None
     limits: Limits = Limits()
     budget: Budget = Budget()
     attempts: PositiveInt = 2
     site_locks: Literal["rw", "exclusive"] = "rw"
     timeouts: Timeouts = Timeouts()
+    stopping: LookSpec | None = None
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     def settings(self) -> dict[str, JsonValue]:

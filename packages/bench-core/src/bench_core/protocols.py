@@ -7,8 +7,9 @@ Arguments survive pickling, so that a trial can run in another process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
@@ -19,18 +20,20 @@ from bench_core.records import World as WorldKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typing_extensions import Self
+
     from bench_core.judging import JudgeCase, Verdict
-    from bench_core.records import AgentOutcome, AgentTask, Task, TrialResult
+    from bench_core.records import AgentOutcome, AgentTask
 
 __all__ = [
     "Agent",
-    "Benchmark",
     "BrowserHandle",
     "DesktopHandle",
     "EnvironmentHandle",
     "Judge",
     "Meter",
     "Reporter",
+    "TextHandle",
     "TrialContext",
     "World",
     "WorldInfo",
@@ -49,12 +52,21 @@ class Meter(Protocol):
         """
         ...
 
+    def of(self, source: str) -> Meter:
+        """Return the meter of another source of calls, such as `judge`, on the same budget."""
+        ...
+
 
 class _FreeMeter:
     """Counts nothing: the meter of a trial without a budget. One is as good as another."""
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Do nothing."""
+
+    def of(self, source: str) -> _FreeMeter:
+        """Return itself."""
+        del source
+        return self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _FreeMeter)
@@ -81,11 +93,13 @@ class TrialContext(Record):
     model: str | None = None
     world: WorldKind = "real"
     profile: str = "official"
+    timing: str | None = None
     limits: Limits = Limits()
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
     _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
+    _model_opener: Callable[[TrialContext], Any] | None = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:
         # the live objects of this process, such as the meter, are no part of the conditions
@@ -118,8 +132,55 @@ class TrialContext(Record):
         copy._processes = processes  # noqa: SLF001  # its own class, on a copy
         return copy
 
+    @property
+    def model_opener(self) -> Callable[[TrialContext], Any] | None:
+        """What opens the run's model where its name is not enough; see `bench_core.models.model_of`."""
+        return self._model_opener
 
-class BrowserHandle(Record):
+    def with_model_opener(self, opener: Callable[[TrialContext], Any] | None) -> TrialContext:
+        """Return a copy whose model `opener` opens."""
+        copy = self.model_copy()
+        copy._model_opener = opener  # noqa: SLF001  # its own class, on a copy
+        return copy
+
+
+class Handle(Record):
+    """Base of what an agent is handed: an address that survives pickling.
+
+    Agents that work in the process of the run may find the opened environment itself in `live`;
+    elsewhere it is null.
+    """
+
+    _live: Any = PrivateAttr(default=None)
+
+    @property
+    def live(self) -> Any:
+        """The opened environment, null in any other process than the one that opened it."""
+        return self._live
+
+    def with_live(self, live: object) -> Self:
+        """Return a copy that carries the opened environment."""
+        copy = self.model_copy()
+        copy._live = live  # noqa: SLF001  # its own class, on a copy
+        return copy
+
+    def __eq__(self, other: object) -> bool:
+        # the live environment is no part of the address
+        return isinstance(other, type(self)) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # headers are a dictionary
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Self], tuple[dict[str, Any]]]:
+        return type(self).model_validate, (dict(self.__dict__),)
+
+
+class TextHandle(Handle):
+    """Nothing to look at or to act on: the task's text is all there is."""
+
+    kind: Literal["text"] = "text"
+
+
+class BrowserHandle(Handle):
     """A running browser that survives pickling: a CDP URL and the tabs a trial starts with."""
 
     kind: Literal["browser"] = "browser"
@@ -128,7 +189,7 @@ class BrowserHandle(Record):
     viewport: tuple[PositiveInt, PositiveInt] = (1280, 720)
 
 
-class DesktopHandle(Record):
+class DesktopHandle(Handle):
     """A desktop behind an HTTP API: where to observe and where to act.
 
     `timeout_s` is how long one observation or action may take.
@@ -141,52 +202,30 @@ class DesktopHandle(Record):
     timeout_s: Annotated[float, Field(gt=0)] = 60.0
 
 
-EnvironmentHandle = Annotated[BrowserHandle | DesktopHandle, Field(discriminator="kind")]
+EnvironmentHandle = Annotated[
+    BrowserHandle | DesktopHandle | TextHandle, Field(discriminator="kind")
+]
 """What an agent acts on."""
 
 
 @runtime_checkable
 class Agent(Protocol):
-    """Acts on an environment until it is done or out of limits."""
+    """Acts on an environment until it is done or out of limits.
+
+    An agent that cannot work everywhere says where in an attribute `environments`, some of
+    `browser`, `desktop` and `text`; a run on another environment is refused before it begins.
+    """
 
     name: str
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` and report how it went.
 
         Raises:
             EnvironmentFaultError: The environment or the model provider failed. Anything else
                 that escapes counts as the agent's own failure.
-        """
-        ...
-
-
-@runtime_checkable
-class Benchmark(Protocol):
-    """A set of tasks, how to run one, and how to score what is left of it."""
-
-    name: str
-
-    def tasks(self) -> Sequence[Task]:
-        """Return all tasks in a stable order."""
-        ...
-
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
-        """Run one attempt at `task` and score it by the benchmark's own rules.
-
-        Raises:
-            EnvironmentFaultError: No score is possible; the scheduler may try again.
-            EvaluationError: The evaluator could not decide.
-        """
-        ...
-
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        """Score a finished trial again from the artifacts in its `folder`, without its environment.
-
-        Raises:
-            EvaluationError: An artifact is missing or the evaluator could not decide.
         """
         ...
 

@@ -52,6 +52,7 @@ def describe_run(  # noqa: PLR0913  # one keyword per fact of the record
     config: Mapping[str, JsonValue] | None = None,
     world: World = "real",
     profile: str = "official",
+    timing: str | None = None,
     benchmark_version: str | None = None,
     packages: Iterable[str] = (),
     prices: Iterable[Mapping[str, JsonValue]] = (),
@@ -72,6 +73,7 @@ def describe_run(  # noqa: PLR0913  # one keyword per fact of the record
         config: The options that make this run what it is. No keys: they are redacted on disk.
         world: Whether the systems are the benchmark's real ones.
         profile: Which rules score it.
+        timing: How fast the harness acts, where the benchmark has a choice.
         benchmark_version: The version of the benchmark or its evaluator.
         packages: Distributions to record beside Proctor's own, e.g. `browser-use`.
         prices: The prices that turn tokens into dollars.
@@ -85,7 +87,7 @@ def describe_run(  # noqa: PLR0913  # one keyword per fact of the record
         "agent": agent,
         "model": model,
         "world": world,
-        "profile": profile,
+        "profile": hashed_rules(profile, timing),
         "seed": seed,
         "config": dict(config or {}),
     }
@@ -99,6 +101,7 @@ def describe_run(  # noqa: PLR0913  # one keyword per fact of the record
         model=model,
         world=world,
         profile=profile,
+        timing=timing,
         trials=trials,
         seed=seed,
         config=dict(config or {}),
@@ -156,6 +159,17 @@ def canonical_hash(value: Any) -> str:
     """Return the SHA-256 of `value` as JSON with sorted names and no spaces."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def hashed_rules(profile: str, timing: str | None) -> str:
+    """Return what tells runs apart by rules and timing.
+
+    Schema 1 had one name for both, and runs that it began are to be continued: a timing under the
+    official rules hashes as the profile it was.
+    """
+    if timing is None:
+        return profile
+    return timing if profile == "official" else f"{profile} {timing}"
 
 
 def _version(distribution: str) -> str | None:

@@ -27,24 +27,33 @@ from pydantic import (
     model_validator,
 )
 
+from bench_core.vocabulary import FailureMode, SuspectCause
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
+    "AgentCode",
+    "AgentEnding",
     "AgentOutcome",
     "AgentTask",
     "Artifact",
+    "ArtifactFile",
     "Attempt",
     "Check",
+    "Count",
+    "Dollars",
     "ErrorInfo",
     "Event",
     "GitState",
+    "Integrity",
     "Limits",
     "Record",
     "Resource",
     "RunInfo",
     "Session",
     "SessionOutcome",
+    "Spending",
     "Status",
     "Step",
     "Task",
@@ -210,20 +219,29 @@ class TrialKey(Record):
     trial: PositiveInt = 1
 
 
+Count = Annotated[int, Field(ge=0, le=10**15)]
+"""A number of tokens or requests; more than that is no count but a defect of who reports it."""
+
+Dollars = Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)]
+"""An amount in US dollars; infinite and absurd ones are a defect of who reports them."""
+
+
 class Usage(Record):
     """Tokens and requests of model calls; sums of several calls add field by field.
 
     `input_tokens` counts all input, cached input included; the cached, written-to-cache,
-    reasoning and image counts are parts of the totals.
+    reasoning and image counts are parts of the totals. `retries` are the requests that were made
+    again after one that failed; they are part of `requests`.
     """
 
-    requests: NonNegativeInt = 0
-    input_tokens: NonNegativeInt = 0
-    cached_input_tokens: NonNegativeInt = 0
-    cache_write_tokens: NonNegativeInt = 0
-    image_tokens: NonNegativeInt = 0
-    output_tokens: NonNegativeInt = 0
-    reasoning_tokens: NonNegativeInt = 0
+    requests: Count = 0
+    retries: Count = 0
+    input_tokens: Count = 0
+    cached_input_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    image_tokens: Count = 0
+    output_tokens: Count = 0
+    reasoning_tokens: Count = 0
 
     @property
     def total_tokens(self) -> int:
@@ -235,13 +253,20 @@ class Usage(Record):
 
 
 class Check(Record):
-    """One criterion of an evaluation, with what was expected and what was found."""
+    """One criterion of an evaluation, with what was expected and what was found.
+
+    Attributes:
+        decided_by: Where `passed` comes from: `judge`, a word for a rule of the benchmark (`query`,
+            `script`, ...), or `both` where the two agree; where they do not, each has its own check
+            of the criterion. Null: not said.
+    """
 
     criterion: str
     expected: JsonValue = None
     actual: JsonValue = None
     passed: bool | None = None
     reason: str | None = None
+    decided_by: str | None = None
 
 
 class ErrorInfo(Record):
@@ -253,14 +278,36 @@ class ErrorInfo(Record):
     traceback: str | None = None
 
 
+class Spending(Record):
+    """What one source of model calls used up in a trial, as the meter counted it.
+
+    Attributes:
+        source: Who called: `agent`, `judge`, `answer_extraction`, ...
+        cost_usd: Null when the price of one of the calls is unknown.
+        reported: Whether nobody metered the calls, and this is what the agent says of itself.
+    """
+
+    source: str = Field(min_length=1)
+    usage: Usage = Usage()
+    cost_usd: Dollars | None = None
+    reported: bool = False
+
+
 class Attempt(Record):
-    """One try at a trial; only environment errors lead to another."""
+    """One try at a trial; only environment errors lead to another.
+
+    Attributes:
+        token: Tells this attempt from any other of the same trial and number.
+        spent: What it cost, by source; a result's own `spent` is that of its last attempt.
+    """
 
     number: PositiveInt = 1
     status: Status
     started: datetime
     duration_s: NonNegativeFloat
     error: ErrorInfo | None = None
+    token: str | None = None
+    spent: tuple[Spending, ...] = ()
 
 
 class Step(Record):
@@ -293,11 +340,66 @@ class AgentOutcome(Record):
     answer: JsonValue = None
     steps: NonNegativeInt = 0
     usage: Usage = Usage()
-    cost_usd: NonNegativeFloat | None = None
+    cost_usd: Dollars | None = None
     model_reported: str | None = None
     flags: tuple[str, ...] = ()
     error: ErrorInfo | None = None
     details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AgentEnding(Record):
+    """How the agent's part of a trial ended, whatever the evaluation made of it.
+
+    Attributes:
+        status: As it would stand without an evaluation.
+        answer: What the agent answered.
+        flags: What is to be known of its part.
+        error: Why it failed; null where the result's own error says it.
+        details: What the agent tells of itself.
+    """
+
+    status: Status
+    answer: JsonValue = None
+    flags: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ArtifactFile(Record):
+    """A file a trial left: its path relative to the trial's folder, its size and its SHA-256.
+
+    Both are null for files of trials that an older bench-core recorded.
+    """
+
+    path: Artifact
+    size: NonNegativeInt | None = None
+    sha256: str | None = None
+
+
+class AgentCode(Record):
+    """Which program the agent was and where it ran.
+
+    Attributes:
+        process: `own` for a process of its own, `shared` for that of the run.
+        sha256: Digest of the files of its module or distribution.
+        distribution: Who offers it, with its version, `name==1.2`.
+        dialect: Which version of a provider's computer-use tool it spoke.
+    """
+
+    process: Literal["own", "shared"] = "shared"
+    sha256: str | None = None
+    distribution: str | None = None
+    dialect: str | None = None
+
+
+class Integrity(Record):
+    """What is known of attempts to score without doing the task.
+
+    `clean` was watched and nothing found; `flagged` has findings; `unknown` could not be watched.
+    """
+
+    state: Literal["clean", "flagged", "unknown"] = "unknown"
+    findings: tuple[str, ...] = ()
 
 
 class TrialResult(Record):
@@ -307,18 +409,28 @@ class TrialResult(Record):
         model: The model as asked for, `provider:name`.
         model_reported: The model as the API named it.
         profile: Which rules scored it (`official`, `v2`, `fixed`, ...).
+        timing: How fast the harness acted (`fast`, `vanilla`), where a benchmark has a choice.
         score: As the benchmark gives it; null when the trial was not scored.
         success: `score >= 1.0`, null when the trial was not scored.
         confidence: How sure the evaluation is, from 0 to 1, where it says.
         method: How it was evaluated, e.g. `webarena-verified 1.2.3`.
-        failure_mode: One word of the benchmark's failure taxonomy.
-        cost_usd: In US dollars; null when a price is unknown.
-        timings_s: Seconds by phase (`environment`, `agent`, `evaluation`, `total`).
-        artifacts: Paths relative to the trial's folder.
+        failure_mode: Why it is no success; null for a success.
+        suspect: Why the score may not be the agent's own doing; it stays the benchmark's.
+        integrity: Whether the agent tried to score without doing the task; null: nobody looked.
+        ending: How the agent's part ended; null when it never began.
+        usage: Of the agent's model calls, in the last attempt.
+        cost_usd: Of the agent's model calls, in US dollars; null when a price is unknown.
+        spent: All model calls of the last attempt by source, the judge's say.
+        timings_s: Seconds by phase (`environment`, `agent`, `capture`, `evaluation`, `total`).
+        artifacts: The files in the trial's folder.
+        agent_code: Which program the agent was.
+        machine: Which VM or copy of a site the trial ran on.
+        sequence: The line's number in its file, from 1.
+        checksum: Of the line, as `check` computes it.
         details: The benchmark's own record, e.g. the official score.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     benchmark: str = Field(min_length=1)
     task_id: str = Field(min_length=1)
     trial: PositiveInt = 1
@@ -327,6 +439,7 @@ class TrialResult(Record):
     model_reported: str | None = None
     world: World = "real"
     profile: str = "official"
+    timing: str | None = None
     status: Status
     score: FiniteFloat | None = None
     success: bool | None = None
@@ -334,15 +447,23 @@ class TrialResult(Record):
     method: str | None = None
     checks: tuple[Check, ...] = ()
     flags: tuple[str, ...] = ()
-    failure_mode: str | None = None
-    steps: NonNegativeInt = 0
+    failure_mode: FailureMode | None = None
+    suspect: tuple[SuspectCause, ...] = ()
+    integrity: Integrity | None = None
+    ending: AgentEnding | None = None
+    steps: Count = 0
     usage: Usage = Usage()
-    cost_usd: NonNegativeFloat | None = None
+    cost_usd: Dollars | None = None
+    spent: tuple[Spending, ...] = ()
     timings_s: dict[str, NonNegativeFloat] = Field(default_factory=dict)
     started: datetime | None = None
     attempts: tuple[Attempt, ...] = ()
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[ArtifactFile, ...] = ()
     error: ErrorInfo | None = None
+    agent_code: AgentCode | None = None
+    machine: str | None = None
+    sequence: PositiveInt | None = None
+    checksum: str | None = None
     details: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -366,6 +487,11 @@ class TrialResult(Record):
     def key(self) -> TrialKey:
         """The trial this result is of."""
         return TrialKey(task_id=self.task_id, trial=self.trial)
+
+    @property
+    def artifact_paths(self) -> tuple[Artifact, ...]:
+        """The paths of the artifacts, relative to the trial's folder."""
+        return tuple(each.path for each in self.artifacts)
 
 
 class Event(Record):
@@ -391,7 +517,11 @@ SessionOutcome = Literal["running", "finished", "interrupted", "aborted", "budge
 
 
 class Session(Record):
-    """One process that worked on a run: a run that was resumed twice has three."""
+    """One process that worked on a run: a run that was resumed twice has three.
+
+    `results` and `results_sha256` say how many lines `results.jsonl` had when it closed, and their
+    digest.
+    """
 
     started: datetime
     finished: datetime | None = None
@@ -401,6 +531,8 @@ class Session(Record):
     command: tuple[str, ...] = ()
     versions: dict[str, str] = Field(default_factory=dict)
     git: GitState | None = None
+    results: NonNegativeInt | None = None
+    results_sha256: str | None = None
 
 
 class RunInfo(Record):
@@ -408,9 +540,11 @@ class RunInfo(Record):
 
     A run folder holds one benchmark, one agent, one model and one configuration; `config_hash` and
     `task_set_hash` are SHA-256 over canonical JSON and must match for a run to be resumed.
+    `timing` is as in `TrialResult`; `stopping_rule` is what was decided before the first trial about
+    when the run may stop early, null for a run of fixed size.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     run_id: str = Field(min_length=1)
     benchmark: str
     benchmark_version: str | None = None
@@ -418,6 +552,7 @@ class RunInfo(Record):
     model: str | None = None
     world: World = "real"
     profile: str = "official"
+    timing: str | None = None
     trials: PositiveInt = 1
     seed: int = 0
     config: dict[str, JsonValue] = Field(default_factory=dict)
@@ -428,6 +563,8 @@ class RunInfo(Record):
     platform: str | None = None
     host: str | None = None
     git: GitState | None = None
+    agent_code: AgentCode | None = None
+    stopping_rule: dict[str, JsonValue] | None = None
     prices: tuple[dict[str, JsonValue], ...] = ()
     prices_as_of: str | None = None
     started: datetime

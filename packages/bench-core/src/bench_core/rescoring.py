@@ -11,18 +11,21 @@ from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 from bench_core.codec import encode
 from bench_core.errors import BenchError, EvaluationError, InputError
 from bench_core.files import write_atomic
+from bench_core.planning import trial_seed
 from bench_core.records import ErrorInfo, Record, Status, TrialResult
 from bench_core.redaction import Redactor
 from bench_core.rescores import RescoreFolder, read_rescore
 from bench_core.run_folder import read_run
+from bench_core.trial import rescore_trial
+from bench_core.vocabulary import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bench_core.protocols import Benchmark
     from bench_core.records import Task, TrialKey
     from bench_core.run_folder import RunView
+    from bench_core.trial import Benchmark
 
 __all__ = ["Change", "RescoreOutcome", "rescore_run", "rescore_run_sync"]
 
@@ -145,7 +148,9 @@ async def _rescore(
 ) -> TrialResult:
     result = run.results[key]
     try:
-        return await benchmark.rescore(tasks[key.task_id], result, run.trial_folder(key))
+        seed = trial_seed(run.info.seed, key)
+        folder = run.trial_folder(key)
+        return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
     except EvaluationError as error:
         return _not_evaluated(result, error)
     except BenchError:
@@ -161,6 +166,8 @@ def _not_evaluated(result: TrialResult, error: Exception) -> TrialResult:
         "score": None,
         "success": None,
         "checks": (),
+        "failure_mode": FailureMode.EVALUATION_ERROR,
+        "suspect": (),
         "error": info,
     }
     return TrialResult.model_validate({**dict(result), **update})

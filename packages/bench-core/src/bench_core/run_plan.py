@@ -10,7 +10,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from bench_core.files import folder_name
 from bench_core.planning import plan_trials, select_tasks
-from bench_core.provenance import canonical_hash
+from bench_core.provenance import canonical_hash, hashed_rules
 from bench_core.records import Record
 from bench_core.run_folder import read_run
 from bench_core.run_view import plan
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.planning import PlannedTrial, RunSpec
-    from bench_core.protocols import Benchmark
     from bench_core.run_folder import RunView
+    from bench_core.trial import Benchmark
 
 __all__ = ["PlannedResource", "RunPlan", "default_folder", "makespan_s", "plan_run"]
 
@@ -103,7 +103,7 @@ def default_folder(benchmark: str, spec: RunSpec) -> str:
         "seed": spec.seed,
         "model": spec.model,
         "world": spec.world,
-        "profile": spec.profile,
+        "profile": hashed_rules(spec.profile, spec.timing),
         "settings": spec.settings(),
     }
     digits = canonical_hash(identity)[:_HASH_DIGITS]

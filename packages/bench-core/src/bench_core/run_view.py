@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bench_core.jsonl import BadLine, Lines
 
-__all__ = ["Problem", "RunView", "plan", "read_info", "read_run", "trial_path"]
+__all__ = ["Problem", "RunView", "plan", "read_info", "read_run", "read_tasks", "trial_path"]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def read_run(path: Path) -> RunView:
     nothing.
 
     Raises:
-        RunFolderError: There is no run, or its tasks or results are damaged.
+        RunFolderError: There is no run, its tasks or results are damaged, or it holds a result of a
+            trial that was never planned.
         SchemaVersionError: A newer bench-core wrote it.
     """
     with collector_paused():
@@ -114,13 +115,42 @@ def read_run(path: Path) -> RunView:
 
 
 def _read(path: Path, info: RunInfo) -> RunView:
+    tasks = read_tasks(path, info)
     written_by = info.versions.get("bench-core")
-    tasks = read_lines(path / "tasks.jsonl", Task, written_by=written_by)
-    if tasks.bad:
-        raise RunFolderError(f"{tasks.bad[0]}; restore it: it was written whole")
     results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
     results.refuse_damage(path)
-    return RunView(path, info, tuple(tasks.records), results)
+    now = read_info(path)  # it is given more trials before the first of them has a result
+    run = RunView(path, now, tasks, results)
+    _refuse_unplanned(run)
+    return run
+
+
+def _refuse_unplanned(run: RunView) -> None:
+    """Raise for a result that no writer of this run can have added."""
+    planned = {task.task_id for task in run.tasks}
+    for each in run.latest:
+        if each.task_id not in planned or each.trial > run.info.trials:
+            raise RunFolderError(
+                f"{run.path / 'results.jsonl'} holds trial {each.trial} of task {each.task_id!r}, "
+                f"which is not planned: restore tasks.jsonl and run.json from a copy, or take its "
+                f"lines out"
+            )
+
+
+def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:
+    """Read the planned tasks of the run folder `path`, whose `run.json` is `info`.
+
+    Raises:
+        RunFolderError: `tasks.jsonl` is missing or damaged.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
+    file = path / "tasks.jsonl"
+    if not file.exists():
+        raise RunFolderError(f"{path} has no tasks.jsonl; restore it from a copy")
+    tasks = read_lines(file, Task, written_by=info.versions.get("bench-core"))
+    if tasks.bad:
+        raise RunFolderError(f"{tasks.bad[0]}; restore tasks.jsonl from a copy")
+    return tuple(tasks.records)
 
 
 def read_info(path: Path) -> RunInfo:

@@ -7,25 +7,29 @@ import contextlib
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import NonNegativeInt
 
 from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.discovery import load_agent
 from bench_core.planning import plan_trials, select_tasks
 from bench_core.progress.interface import NoProgress, RunStart
 from bench_core.protocols import TrialContext
 from bench_core.provenance import describe_run
-from bench_core.records import Record, RunInfo, SessionOutcome
+from bench_core.records import Event, Record, RunInfo, SessionOutcome
 from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_view import read_info
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.guards import guarded
 from bench_core.scheduling.machine_locks import FileLocks
 from bench_core.scheduling.scheduler import Policy, Scheduler
 from bench_core.spending import spent_before
+from bench_core.stopping import batches_of, decide, with_rule
+from bench_core.trial import AgentLimits, refuse_misfit, run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -33,11 +37,13 @@ if TYPE_CHECKING:
 
     from bench_core.planning import RunSpec
     from bench_core.progress.interface import Progress
-    from bench_core.protocols import Benchmark
+    from bench_core.protocols import Agent
     from bench_core.records import Task, TrialKey, TrialResult
     from bench_core.redaction import Redactor
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.stopping import Decision
+    from bench_core.trial import Benchmark
 
 __all__ = ["Provenance", "RunOutcome", "Surroundings", "run_benchmark", "run_benchmark_sync"]
 
@@ -75,6 +81,9 @@ class Surroundings:
         locks: Holds resources against other processes.
         clock: Tells the time.
         policy: Overrides how trials are scheduled; by default it follows the spec.
+        agent_for: Makes the agent of each trial; by default the installed one of the run's name.
+        open_model: Opens the model of each trial where its name is not enough.
+        agent_limits: How patient trials are with their agents.
     """
 
     progress: Progress = field(default_factory=NoProgress)
@@ -84,6 +93,9 @@ class Surroundings:
     locks: MachineLocks = field(default_factory=FileLocks)
     clock: Clock = field(default_factory=SystemClock)
     policy: Policy | None = None
+    agent_for: Callable[[Task, TrialContext], Agent] | None = None
+    open_model: Callable[[TrialContext], object] | None = None
+    agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
 
 
 class RunOutcome(Record):
@@ -92,7 +104,11 @@ class RunOutcome(Record):
     Attributes:
         outcome: `finished`, or why the session stopped early.
         planned: Trials of the whole run.
-        remaining: Trials without a lasting result; running again tries them again.
+        remaining: Trials without a lasting result; running again tries them again. None where a
+            stopping rule ended the run.
+        suspects: Scored trials whose score may not be the agent's own doing.
+        suspects_succeeded: Successes among them.
+        stopped: Why a look ended the run, or `pending` where it waits for trials without a score.
         statuses: Number of trials by the status of their last result.
         spent: In all sessions together.
         abandoned: Attempts of this session that ignored their cancellation and still run.
@@ -105,8 +121,11 @@ class RunOutcome(Record):
     remaining: NonNegativeInt
     scored: NonNegativeInt
     succeeded: NonNegativeInt
+    suspects: NonNegativeInt = 0
+    suspects_succeeded: NonNegativeInt = 0
     statuses: dict[str, int]
     spent: Spent
+    stopped: str | None = None
     abandoned: NonNegativeInt = 0
 
 
@@ -130,35 +149,51 @@ async def run_benchmark(
             Needs the main thread.
 
     Raises:
-        InputError: The spec does not fit the benchmark, the folder or the budget.
+        InputError: The spec does not fit the benchmark, the folder or the budget, or the agent does
+            not work in the benchmark's environment.
+        UnknownPluginError: No installed distribution offers an agent of that name.
         RunFolderBusyError: Another process is running into the folder.
     """
     with_ = surroundings or Surroundings()
+    if with_.agent_for is None:
+        refuse_misfit(benchmark, load_agent(spec.agent))
     tasks = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
     require_price(spec.budget, spec.model, with_.price_of)
     info = _describe(benchmark, spec, tasks, out, with_)
+    known = read_info(out) if (out / "run.json").exists() else None
+    info = with_rule(info, spec.stopping, tasks, known)
     budget = _budget(spec, out, with_.clock)
     with RunFolder.open(out, info, tasks, redactor=with_.redactor) as folder:
-        scheduler = Scheduler(
-            benchmark.run_trial,
-            folder,
-            _context(spec, folder.info, out),
-            budget=budget,
-            progress=with_.progress,
-            policy=with_.policy or _policy(spec),
-            locks=with_.locks,
-            clock=with_.clock,
-        )
         before = folder.results()
         earlier = {key: result.attempts for key, result in before.items()}
-        trials = plan_trials(folder.tasks, folder.remaining(), spec, earlier)
         with_.progress.begin(_start_of(folder, before, spec.workers))
-        guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
-        with guards if guard else contextlib.nullcontext():
-            outcome = await scheduler.run(trials)
+        abandoned = 0
+        stopped: Record | None = None
+        batches = batches_of(folder.info)
+        for number, batch in enumerate(batches or [None], start=1):
+            left = [key for key in folder.remaining() if batch is None or key.task_id in batch]
+            scheduler = Scheduler(
+                _trial_runner(benchmark, with_),
+                folder,
+                _context(spec, folder.info, out).with_model_opener(with_.open_model),
+                budget=budget,
+                progress=with_.progress,
+                policy=with_.policy or _policy(spec),
+                locks=with_.locks,
+                clock=with_.clock,
+            )
+            guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+            with guards if guard else contextlib.nullcontext():
+                outcome = await scheduler.run(plan_trials(folder.tasks, left, spec, earlier))
+            abandoned += scheduler.abandoned
+            if batch is None or outcome != "finished":
+                break
+            stopped = _look(folder, number, batches or [], with_)
+            if stopped is not None:
+                break
         with_.progress.end(outcome)
         folder.finish(outcome)
-        return _outcome(folder, outcome, budget, scheduler.abandoned)
+        return _outcome(folder, outcome, budget, abandoned, stopped)
 
 
 def run_benchmark_sync(
@@ -176,8 +211,31 @@ def run_benchmark_sync(
     return _run_bounded(run_benchmark(benchmark, spec, out, surroundings=surroundings, guard=guard))
 
 
+def _trial_runner(
+    benchmark: Benchmark, with_: Surroundings
+) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
+    agent_for = with_.agent_for or (lambda _, context: load_agent(context.agent))
+
+    async def run(task: Task, context: TrialContext) -> TrialResult:
+        agent = agent_for(task, context)
+        return await run_trial(
+            benchmark,
+            task,
+            context,
+            agent,
+            limits=with_.agent_limits,
+            redactor=with_.redactor,
+        )
+
+    return run
+
+
 def _describe(
-    benchmark: Benchmark, spec: RunSpec, tasks: Sequence[Task], out: Path, with_: Surroundings
+    benchmark: Benchmark,
+    spec: RunSpec,
+    tasks: Sequence[Task],
+    out: Path,
+    with_: Surroundings,
 ) -> RunInfo:
     provenance = with_.provenance
     price = with_.price_of(spec.model) if with_.price_of and spec.model else None
@@ -191,6 +249,7 @@ def _describe(
         config=spec.settings(),
         world=spec.world,
         profile=spec.profile,
+        timing=spec.timing,
         benchmark_version=provenance.benchmark_version,
         packages=provenance.packages,
         prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
@@ -207,6 +266,7 @@ def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
         model=spec.model,
         world=spec.world,
         profile=spec.profile,
+        timing=spec.timing,
         config=spec.config,
     )
 
@@ -236,18 +296,40 @@ def _start_of(folder: RunFolder, results: Mapping[TrialKey, TrialResult], worker
     )
 
 
+def _look(
+    folder: RunFolder, number: int, batches: Sequence[Collection[str]], with_: Surroundings
+) -> Record | None:
+    """Look at the batches that are complete, write down what was found, return it if the run stops here."""
+    seen = set().union(*batches[:number])
+    found = decide(folder, number, [key for key in folder.remaining() if key.task_id in seen])
+    decision = cast("Decision", found)
+    data = found.model_dump(mode="json")
+    folder.event(Event(time=with_.clock.now(), kind="look", data=data))
+    with_.progress.note(f"Look {number} of {len(batches)}: {decision.reason}")
+    return None if decision.reason == "continue" else found
+
+
 def _outcome(
-    folder: RunFolder, outcome: SessionOutcome, budget: RunBudget, abandoned: int
+    folder: RunFolder,
+    outcome: SessionOutcome,
+    budget: RunBudget,
+    abandoned: int,
+    stopped: Record | None,
 ) -> RunOutcome:
     results = folder.results().values()
+    suspects = [result for result in results if result.suspect]
+    decision = cast("Decision | None", stopped)
     return RunOutcome(
         run_id=folder.info.run_id,
         folder=str(folder.path),
         outcome=outcome,
         planned=len(folder.tasks) * folder.info.trials,
-        remaining=len(folder.remaining()),
+        remaining=0 if decision and decision.stops else len(folder.remaining()),
+        stopped=decision.reason if decision else None,
         scored=sum(result.score is not None for result in results),
         succeeded=sum(bool(result.success) for result in results),
+        suspects=len(suspects),
+        suspects_succeeded=sum(bool(result.success) for result in suspects),
         statuses=dict(sorted(Counter(result.status.value for result in results).items())),
         spent=budget.spent,
         abandoned=abandoned,

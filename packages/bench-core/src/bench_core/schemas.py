@@ -52,7 +52,7 @@ def stale_schemas(folder: Path) -> list[str]:
         name
         for name, record in SCHEMA_RECORDS.items()
         if not (path := folder / f"{name}.json").is_file()
-        or path.read_text(encoding="utf-8") != schema_text(record)
+        or path.read_bytes() != schema_text(record).encode()
     ]
 
 

@@ -23,7 +23,8 @@ def spent_before(run: RunView) -> Spent:
     spent = Spent(seconds=_seconds(run))
     for event in run.events:
         if event.kind == "spend":
-            spent += Spent.model_validate(event.data)
+            amount = {name: value for name, value in event.data.items() if name != "source"}
+            spent += Spent.model_validate(amount)
     return spent
 
 

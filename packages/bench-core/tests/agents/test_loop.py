@@ -36,7 +36,13 @@ from bench_core.errors import (
     RecordError,
 )
 from bench_core.models import ImagePart
-from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
+from bench_core.protocols import (
+    Agent,
+    BrowserHandle,
+    DesktopHandle,
+    EnvironmentHandle,
+    TrialContext,
+)
 from bench_core.records import AgentTask, Limits, Status, Usage
 
 if TYPE_CHECKING:
@@ -197,6 +203,21 @@ async def test_what_a_desktop_says_of_its_fault_reaches_the_agents_side(
             await scripted_agent(STEPS).run(task, handle, context)
 
 
+async def test_a_defect_of_a_desktop_is_told_to_the_agents_side(
+    task: AgentTask, context: TrialContext
+) -> None:
+    class Defective:
+        async def observe(self) -> Observation:
+            raise KeyError("screen")
+
+        async def act(self, action: Action) -> ActionResult:
+            return ActionResult()
+
+    async with serve_environment(Defective()) as handle:
+        with pytest.raises(EnvironmentFaultError, match="KeyError: 'screen'"):
+            await scripted_agent(STEPS).run(task, handle, context)
+
+
 async def test_a_model_is_shown_the_marked_picture_and_the_plain_one_is_kept(
     task: AgentTask,
 ) -> None:
@@ -238,5 +259,5 @@ def test_a_relative_point_lies_on_the_screen(x: float, y: float, width: int, hei
     "handle",
     [BrowserHandle(cdp_url="http://127.0.0.1:1"), DesktopHandle(url="http://127.0.0.1:1")],
 )
-def test_handles_survive_pickling(handle: BrowserHandle | DesktopHandle) -> None:
+def test_handles_survive_pickling(handle: EnvironmentHandle) -> None:
     assert pickle.loads(pickle.dumps(handle)) == handle  # noqa: S301  # our own bytes

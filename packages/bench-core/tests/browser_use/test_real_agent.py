@@ -11,7 +11,7 @@ import pytest
 from browser_use import Agent, BrowserProfile, BrowserSession
 from pydantic import BaseModel
 
-from bench_core.browser import launch_chromium
+from bench_core.browser import launch_chromium, open_gateway, websocket_url
 from bench_core.browser_use import ScriptedChat, fan_out, release_session, without_signal_handlers
 from bench_core.browser_use.scripted import answer, click, fill, go
 
@@ -51,11 +51,12 @@ def page_url() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Any]:
-    async with launch_chromium() as chromium:
+@pytest.fixture(params=["gateway", "direct"])
+async def session(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    async with launch_chromium() as chromium, open_gateway(chromium.cdp_url) as gateway:
+        given = gateway if request.param == "gateway" else chromium
         profile = BrowserProfile(
-            cdp_url=chromium.ws_url,
+            cdp_url=await websocket_url(given.cdp_url),
             keep_alive=True,
             downloads_path=tmp_path / "downloads",
             user_data_dir=tmp_path / "profile",

@@ -21,6 +21,7 @@ from bench_core.models import (
     TokenLimit,
 )
 from bench_core.models.retrying import retry
+from bench_core.records import Usage
 
 ASK = ModelRequest(messages=(Message.user("hello"),))
 BUSY = ModelError("rate_limit", "slow down", provider="scripted", status=429)
@@ -151,3 +152,34 @@ async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
     with pytest.raises(ModelError, match="busy"):
         await retry(busy, policy, random.Random(0))  # noqa: S311  # jitter
     assert calls == 1
+
+
+class Ledger:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Usage, float | None]] = []
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        self.calls.append((usage, cost_usd))
+
+    def of(self, source: str) -> Ledger:
+        del source
+        return self
+
+
+def test_requests_made_again_are_metered_and_told_apart() -> None:
+    ledger = Ledger()
+    model = Model(ScriptedAdapter([BUSY, BUSY, "ok"]), policy=RetryPolicy(first_wait_s=0.0))
+    asyncio.run(model.complete(ASK, meter=ledger))
+    ((usage, _),) = ledger.calls
+    assert (usage.requests, usage.retries) == (3, 2)
+
+
+def test_requests_of_a_call_that_failed_are_metered_without_cost() -> None:
+    ledger = Ledger()
+    policy = RetryPolicy(attempts=2, first_wait_s=0.0)
+    model = Model(ScriptedAdapter([BUSY] * 2), policy=policy)
+    with pytest.raises(ModelError):
+        asyncio.run(model.complete(ASK, meter=ledger))
+    assert ledger.calls == [(Usage(requests=2, retries=1), 0.0)]

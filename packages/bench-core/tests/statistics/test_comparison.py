@@ -17,6 +17,7 @@ from bench_core.statistics import (
     paired_t,
     sign_flip,
     tango,
+    within_task,
 )
 from bench_core.statistics.simulation import Population, simulate_scores
 
@@ -226,7 +227,7 @@ def test_anything_else_uses_the_paired_t_test(change: str) -> None:
         new[0] = [0.5]
     if change == "trials":
         new[0] = [1.0, 0.0]
-    assert compare(new, old, clusters=clusters).test == "paired t"
+    assert compare(new, old, clusters=clusters).test == "paired t, sign-flip"
 
 
 def test_templates_of_one_task_each_are_no_clusters() -> None:
@@ -251,6 +252,43 @@ def test_agents_that_never_differ_get_a_width_and_no_evidence() -> None:
     assert found.detectable is None
     assert found.difference.low < 0 < found.difference.high
     assert "all clusters agree" in found.difference.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "expected"), [(2, 0.5), (3, 0.25), (10, 2**-9)], ids=["two", "three", "ten"]
+)
+def test_clusters_that_differ_alike_are_tested_by_their_signs(
+    clusters: int, expected: float
+) -> None:
+    found = paired_t(dict.fromkeys(range(clusters), -1 / 3))
+    assert (found.p_value, found.p_drop) == (expected, expected / 2)
+    risen = paired_t(dict.fromkeys(range(clusters), 1 / 3))
+    assert (risen.p_value, risen.p_drop) == (expected, 1.0)
+
+
+def test_ten_tasks_cannot_show_what_ten_signs_cannot() -> None:
+    new = {n: [1.0, 1.0] for n in range(10)}
+    old = {n: [0.0, float(n > 8)] for n in range(10)}
+    found = compare(new, old)
+    assert found.p_value == found.p_sign_flip == 2**-9
+
+
+def test_the_interval_of_clusters_that_differ_alike_is_as_wide_as_their_number_demands() -> None:
+    found = compare({n: [1.0, 1.0] for n in range(4)}, {n: [0.0, 0.0] for n in range(4)}).difference
+    # the limit of 4 of 4 by Clopper and Pearson, 0.398, on the scale from -1 to 1
+    assert (found.low, found.high) == pytest.approx((2 * 0.39763536 - 1, 1.0))
+
+
+def test_a_comparison_says_whether_these_tasks_show_one_agent(new: Scores, old: Scores) -> None:
+    assert compare(new, old).p_same_tasks == within_task(new, old).p_value
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf], ids=["nan", "infinite"])
+def test_what_is_no_number_is_no_score(wrong: float) -> None:
+    with pytest.raises(ValueError, match="leave trials without a score out"):
+        compare({1: [1.0], 2: [wrong]}, {1: [1.0], 2: [0.0]})
+    with pytest.raises(ValueError, match="leave trials without a score out"):
+        compare_tasks({1: [wrong]}, {1: [0.0]})
 
 
 def test_scores_beyond_one_keep_their_scale() -> None:

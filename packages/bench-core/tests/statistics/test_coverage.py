@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bench_core.statistics.simulation import Population, simulate_coverage, simulate_scores
+from bench_core.statistics import macro_average_interval, success_rate_interval
+from bench_core.statistics.simulation import (
+    Population,
+    interval_ends,
+    simulate_coverage,
+    simulate_scores,
+)
 
 np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
 
@@ -28,6 +34,27 @@ def test_the_same_seed_simulates_the_same() -> None:
     first = simulate_coverage(POPULATIONS[0], seed=1, **settings)
     assert first == simulate_coverage(POPULATIONS[0], seed=1, **settings)
     assert first != simulate_coverage(POPULATIONS[0], seed=2, **settings)
+
+
+@pytest.mark.parametrize("estimand", ["new_tasks", "same_tasks"])
+@pytest.mark.parametrize("average", ["tasks", "templates"])
+def test_arrays_give_the_intervals_of_single_benchmarks(average: str, estimand: str) -> None:
+    sizes, trials = [1, 4, 2, 5, 1, 3], 3
+    generator = np.random.default_rng(1)
+    rates = generator.choice([0.0, 0.02, 0.5, 1.0], (40, 1))
+    won = generator.binomial(trials, rates, (40, sum(sizes)))
+    tasks = np.repeat(sizes, sizes) * len(sizes) if average == "templates" else sum(sizes)
+    weights = np.ones(sum(sizes)) / tasks
+    low, high = interval_ends(won / trials, weights, sizes, trials, estimand=estimand, level=0.95)
+    homes = dict(enumerate(np.repeat(np.arange(len(sizes)), sizes).tolist()))
+    for row in range(40):
+        table = {t: [1.0] * w + [0.0] * (trials - w) for t, w in enumerate(won[row].tolist())}
+        if average == "templates":
+            expected = macro_average_interval(table, homes, estimand=estimand)
+        else:
+            expected = success_rate_interval(table, clusters=homes, estimand=estimand)
+        assert (low[row], high[row]) == pytest.approx((expected.low, expected.high), abs=1e-9)
+        assert (low[row] == 0.0, high[row] == 1.0) == (expected.low == 0.0, expected.high == 1.0)
 
 
 def test_simulated_trials_agree_as_strongly_as_asked() -> None:

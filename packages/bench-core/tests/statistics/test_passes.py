@@ -49,3 +49,15 @@ def test_more_trials_than_there_are_is_refused() -> None:
         pass_at_k(1, 2, 3)
     with pytest.raises(ValueError, match="successes"):
         pass_hat_k(3, 2, 1)
+
+
+def test_a_success_is_a_score_of_one_as_everywhere() -> None:
+    partial = {"a": [0.5, 1.0], "b": [0.99, 0.5], "c": [1.0, 2.0]}
+    outcomes = {"a": [0, 1], "b": [0, 0], "c": [1, 1]}
+    assert pass_at_k_interval(partial, 2) == pass_at_k_interval(outcomes, 2)
+    assert pass_hat_k_interval(partial, 2) == pass_hat_k_interval(outcomes, 2)
+
+
+def test_what_is_no_number_is_no_failure_either() -> None:
+    with pytest.raises(ValueError, match="leave trials without a score out"):
+        pass_at_k_interval({"a": [float("nan")], "b": [1.0]}, 1)

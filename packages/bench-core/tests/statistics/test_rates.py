@@ -45,8 +45,15 @@ def test_new_tasks_use_the_design_effect_and_a_t_quantile(three_trials: Scores) 
     interval = success_rate_interval(three_trials)
     assert 40 < effective < 120
     assert interval.effective_n == pytest.approx(effective)
-    expected = limits(rate, effective, t_quantile(0.975, 39))
-    assert (interval.low, interval.high) == pytest.approx(expected)
+    # joined with the same after one task always solved and one never were added
+    added = [*means, 0.0, 1.0]
+    middle = sum(added) / 42
+    scatter = variance * 40**2 + middle**2 + (1 - middle) ** 2
+    quantile = t_quantile(0.975, 39)
+    alone = limits(rate, effective, quantile)
+    joined = limits(middle, min(effective, middle * (1 - middle) * 42**2 / scatter), quantile)
+    assert interval.low == pytest.approx(min(alone[0], joined[0]))
+    assert interval.high == pytest.approx(max(alone[1], joined[1]))
     assert (interval.n, interval.tasks, interval.clusters) == (120, 40, 40)
     assert interval.estimand == "new_tasks"
 
@@ -190,3 +197,27 @@ def test_a_plain_proportion_and_the_default_agree_for_many_tasks() -> None:
     default, plain = success_rate_interval(scores), wilson(5_000, 20_000)
     assert default.low == pytest.approx(plain.low, abs=1e-5)
     assert default.high == pytest.approx(plain.high, abs=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("-inf")], ids=["nan", "infinite"])
+def test_scores_that_are_no_numbers_are_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="leave trials without a score out"):
+        success_rate_interval({"a": [1.0], "b": [wrong]})
+    with pytest.raises(ValueError, match="leave trials without a score out"):
+        macro_average_interval({"a": [1.0, wrong], "b": [1.0]}, {})
+
+
+def test_templates_of_several_tasks_are_joined_with_one_more_success_and_failure() -> None:
+    scores = {n: [float(n != 0)] for n in range(60)}
+    templates = {n: n // 3 for n in scores}
+    found = macro_average_interval(scores, templates)
+    assert found.method.endswith("joined with add-two")
+    alone = success_rate_interval(
+        {n: [sum(scores[3 * n + k][0] for k in range(3)) / 3] for n in range(20)}
+    )
+    assert found.low < alone.low
+
+
+def test_one_trial_of_tasks_that_stand_alone_keeps_wilsons_interval() -> None:
+    scores = {n: [float(n < 5)] for n in range(20)}
+    assert success_rate_interval(scores).method.endswith("t quantile on clusters - 1")

@@ -77,6 +77,14 @@ def test_the_strict_rate_counts_the_rest_as_failures(
     assert strict.errors_count_as_failures
 
 
+def test_suspects_stay_in_the_headline_and_have_a_rate_without_them(tasks: list[Task]) -> None:
+    suspect = result("1", 0.0, suspect=("login_lost",))
+    found = summarise(tasks, [suspect, result("2", 1.0)])
+    assert (found.success.estimate, found.suspects) == (0.5, {"login_lost": 1})
+    assert found.without_suspects is not None
+    assert found.without_suspects.estimate == 1.0
+
+
 def test_coverage_says_what_was_planned_and_what_was_scored(
     tasks: list[Task], results: list[TrialResult]
 ) -> None:

@@ -6,14 +6,16 @@ from collections import defaultdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from bench_core.statistics import summarise
+from bench_core.statistics import looks_of, summarise
 from bench_report.__about__ import __version__
 from bench_report.baselines import side_of
 from bench_report.caveats import caveats
 from bench_report.comparable import check_comparable
 from bench_report.compare import compare
+from bench_report.going_on import without_intervals
 from bench_report.methods import methods, references
 from bench_report.model import Report, RunReport, SliceEffort
+from bench_report.ranks import noise_in, ranking_of
 from bench_report.rows import effort_of, task_entries, trial_rows
 from bench_report.verdicts import audit_of, methods_of
 
@@ -34,6 +36,7 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
     title: str | None = None,
     count_errors_as_failures: bool = False,
     mix: bool = False,
+    live: bool = False,
     now: datetime | None = None,
 ) -> Report:
     """Compute everything a report of runs says.
@@ -44,14 +47,21 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
         title: By default made from the benchmark and the runs.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
         mix: Allow runs that cannot be compared, and mark the report.
+        live: The report is looked at again and again: runs that are not complete have no intervals.
         now: When the report is made; the current time by default.
 
     Raises:
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
     """
-    sides = [side_of(each) for each in runs] if len(runs) > 1 else []
+    sides = [side_of(each) for each in runs]
     found = check_comparable(sides, mix=mix)
-    described = tuple(_run_report(each, out=out, strict=count_errors_as_failures) for each in runs)
+    strict = count_errors_as_failures
+    described = tuple(
+        _run_report(each, out=out, strict=strict).model_copy(
+            update={"noise": noise_in(side, strict=strict)}
+        )
+        for each, side in zip(runs, sides, strict=True)
+    )
     report = Report(
         title=title or _title(runs),
         generated=now or datetime.now(timezone.utc),
@@ -60,9 +70,11 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
         mismatches=found,
         caveats=caveats(described, found),
         runs=described,
-        comparison=compare(sides, strict=count_errors_as_failures) if sides else None,
+        comparison=compare(sides, strict=strict),
+        ranking=ranking_of(sides, described, strict=strict),
         tasks=task_entries(runs),
     )
+    report = without_intervals(report) if live else report
     return report.model_copy(update={"methods": methods(report), "references": references(report)})
 
 
@@ -75,17 +87,20 @@ def _title(runs: Sequence[Source]) -> str:
 def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
     base = run.seen_from(out)
     rows = trial_rows(run, base)
+    rule = run.info.stopping_rule
+    looks = looks_of(rule, run.view.latest, run.info.trials) if rule else ()
     return RunReport(
         label=run.label,
         folder=base,
         info=run.info,
-        state=_state(run),
+        state="finished" if looks and looks[-1].stops else _state(run),
         summary=summarise(
             run.tasks, run.ended, trials=run.info.trials, count_errors_as_failures=strict
         ),
         slice_efforts=_slice_efforts(run, rows),
         methods=methods_of(run.view.latest),
         audit=audit_of(run),
+        looks=looks,
         problems=tuple(problem.reason for problem in run.view.problems),
         trials=rows,
     )

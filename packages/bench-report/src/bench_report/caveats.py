@@ -69,6 +69,13 @@ def _state(run: RunReport) -> Iterator[Caveat]:
     coverage = run.summary.coverage
     if not coverage.results:
         yield Caveat(code="no_results", severity="critical", text="The run has no results yet.")
+    elif run.stopped and coverage.missing:
+        text = (
+            f"The run stopped at look {run.stopped.number} of {run.stopped.of} by the rule stored before its "
+            f"first trial ({run.stopped.reason}). Runs that stop early overshoot: the difference they show is "
+            "larger than the true one by about a point in the mean. Quote the repeated interval of that look."
+        )
+        yield Caveat(code="stopped_early", severity="warning", text=text)
     elif coverage.missing:
         why = "is still being written" if run.state == "running" else "was left unfinished"
         text = (
@@ -104,6 +111,21 @@ def _unscored_tasks(run: RunReport) -> Iterator[Caveat]:
             "trial and are not part of the rate at all."
         )
         yield Caveat(code="unscored_tasks", severity="warning", text=text)
+
+
+def _suspect(run: RunReport) -> Iterator[Caveat]:
+    suspects = run.summary.suspects
+    if not suspects:
+        return
+    number = sum(bool(row.suspect) for row in run.trials)
+    listed = ", ".join(f"{name.replace('_', ' ')} ({count(n)})" for name, n in suspects.items())
+    rate = run.summary.without_suspects
+    without = f" Without them the rate is {percent(rate.estimate)}." if rate is not None else ""
+    text = (
+        f"{count(number)} scored {'trial is' if number == 1 else 'trials are'} suspect: the score may "
+        f"not be the agent's own doing ({listed}).{without}"
+    )
+    yield Caveat(code="suspects", severity="warning", text=text)
 
 
 def _flagged(run: RunReport) -> Iterator[Caveat]:
@@ -251,6 +273,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _world,
     _state,
     _excluded,
+    _suspect,
     _unscored_tasks,
     _flagged,
     _size,

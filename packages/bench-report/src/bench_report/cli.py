@@ -12,7 +12,6 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.groups import runner_group
 from bench_core.cli.options import json_option
-from bench_core.errors import InputError
 from bench_report.__about__ import __version__
 
 __all__ = ["main"]
@@ -179,6 +178,18 @@ def compare(
     "--slices", "groups", multiple=True, metavar="GROUP", help="Test each slice of this group, too."
 )
 @click.option(
+    "--fine-for",
+    "estimand",
+    type=click.Choice(("same-tasks", "new-tasks")),
+    callback=lambda _ctx, _parameter, value: value.replace("-", "_"),
+    default="same-tasks",
+    show_default=True,
+    help="Whether `fine` shall hold for these tasks, or for new tasks of this kind.",
+)
+@click.option(
+    "--looks", is_flag=True, help="Decide by the looks stored in a run that may stop early."
+)
+@click.option(
     "--fail-broken",
     is_flag=True,
     help="Exit with 1 also when a task solved in every trial before is solved in none now "
@@ -206,8 +217,11 @@ def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> Non
 
 
 @main.command()
+@click.option("--tasks", type=click.IntRange(min=2), help="Tasks there are.")
 @click.option(
-    "--tasks", type=click.IntRange(min=2), help="Tasks there are (templates, if made from some)."
+    "--templates",
+    type=click.IntRange(min=2),
+    help="Templates these tasks are made from.  [default: the pilot's, else none]",
 )
 @click.option(
     "--trials",
@@ -299,10 +313,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     from bench_report.exporting import export as export_runs  # noqa: PLC0415  # loads statistics
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
-    try:
-        files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror or error}") from error
+    files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
     if as_json:
         click.echo(json.dumps({"files": [str(file) for file in files]}))
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare as compare_scores
-from bench_core.statistics import compare_tasks, holm
+from bench_core.statistics import compare_tasks, difference_limits, holm
 from bench_report.model import Comparison, Difference, SliceDifference, TaskChange
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def difference(new: Side, baseline: Side, *, strict: bool = False) -> Difference
         update=_fields(found)
         | {
             "shared_tasks": len(shared),
+            "same_tasks": difference_limits(mine, theirs),
             "slices": tuple(_slices(new, mine, theirs, clusters)),
             "tasks": tuple(_changes(mine, theirs)),
         }
@@ -80,6 +81,7 @@ def _fields(found: Compared) -> dict[str, object]:
         "p_value": found.p_value,
         "method": _method(found),
         "p_sign_flip": found.p_sign_flip,
+        "p_same_tasks": found.p_same_tasks,
         "detectable": found.detectable,
         "better": found.better,
         "worse": found.worse,
@@ -89,8 +91,8 @@ def _fields(found: Compared) -> dict[str, object]:
 
 def _method(found: Compared) -> str:
     """Name interval and test."""
-    if found.test == "paired t":
-        return f"paired t over {found.difference.clusters} clusters"
+    if "paired t" in found.test:
+        return f"{found.test} over {found.difference.clusters} clusters"
     return f"{found.test}, {found.difference.method}"
 
 

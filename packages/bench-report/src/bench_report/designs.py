@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from bench_core.statistics import Plan, Variability, plans_for, power_of
+from bench_core.statistics import Plan, Templates, Variability, plans_for, power_of
 from bench_core.statistics import plan as plan_one
 from bench_report.baselines import read_side
 
@@ -35,6 +36,7 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
     design: Design = "paired",
     rate: float | None = None,
     pilot: Path | None = None,
+    templates: int | None = None,
     power: float = 0.8,
     level: float = 0.95,
 ) -> list[PlannedDesign]:
@@ -47,6 +49,7 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
         design: Whether both agents do the same tasks.
         rate: Expected success rate.
         pilot: A run folder or baseline file to take rate and variability from.
+        templates: Templates the tasks are made from (`tasks` of them); the pilot's where absent.
         power: Chance with which the difference shall be found, from 0.5 up.
         level: Nominal confidence.
 
@@ -58,10 +61,15 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
         raise InputError("give --tasks, --difference or both")
     if not 0.5 <= power < 1 or not 0 < level < 1:  # noqa: PLR2004  # a coin has the power 0.5
         raise InputError(f"power {power} lies below 0.5, or it or the level {level} reaches 1")
-    assumed = _variability(rate, pilot)
+    assumed, grouping = _assumed(rate, pilot)
+    if templates is not None:
+        if tasks is None or templates > tasks:
+            raise InputError("--templates goes with --tasks and is at most as many")
+        grouping = Templates(size=tasks / templates, weighted_size=tasks / templates)
     settings: dict[str, Any] = {
         "design": design,
         "variability": assumed,
+        "templates": grouping,
         "level": level,
         "power": power,
     }
@@ -82,6 +90,12 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
     ]
 
 
-def _variability(rate: float | None, pilot: Path | None) -> Variability:
-    known = Variability() if pilot is None else Variability.of(read_side(pilot).successes())
-    return known if rate is None else known.model_copy(update={"rate": rate})
+def _assumed(rate: float | None, pilot: Path | None) -> tuple[Variability, Templates]:
+    """Return rate, variability and templates of the pilot, or the default ones."""
+    known, grouping = Variability(), Templates()
+    if pilot is not None:
+        side = read_side(pilot)
+        known = Variability.of(side.successes(), clusters=side.templates)
+        homes = Counter(side.templates.get(key, (key,)) for key in side.tasks)
+        grouping = Templates.of(list(homes.values()))
+    return known if rate is None else known.model_copy(update={"rate": rate}), grouping

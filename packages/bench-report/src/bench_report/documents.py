@@ -33,7 +33,7 @@ DOCUMENTS = {
 }
 """Our templates by name: models side by side, two harnesses on the same tasks, sites and templates."""
 MATCH = 0.10
-"""Success rates this close count as the same in the baseline document, if the interval allows it."""
+"""Success rates this close count as the same in the baseline document, if the limits allow it."""
 _STEPS_MATCH = 0.20
 _CRASHES = frozenset({Status.AGENT_ERROR, Status.ENVIRONMENT_ERROR, Status.EVALUATION_ERROR})
 
@@ -141,17 +141,18 @@ def _domain(report: Report, task_id: str) -> str:
 
 def _notes_on(row: TrialRow) -> str:
     words = [row.status.value.replace("_", " ") if row.status is not Status.COMPLETED else ""]
-    words += [(row.failure_mode or "").replace("_", " "), *row.flags]
+    words += [
+        (row.failure_mode or "").replace("_", " "),
+        *(f"suspect: {each}" for each in row.suspect),
+        *row.flags,
+    ]
     return ", ".join(dict.fromkeys(filter(None, words)))
 
 
 def _match_rate(found: Difference) -> str:
-    """Say whether two success rates match within `MATCH`: yes, no, or cannot be told."""
-    if found.value is None or found.low is None or found.high is None:
-        return "cannot be told"
-    if found.low >= -MATCH and found.high <= MATCH:
-        return "yes"
-    return "no" if found.low > MATCH or found.high < -MATCH else "cannot be told"
+    """Say whether success rates on these tasks match within `MATCH`: yes, no, or cannot be told."""
+    within = found.same_tasks.within(MATCH) if found.same_tasks else None
+    return {True: "yes", False: "no", None: "cannot be told"}[within]
 
 
 def _match_steps(one: float | None, other: float | None) -> str:

@@ -38,7 +38,7 @@ _MAX_FILES = 200
 _MAX_TRAJECTORY = 64 * 2**20
 
 
-_PARTS = itemgetter("criterion", "passed", "reason", "expected", "actual")
+_PARTS = itemgetter("criterion", "passed", "reason", "expected", "actual", "decided_by")
 
 
 class TrialFolder(NamedTuple):
@@ -103,15 +103,16 @@ def _checks(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def _shown_check(*parts: Any) -> dict[str, Any]:
-    criterion, passed, reason, expected, actual = parts
+    criterion, passed, reason, expected, actual, decided_by = parts
     # A missing `expected` and an expected null read the same in the record; both show as a dash.
-    return {
+    shown = {
         "criterion": _name(criterion),
         "passed": passed,
         "reason": clip(reason, _TEXT) if reason else None,
         "expected": None if expected is None else shown_json(expected, _TEXT),
         "actual": None if actual is None else shown_json(actual, _TEXT),
     }
+    return shown if decided_by is None else {**shown, "by": _name(decided_by)}
 
 
 _known_check = lru_cache(maxsize=4096, typed=True)(_shown_check)
@@ -141,7 +142,8 @@ def _attempt(attempt: Attempt) -> list[Any]:
 
 def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     """Return names and links of the artifacts that are there."""
-    there = [each for each in result.artifacts[:_MAX_FILES] if (folder.path / each).exists()]
+    listed = result.artifact_paths[:_MAX_FILES]
+    there = [each for each in listed if (folder.path / each).exists()]
     return [[_name(each), link(folder.href, each)] for each in there]
 
 

@@ -6,6 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from bench_report import numbers
+from bench_report.phrases import (
+    LOOK_COLUMNS,
+    LOOKS_NOTE,
+    RANKS_NOTE,
+    baseline_of_looks,
+    look_rows,
+    ranks,
+)
 from bench_report.readings import readings
 from bench_report.text import inline
 
@@ -63,7 +71,7 @@ def render_latex(report: Report) -> str:
         f"% ! {inline(each.text, 500)}" for each in report.caveats if each.severity == "critical"
     ]
     blocks = ["\n".join([*head, *notes]), _ANY_ENGINE]
-    for part in (_headline, _differences, _readings, _slices, _outcomes, _effort):
+    for part in (_headline, _looks, _differences, _ranking, _readings, _slices, _outcomes, _effort):
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
 
@@ -146,7 +154,7 @@ def _differences(report: Report) -> Iterator[str]:
         "differences",
         f"Paired differences from {report.comparison.baseline}; p-values adjusted by Holm's method "
         "over runs, and over the slices of each.",
-        ("Run", "Part", "Difference", "95% interval", "p", "Tasks"),
+        ("Run", "Part", "Difference", "95% interval", "p", "p, sign flips", "Detectable", "Tasks"),
         rows,
         words=2,
     )
@@ -157,7 +165,35 @@ def _difference(value: float | None, found: Difference | SliceDifference) -> tup
         numbers.points(value),
         numbers.points_interval(found.low, found.high),
         numbers.p_value(found.adjusted_p_value),
+        numbers.p_value(getattr(found, "p_sign_flip", None)),
+        numbers.points(getattr(found, "detectable", None)).lstrip("+"),
         numbers.count(found.shared_tasks),
+    )
+
+
+def _looks(report: Report) -> Iterator[str]:
+    rows = [(run.label, *row) for run in report.runs for row in look_rows(run)]
+    if rows:
+        names = ", ".join(baseline_of_looks(run) for run in report.runs if run.looks)
+        yield _table(
+            "looks", LOOKS_NOTE.format(baseline=names), ("Run", *LOOK_COLUMNS), rows, words=2
+        )
+
+
+def _ranking(report: Report) -> Iterator[str]:
+    if report.ranking is None:
+        return
+    board = report.ranking.leaderboard
+    by = {each.model: each.by for each in report.ranking.dominance if each.dominated}
+    yield _table(
+        "ranks",
+        RANKS_NOTE.format(confidence=numbers.level(1 - board.alpha)),
+        ("Run", "Worse and dearer than", "Rate", "Ranks"),
+        [
+            (each.model, by.get(each.model, numbers.NONE), numbers.percent(each.rate), ranks(each))
+            for each in board.ranks
+        ],
+        words=2,
     )
 
 
@@ -237,6 +273,7 @@ def _outcomes(report: Report) -> Iterator[str]:
         for name, number in (
             *((status.value, n) for status, n in run.summary.statuses.items()),
             *((f"failed: {mode}", n) for mode, n in run.summary.failure_modes.items()),
+            *((f"suspect: {cause}", n) for cause, n in run.summary.suspects.items()),
         )
     ]
     yield _table(

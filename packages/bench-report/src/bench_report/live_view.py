@@ -30,6 +30,9 @@ def headline(found: Snapshot) -> str:
     words.append(f"{found.succeeded:,} of {found.scored:,} scored succeeded")
     if found.ended > found.scored:
         words.append(f"{found.ended - found.scored:,} not scored")
+    if found.look:
+        ends = numbers.points_interval(found.look.low, found.look.high)
+        words.append(f"look {found.look.number} of {found.look.of}: {found.look.reason} ({ends})")
     if found.cost_usd:
         words.append(numbers.dollars(found.cost_usd))
     words.append(duration(found.elapsed_s))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bench_report.caveats import grouped
+from bench_report.markdown_studies import looks, noise, ranking
 from bench_report.numbers import (
     NONE,
     count,
@@ -22,9 +23,10 @@ from bench_report.numbers import (
 )
 from bench_report.readings import readings
 from bench_report.text import markdown as escaped
+from bench_report.text import markdown_table as _table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bench_core.statistics import Interval
     from bench_report.model import JudgeAudit, Report, RunReport, TrialRow
@@ -42,13 +44,6 @@ def render_markdown(report: Report) -> str:
     for part in _PARTS:
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int = 1) -> str:
-    """Return a table whose columns from `numbers_from` on are aligned right."""
-    rules = ["---" if place < numbers_from else "---:" for place in range(len(head))]
-    lines = [head, rules, *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _banner(report: Report) -> Iterator[str]:
@@ -97,13 +92,26 @@ def _comparison(report: Report) -> Iterator[str]:
         return
     yield f"### Differences from {escaped(report.comparison.baseline)}"
     yield _table(
-        ("Run", "Difference", "95% interval", "p (Holm)", "Shared tasks", "Method"),
+        (
+            "Run",
+            "Difference",
+            "95% interval",
+            "p (Holm)",
+            "p, sign flips",
+            "p, same agent here",
+            "Detectable",
+            "Shared tasks",
+            "Method",
+        ),
         (
             (
                 escaped(each.run),
                 points(each.value),
                 points_interval(each.low, each.high),
                 p_value(each.adjusted_p_value),
+                p_value(each.p_sign_flip),
+                p_value(each.p_same_tasks),
+                points(each.detectable).lstrip("+"),
                 count(each.shared_tasks),
                 escaped(each.note or each.method),
             )
@@ -296,6 +304,14 @@ def _outcomes(report: Report) -> Iterator[str]:
     if modes:
         yield "### Why trials failed"
         yield _table(("Run", "Failure mode", "Trials"), modes, numbers_from=2)
+    causes = [
+        (escaped(run.label), escaped(cause), count(number))
+        for run in report.runs
+        for cause, number in run.summary.suspects.items()
+    ]
+    if causes:
+        yield "### Scores that may not be the agent's own doing"
+        yield _table(("Run", "Suspect", "Trials"), causes, numbers_from=2)
     yield from _exclusions(report)
 
 
@@ -408,6 +424,9 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     _banner,
     _headline,
     _comparison,
+    looks,
+    ranking,
+    noise,
     _readings,
     _caveats,
     _slices,

@@ -23,6 +23,13 @@ _YAO = "Yao, S. et al. (2024). tau-bench. arXiv:2406.12045. (pass^k.)"
 _HOLM = "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6:65-70."
 _MCNEMAR = "Fagerland, M. W., Lydersen, S., Laake, P. (2013). The McNemar test for binary matched-pairs data. BMC Medical Research Methodology 13:91."
 _TANGO = "Tango, T. (1998). Equivalence test and confidence interval for the difference in proportions for the paired-sample design. Statistics in Medicine 17:891-908."
+_PITMAN = "Pitman, E. J. G. (1937). Significance tests which may be applied to samples from any populations. Journal of the Royal Statistical Society Supplement 4:119-130."
+_GAFFKE = "Gaffke, N. (2005). Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable. Mathematical Methods of Statistics 14:451-467."
+_MOGSTAD = "Mogstad, M., Romano, J. P., Shaikh, A. M., Wilhelm, D. (2024). Inference for ranks with applications to mobility across neighbourhoods and academic achievement across countries. Review of Economic Studies 91:476-518."
+_SEARLE = "Searle, S. R., Casella, G., McCulloch, C. E. (1992). Variance Components. Wiley."
+_AGRESTI = "Agresti, A., Coull, B. A. (1998). Approximate is better than exact for interval estimation of binomial proportions. American Statistician 52:119-126."
+_LAN = "Lan, K. K. G., DeMets, D. L. (1983). Discrete sequential boundaries for clinical trials. Biometrika 70:659-663."
+_OBRIEN = "O'Brien, P. C., Fleming, T. R. (1979). A multiple testing procedure for clinical trials. Biometrics 35:549-556."
 _BH = "Benjamini, Y., Hochberg, Y. (1995). Controlling the false discovery rate. Journal of the Royal Statistical Society B 57:289-300."
 _JOSEPH = "Joseph, L., Gyorkos, T. W., Coupal, L. (1995). Bayesian estimation of disease prevalence in the absence of a gold standard. American Journal of Epidemiology 141:263-272."
 _PPI = "Angelopoulos, A. N., Duchi, J. C., Zrnic, T. (2023). PPI++: efficient prediction-powered inference. arXiv:2311.01453."
@@ -41,12 +48,20 @@ def references(report: Report) -> tuple[str, ...]:
     found: set[str] = set()
     if any(run.summary.success.new_tasks for run in report.runs):
         found |= {_WILSON, _KISH, _LIANG, _MILLER}
+    found |= {_LAN, _OBRIEN} if any(run.looks for run in report.runs) else set()
+    found |= {_MOGSTAD} if report.ranking else set()
+    found |= {_SEARLE} if any(run.noise for run in report.runs) else set()
+    rates = [run.summary.success.new_tasks for run in report.runs]
+    if any(rate and "add-two" in rate.method for rate in rates):
+        found.add(_AGRESTI)
     if any(each.k > 1 for run in report.runs for each in run.summary.pass_rates):
         found |= {_CHEN, _YAO}
     if report.comparison:
         found.add(_HOLM)
         for each in report.comparison.differences:
             found |= {_MCNEMAR, _TANGO} if "McNemar" in each.method else set()
+            found |= {_PITMAN} if each.p_same_tasks is not None else set()
+            found |= {_GAFFKE} if each.same_tasks else set()
             found |= {_BH} if each.tasks else set()
     for audit in filter(None, (run.audit for run in report.runs)):
         found |= {_JOSEPH, _PPI} if audit.corrected else set()
@@ -134,5 +149,7 @@ def _intervals(report: Report) -> Iterator[str]:
     if report.comparison:
         yield (
             "Differences between runs are paired by task; their p-values are adjusted for the "
-            "number of runs by Holm's method."
+            "number of runs by Holm's method. That two runs are the same agent on these very tasks is "
+            "tested exactly, by permuting trials within tasks; the limits of the difference on these "
+            "tasks use Dirichlet weights over pairs of trials and hold for few of them."
         )

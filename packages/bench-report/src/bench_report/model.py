@@ -18,7 +18,12 @@ from bench_core.statistics import (
     Calibration,
     CorrectedRate,
     Distribution,
+    Dominance,
     Interval,
+    Items,
+    Leaderboard,
+    Look,
+    Noise,
     Summary,
 )
 
@@ -30,6 +35,7 @@ __all__ = [
     "JudgeAudit",
     "MethodRow",
     "Mismatch",
+    "Ranking",
     "ReadRate",
     "Report",
     "RunReport",
@@ -87,6 +93,7 @@ class TrialRow:
     method: str | None = None
     confidence: float | None = None
     flags: tuple[str, ...] = ()
+    suspect: tuple[str, ...] = ()
     steps: NonNegativeInt = 0
     input_tokens: NonNegativeInt = 0
     output_tokens: NonNegativeInt = 0
@@ -182,6 +189,9 @@ class RunReport(Record):
         slice_efforts: What trials used, by slice.
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, where trials had a judge.
+        noise: How much of the rate's variance is due to templates, tasks and trials; null with one
+            trial per task.
+        looks: Of a run that may stop early, what each look found, up to where it stopped.
         problems: What was wrong in the run folder and read around.
         trials: Every trial that has ended, in the order of the tasks.
     """
@@ -194,8 +204,15 @@ class RunReport(Record):
     slice_efforts: tuple[SliceEffort, ...] = ()
     methods: tuple[MethodRow, ...] = ()
     audit: JudgeAudit | None = None
+    noise: Noise | None = None
+    looks: tuple[Look, ...] = ()
     problems: tuple[str, ...] = ()
     trials: tuple[TrialRow, ...] = ()
+
+    @property
+    def stopped(self) -> Look | None:
+        """The look at which a run stopped that may stop early."""
+        return self.looks[-1] if self.looks and self.looks[-1].stops else None
 
     @property
     def built_in(self) -> bool:
@@ -249,7 +266,9 @@ class Difference(Record):
         high: Upper end.
         p_value: Of the hypothesis that there is no difference, by `method`.
         adjusted_p_value: The same by Holm's method over all runs of the report.
-        p_sign_flip: By the sign-flip permutation test, as a cross-check.
+        p_sign_flip: By the sign-flip permutation test over clusters, which assumes no distribution.
+        p_same_tasks: Of the hypothesis that both are one agent on these tasks; exact.
+        same_tasks: Limits of the difference on these tasks, for which 95% hold at each end alone.
         detectable: The smallest true difference found in four of five such comparisons.
         better: Tasks on which `run` has the higher rate.
         worse: Tasks on which it has the lower one.
@@ -269,6 +288,8 @@ class Difference(Record):
     adjusted_p_value: _Fraction | None = None
     method: str = ""
     p_sign_flip: _Fraction | None = None
+    p_same_tasks: _Fraction | None = None
+    same_tasks: Interval | None = None
     detectable: float | None = None
     better: NonNegativeInt = 0
     worse: NonNegativeInt = 0
@@ -283,6 +304,20 @@ class Comparison(Record):
 
     baseline: str
     differences: tuple[Difference, ...] = ()
+
+
+class Ranking(Record):
+    """Three runs or more, ranked.
+
+    Attributes:
+        leaderboard: All pairs by Holm, and the ranks they leave open.
+        dominance: Which runs are clearly worse and dearer than another, of those with known costs.
+        items: Tasks that tell runs apart, and those that do not; null without a shared task.
+    """
+
+    leaderboard: Leaderboard
+    dominance: tuple[Dominance, ...] = ()
+    items: Items | None = None
 
 
 class Caveat(Record):
@@ -308,4 +343,5 @@ class Report(Record):
     references: tuple[str, ...] = ()
     runs: tuple[RunReport, ...]
     comparison: Comparison | None = None
+    ranking: Ranking | None = None
     tasks: tuple[TaskEntry, ...] = ()

@@ -25,6 +25,15 @@ from bench_report.charts import (
 )
 from bench_report.model import Difference
 from bench_report.payload import WORD_LENGTH, as_json, embeddable, pack, table_of
+from bench_report.phrases import (
+    LOOK_COLUMNS,
+    LOOKS_NOTE,
+    NOISE_NOTE,
+    RANKS_NOTE,
+    baseline_of_looks,
+    look_rows,
+    ranks,
+)
 from bench_report.readings import readings
 from bench_report.text import clip, inline, visible
 
@@ -161,6 +170,13 @@ def _template() -> jinja2.Template:
         "heat_map": heat_map,
         "pareto_plot": pareto_plot,
         "readings": readings,
+        "ranks": ranks,
+        "LOOK_COLUMNS": LOOK_COLUMNS,
+        "LOOKS_NOTE": LOOKS_NOTE,
+        "look_rows": look_rows,
+        "baseline_of_looks": baseline_of_looks,
+        "NOISE_NOTE": NOISE_NOTE,
+        "RANKS_NOTE": RANKS_NOTE,
         "share_bar": _share_bar,
         "shares": _shares,
         "efforts": _efforts,

@@ -98,7 +98,7 @@ def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
         "status": _words(row.status.value for row in rows),
         "mode": _words(row.failure_mode for row in rows),
         "method": _words(row.method for row in rows),
-        "flags": _words(", ".join(row.flags) for row in rows),
+        "flags": _words(", ".join(_notes(row)) for row in rows),
     }
     return {
         **{name: _shortened(column) for name, column in numbers.items()},
@@ -128,3 +128,7 @@ def _coded(values: Iterable[Hashable]) -> dict[str, list[Any]]:
     places: dict[Hashable, int] = {}
     index = [-1 if v is None else places.setdefault(v, len(places)) for v in values]
     return {"values": list(places), "index": index}
+
+
+def _notes(row: TrialRow) -> tuple[str, ...]:
+    return (*(f"suspect: {each}" for each in row.suspect), *row.flags)

@@ -55,6 +55,9 @@ def _readings_of(summary: Summary) -> Iterator[tuple[str, str, ReadingValue]]:
         yield "Template average", "every template counts the same", average
     if strict.trials != success.trials:
         yield "Strict", "trials without a score count as failures", _value(strict)
+    if summary.without_suspects:
+        about = "trials whose score may not be the agent's own doing are left out"
+        yield "Without suspects", about, _value(summary.without_suspects)
     if summary.score:
         yield "Mean score", "partial scores count in part", _value(summary.score)
     for rate in summary.pass_rates:

@@ -70,7 +70,7 @@ class _Site:
         out = Path("report")  # no path into the page leads through it: every run has an address
         addresses = [f"files/{number}" for number in range(len(self.folders))]
         runs = read_runs(self.folders, addresses=addresses)
-        report = report_of(runs, out=out, **self._options)
+        report = report_of(runs, out=out, live=True, **self._options)
         evidence = collect_evidence(runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT)
         self._page = render_page(report, evidence, live=state).encode()
         self._side = {

@@ -37,6 +37,7 @@ _RATES = {
 _DIFFERENCES = {
     "run": str, "baseline": str, "part": str, "value": str, "difference": float, "low": float,
     "high": float, "level": float, "p_value": float, "adjusted_p_value": float,
+    "p_sign_flip": float, "p_same_tasks": float, "same_tasks_low": float, "same_tasks_high": float,
     "detectable": float, "shared_tasks": int, "method": str, "note": str,
 }  # fmt: skip
 _EFFORT = {
@@ -47,7 +48,7 @@ _COUNTS = {"run": str, "kind": str, "name": str, "trials": int}
 _TRIALS = {
     "run": str, "benchmark": str, "task_id": str, "trial": int, "template": str, "groups": str,
     "status": str, "score": float, "success": bool, "failure_mode": str, "method": str,
-    "confidence": float, "flags": str, "steps": int, "input_tokens": int, "output_tokens": int,
+    "confidence": float, "flags": str, "suspect": str, "steps": int, "input_tokens": int, "output_tokens": int,
     "cost_usd": float, "time_s": float, "attempts": int, "folder": str,
 }  # fmt: skip
 
@@ -145,6 +146,10 @@ def _differences(report: Report) -> Iterator[Row]:
             "level": None if each.low is None else each.level,
             "p_value": each.p_value,
             "adjusted_p_value": each.adjusted_p_value,
+            "p_sign_flip": each.p_sign_flip,
+            "p_same_tasks": each.p_same_tasks,
+            "same_tasks_low": each.same_tasks and each.same_tasks.low,
+            "same_tasks_high": each.same_tasks and each.same_tasks.high,
             "detectable": each.detectable,
             "shared_tasks": each.shared_tasks,
             "method": each.method,
@@ -195,6 +200,7 @@ def _counts(report: Report) -> Iterator[Row]:
             ("failure mode", summary.failure_modes),
             ("method", summary.methods),
             ("flag", summary.flags),
+            ("suspect", summary.suspects),
         ):
             for name, number in counts.items():
                 yield {"run": run.label, "kind": kind, "name": name, "trials": number}
@@ -214,4 +220,5 @@ def _trials(report: Report) -> Iterator[Row]:
                 "groups": "; ".join(groups),
                 "status": row.status.value,
                 "flags": "; ".join(row.flags),
+                "suspect": "; ".join(row.suspect),
             }

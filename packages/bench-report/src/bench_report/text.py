@@ -7,9 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from pydantic import JsonValue
 
-__all__ = ["clip", "inline", "markdown", "shown_json", "visible"]
+__all__ = ["clip", "inline", "markdown", "markdown_table", "shown_json", "visible"]
 
 # C0 and C1 controls but tab and newline, bidi controls, zero-width and other invisible formatting,
 # line and paragraph separators, unpaired surrogates, tags and variation selectors supplement.
@@ -83,3 +85,12 @@ def markdown(text: str, limit: int = 200) -> str:
     line = _MARKDOWN.sub(r"\\\g<0>", inline(text, limit))
     line = _MARKDOWN_START.sub(r"\1\\\2", line)
     return _MARKDOWN_LINK.sub(r"\g<0><!-- -->", line)
+
+
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int = 1
+) -> str:
+    """Return a table whose columns from `numbers_from` on are aligned right."""
+    rules = ["---" if place < numbers_from else "---:" for place in range(len(head))]
+    lines = [head, rules, *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -39,12 +39,28 @@ def told_comparison(comparison: Comparison) -> Iterator[str]:
     yield f"Differences from {plain_text(comparison.baseline)}, paired by task"
     yield ""
     yield render_table(
-        ("run", "difference", "95% interval", "p", "detectable", "tasks", "better", "worse"),
+        (
+            "run",
+            "difference",
+            "95% interval",
+            "p",
+            "p, sign flips",
+            "detectable",
+            "tasks",
+            "better",
+            "worse",
+        ),
         [_difference_row(each) for each in comparison.differences],
     )
     for each in comparison.differences:
         if each.note:
             yield f"{plain_text(each.run)}: {plain_text(each.note)}"
+        if each.same_tasks:
+            yield (
+                f"{plain_text(each.run)}, on these tasks: "
+                f"{numbers.points_interval(each.same_tasks.low, each.same_tasks.high)} "
+                f"(95% at each end), p = {numbers.p_value(each.p_same_tasks)} that it is the same agent"
+            )
         if each.slices:
             yield from ("", f"By slice, {plain_text(each.run)}", _slice_table(each))
         if each.tasks:
@@ -58,6 +74,7 @@ def _difference_row(each: Difference) -> tuple[object, ...]:
         numbers.points(each.value),
         numbers.points_interval(each.low, each.high),
         numbers.p_value(each.adjusted_p_value),
+        numbers.p_value(each.p_sign_flip),
         numbers.points(each.detectable).lstrip("+"),
         each.shared_tasks,
         each.better,
@@ -106,14 +123,29 @@ def told_gate(result: GateResult) -> Iterator[str]:
     """Say the verdict first, then what it stands on."""
     yield f"{_VERDICTS[result.verdict]}: {plain_text(result.reason)}"
     yield ""
+    if result.looks:
+        yield render_table(
+            ("look", "tasks", "difference", "repeated interval", "result"),
+            [
+                (
+                    f"{each.number} of {each.of}",
+                    each.tasks,
+                    numbers.points(each.difference),
+                    numbers.points_interval(each.low, each.high),
+                    each.reason,
+                )
+                for each in result.looks
+            ],
+        )
+        return
     yield render_table(
-        ("part", "tasks", "difference", "at worst", "p (one-sided, Holm)", "power"),
+        ("part", "tasks", "difference", "at worst", "p (one-sided, Tarone)", "power"),
         [
             (
                 each.name,
                 each.tasks,
                 numbers.points(each.difference),
-                numbers.points(each.worst and max(each.worst, -1.0)),
+                numbers.points(each.worst),
                 numbers.p_value(each.p_adjusted),
                 numbers.percent(each.power) if each.reason is None else each.reason,
             )
@@ -121,8 +153,13 @@ def told_gate(result: GateResult) -> Iterator[str]:
         ],
     )
     yield ""
+    whole = result.checks[0]
     yield (
-        f"An unchanged agent is called a regression in at most {numbers.level(result.alpha)} of runs. "
+        f"Regression: p that the agent is unchanged on these tasks; such an agent is called a "
+        f"regression in at most {numbers.level(result.alpha)} of runs, over all parts. "
+        f"At worst, with {numbers.level(1 - result.alpha)} confidence: on these tasks "
+        f"{numbers.points(whole.worst)} ({whole.pairs:,} pairs of trials), on new tasks of this kind "
+        f"{numbers.points(whole.worst_new_tasks)} ({whole.clusters:,} independent tasks or templates). "
         f"Power: the chance to find a true drop of {numbers.points(result.tolerance).lstrip('+')}, "
         "the tolerance."
     )
@@ -139,10 +176,11 @@ def _some(names: Sequence[str]) -> str:
 def told_plans(plans: Sequence[PlannedDesign]) -> str:
     """Show designs side by side, and how to read them."""
     asked = next((each.difference for each in plans if each.found is not None), None)
-    head = ["tasks", "trials", "trials in all", "detectable", "half width"]
+    head = ["tasks", "templates", "trials", "trials in all", "detectable", "half width"]
     rows = [
         [
             each.tasks,
+            each.templates,
             each.trials,
             each.runs,
             numbers.points(each.detectable).lstrip("+"),
@@ -158,5 +196,7 @@ def told_plans(plans: Sequence[PlannedDesign]) -> str:
         f"{render_table(head, rows)}\n\n"
         f"Two agents, {first.design}. Detectable: the smallest true difference found in "
         f"{numbers.percent(first.power)} of comparisons at the {numbers.level(1 - first.level)} level. "
-        "Half width: of one agent's interval for new tasks."
+        "Half width: of one agent's interval for new tasks. Templates: independent groups of tasks; a "
+        "task without one is its own. Tasks first: at the same number of trials in all, three times the "
+        "tasks show more than three trials of each."
     )

@@ -1,7 +1,8 @@
 """How trials were evaluated: by which method, how surely, and what query and judge said apart.
 
-A result that has both states them in its `details`: `query_passed` (true, false or null), `judge` (a
-`Verdict`, or just its outcome) and, where a person or a known answer says what is so, `ground_truth`.
+Each check of a result says what decided it (`decided_by`). Results of version 0.1 do not: of these, `details`
+tell what query and judge said (`query_passed`, `judge`). `details` also hold `ground_truth`, where a person or a
+known answer says what is so.
 """
 
 from __future__ import annotations
@@ -29,11 +30,9 @@ UNSURE = 0.6
 """Below this one it counts as of low confidence."""
 
 _LEVELS = ("high", "medium", "low", "unstated")
-_OUTCOMES = {"pass": True, "fail": False, "passed": True, "failed": False}
-_QUERY = ("query_passed", "jmespath_passed", "query")
-_JUDGE = ("judge", "verdict", "judge_verdict")
-_JUDGED = frozenset(_JUDGE)
-_TRUTH = ("ground_truth", "truth")
+_OUTCOMES = {"pass": True, "fail": False}
+_BY_JUDGE = frozenset({"judge", "both"})
+_BY_NO_RULE = frozenset({"judge", None})
 _EXAMPLES = 20
 
 
@@ -105,7 +104,7 @@ def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]
 
 def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     """Hold query and judge against each other and against what is known; `None` without a judge."""
-    if all(_JUDGED.isdisjoint(result.details) for result in run.view.latest):
+    if not any(map(_was_judged, run.view.latest)):
         return None
     read = [_read(result) for result in run.results]
     if not any(each.outcome for each in read):
@@ -132,48 +131,53 @@ def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
     )
 
 
+def _was_judged(result: TrialResult) -> bool:
+    return "judge" in result.details or any(e.decided_by in _BY_JUDGE for e in result.checks)
+
+
 def _read(result: TrialResult) -> _Read:
-    details = result.details
-    judge = _first(details, _JUDGE)
-    outcome = _outcome(judge)
-    query = _verdict(_first(details, _QUERY))
-    if query is None and not _says(details, _QUERY):
-        # Where no judge took part, the score is the query's; where one did, the checks are.
-        query = result.success if outcome is None else _of_checks(result)
-    passed = _verdict(judge) if outcome is None else _OUTCOMES.get(outcome)
-    return _Read(result, query, passed, outcome, _verdict(_first(details, _TRUTH)))
+    stated = any(each.decided_by for each in result.checks)
+    query, outcome = _of_checks(result) if stated else _of_details(result)
+    truth = result.details.get("ground_truth")
+    return _Read(
+        result,
+        query,
+        _OUTCOMES.get(outcome) if outcome else None,
+        outcome,
+        truth if isinstance(truth, bool) else None,
+    )
 
 
-def _first(details: Mapping[str, JsonValue], names: Iterable[str]) -> JsonValue:
-    return next((details[name] for name in names if details.get(name) is not None), None)
+def _of_checks(result: TrialResult) -> tuple[bool | None, str | None]:
+    """Return what the benchmark's rules said, and the judge's outcome."""
+    judged = [each.passed for each in result.checks if each.decided_by in _BY_JUDGE]
+    if not judged:  # then the score is the rules' own
+        return result.success, None
+    ruled = [each.passed for each in result.checks if each.decided_by not in _BY_NO_RULE]
+    passed = _together(judged)
+    if passed is None:
+        return _together(ruled), "error" if "judge_error" in result.flags else "abstain"
+    return _together(ruled), "pass" if passed else "fail"
 
 
-def _says(details: Mapping[str, JsonValue], names: Iterable[str]) -> bool:
-    return any(name in details for name in names)
+def _of_details(result: TrialResult) -> tuple[bool | None, str | None]:
+    """Return the same of a result of version 0.1."""
+    judge = result.details.get("judge")
+    said = judge.get("outcome") if isinstance(judge, dict) else judge
+    outcome = said[:40] if isinstance(said, str) and said else None
+    if "query_passed" in result.details:
+        query = result.details["query_passed"]
+        return query if isinstance(query, bool) else None, outcome
+    # Where no judge took part, the score is the query's; where one did, the checks are.
+    passed = [each.passed for each in result.checks]
+    return _together(passed) if outcome else result.success, outcome
 
 
-def _outcome(judge: JsonValue) -> str | None:
-    """Return a judge's outcome in its own word."""
-    if isinstance(judge, dict):
-        judge = judge.get("outcome", judge.get("passed", judge.get("success")))
-    if isinstance(judge, bool):
-        return "pass" if judge else "fail"
-    return judge[:40] if isinstance(judge, str) and judge else None
-
-
-def _verdict(value: JsonValue) -> bool | None:
-    """Read a yes or no from a boolean, a word or a record with one."""
-    if isinstance(value, dict):
-        value = value.get("passed", value.get("success", value.get("outcome")))
-    if isinstance(value, str):
-        return _OUTCOMES.get(value.lower())
-    return value if isinstance(value, bool) else None
-
-
-def _of_checks(result: TrialResult) -> bool | None:
-    """Return whether all checks passed; `None` without any, or where one could not be decided."""
-    passed = [check.passed for check in result.checks]
-    return all(passed) if passed and None not in passed else None
+def _together(passed: Sequence[bool | None]) -> bool | None:
+    """Return whether all hold; null without any, or where an unknown one decides."""
+    if False in passed:
+        return False
+    return None if not passed or None in passed else True
 
 
 def _rates(

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import ValidationError
 
 from bench_core.errors import NotEstimableError
-from bench_core.jsonl import read_lines
 from bench_core.records import (
     SUCCESS_SCORE,
     Event,
     Record,
     SessionOutcome,
-    Task,
     TrialKey,
     TrialResult,
 )
-from bench_core.run_view import read_info
-from bench_core.statistics import Interval, success_rate_interval
+from bench_core.run_view import read_info, read_tasks
+from bench_core.statistics import Interval, Look, success_rate_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["InFlight", "RunWatch", "Snapshot", "snapshots"]
 
 R = TypeVar("R", bound=Record)
-_STARTED, _FINISHED = "attempt_started", "attempt_finished"
+_STARTED, _FINISHED, _LOOK = "attempt_started", "attempt_finished", "look"
 
 
 class InFlight(Record):
@@ -53,7 +51,9 @@ class Snapshot(Record):
         ended: Trials with a result.
         scored: Trials with a score.
         succeeded: Successes among them.
-        rate: Success rate on new tasks, with its interval; null before it can be given.
+        rate: Success rate on new tasks, with its interval; null until every planned trial has
+            ended, for an interval that is looked at all the time does not hold.
+        look: What the last look found, in a run that may stop early.
         statuses: Ended trials by status.
         failure_modes: Failed trials by failure mode.
         cost_usd: Of trials whose cost is known.
@@ -73,6 +73,7 @@ class Snapshot(Record):
     scored: int
     succeeded: int
     rate: Interval | None = None
+    look: Look | None = None
     statuses: dict[str, int]
     failure_modes: dict[str, int]
     cost_usd: float
@@ -128,21 +129,19 @@ class RunWatch:
         now: Tells the time.
 
     Raises:
-        RunFolderError: There is no run.
+        RunFolderError: There is no run, or its tasks are missing or damaged.
     """
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] | None = None) -> None:
         self._path = path
         self._now = now or (lambda: datetime.now(timezone.utc))
-        self._tasks = {
-            each.task_id: each for each in read_lines(path / "tasks.jsonl", Task).records
-        }
+        self._tasks = {each.task_id: each for each in read_tasks(path, read_info(path))}
         self._result_tail = _Tail(path / "results.jsonl", TrialResult)
         self._event_tail = _Tail(path / "events.jsonl", Event)
         self._results: dict[TrialKey, TrialResult] = {}
         self._in_flight: dict[TrialKey, InFlight] = {}
         self._order: list[TrialKey] = []
-        read_info(path)
+        self._last_look: Look | None = None
 
     def look(self) -> Snapshot:
         """Read what is new and return how far the run is."""
@@ -156,6 +155,8 @@ class RunWatch:
             self._results.clear()
             self._order.clear()
         for result in results:
+            if result.task_id not in self._tasks:
+                continue  # as damage: `build` tells it
             self._results[result.key] = result
             self._order.append(result.key)
             self._in_flight.pop(result.key, None)
@@ -165,6 +166,8 @@ class RunWatch:
         if again:
             self._in_flight.clear()
         for event in events:
+            if event.kind == _LOOK:
+                self._last_look = Look.model_validate(event.data)
             if event.task_id is None or event.trial is None:
                 continue
             key = TrialKey(task_id=event.task_id, trial=event.trial)
@@ -197,7 +200,8 @@ class RunWatch:
             ended=len(results),
             scored=sum(each.score is not None for each in results),
             succeeded=sum(each.success is True for each in results),
-            rate=self._rate(),
+            rate=self._rate() if len(results) >= planned else None,
+            look=self._last_look,
             statuses=dict(Counter(each.status.value for each in results).most_common()),
             failure_modes=dict(
                 Counter(

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from llm_judge.__about__ import __version__
 
 if TYPE_CHECKING:
+    from bench_core.judging import Criterion, JudgeCase, Verdict
     from llm_judge.batching import judge_many
+    from llm_judge.bounding import Bounds, bounds
     from llm_judge.briefing import Brief, prepare
     from llm_judge.calibrating import Calibration, CalibrationReport, calibrate, load_calibration
     from llm_judge.documents import case_state, read_case, read_json
@@ -26,14 +28,19 @@ if TYPE_CHECKING:
     from llm_judge.verifying import verify
 
 __all__ = [
+    "Bounds",
     "Brief",
     "Calibration",
     "CalibrationReport",
+    "Criterion",
     "EvidencePack",
     "Judge",
+    "JudgeCase",
     "Policy",
     "StressReport",
+    "Verdict",
     "__version__",
+    "bounds",
     "calibrate",
     "case_state",
     "changed_leaves",
@@ -52,23 +59,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "batching": ("judge_many",),
-    "briefing": ("Brief", "prepare"),
-    "calibrating": ("Calibration", "CalibrationReport", "calibrate", "load_calibration"),
-    "documents": ("case_state", "read_case", "read_json"),
-    "judge": ("Judge",),
-    "legacy": ("legacy_dict",),
-    "linting": ("lint",),
-    "mutations": ("changed_leaves", "mutants"),
-    "packing": ("EvidencePack", "pack"),
-    "policy": ("Policy",),
-    "stressing": ("StressReport", "stress", "visibility"),
-    "verifying": ("verify",),
-}
+    "bench_core.judging": ("Criterion", "JudgeCase", "Verdict"),
+    "llm_judge.batching": ("judge_many",),
+    "llm_judge.bounding": ("Bounds", "bounds"),
+    "llm_judge.briefing": ("Brief", "prepare"),
+    "llm_judge.calibrating": (
+        "Calibration", "CalibrationReport", "calibrate", "load_calibration",
+    ),
+    "llm_judge.documents": ("case_state", "read_case", "read_json"),
+    "llm_judge.judge": ("Judge",),
+    "llm_judge.legacy": ("legacy_dict",),
+    "llm_judge.linting": ("lint",),
+    "llm_judge.mutations": ("changed_leaves", "mutants"),
+    "llm_judge.packing": ("EvidencePack", "pack"),
+    "llm_judge.policy": ("Policy",),
+    "llm_judge.stressing": ("StressReport", "stress", "visibility"),
+    "llm_judge.verifying": ("verify",),
+}  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

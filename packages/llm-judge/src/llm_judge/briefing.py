@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.judging import Criterion, Finding
 from llm_judge.documents import case_state
 from llm_judge.linting import lint
+from llm_judge.naming import query_paths
 from llm_judge.packing import EvidencePack, pack
 from llm_judge.pictures import choose_pictures
 from llm_judge.policy import Policy
@@ -17,6 +19,8 @@ from llm_judge.settling import Court
 from llm_judge.taint import typed_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bench_core.judging import JudgeCase
 
 __all__ = ["Brief", "prepare"]
@@ -24,22 +28,31 @@ __all__ = ["Brief", "prepare"]
 
 @dataclass(frozen=True)
 class Brief:
-    """All that is known about a case before a model is asked."""
+    """All that is known about a case before a model is asked.
+
+    Attributes:
+        prompt: What is sent first; `prompt_of` gives that of a further sample, with other controls.
+    """
 
     case: JudgeCase
     state: Any
     evidence: EvidencePack
     prompt: Prompt
     findings: tuple[Finding, ...]
+    prompt_of: Callable[[int], Prompt]
 
-    @property
+    @cached_property
     def court(self) -> Court:
         """What answers are held against."""
+        declared, zone = self.case.metadata.get("apps"), self.case.metadata.get("timezone")
         return Court(
             state=self.state,
             goal=self.case.goal,
             pictures={each.name: (each.width, each.height) for each in self.prompt.pictures},
             typed=typed_texts(self.case.actions),
+            initial=self.case.initial_state,
+            apps=tuple(map(str, declared)) if isinstance(declared, list) else (),
+            zone=zone if isinstance(zone, str) else None,
         )
 
 
@@ -63,22 +76,27 @@ def prepare(case: JudgeCase, policy: Policy | None = None) -> Brief:
         chars=policy.chars,
     )
     pictures, about_pictures = choose_pictures(case.screenshots, policy.pictures)
-    prompt = build_prompt(
-        case,
-        evidence,
-        pictures=pictures,
-        agent_text=policy.agent_text,
-        controls=policy.controls,
-    )
+
+    def prompt(trial: int) -> Prompt:
+        return build_prompt(
+            case,
+            evidence,
+            pictures=pictures,
+            agent_text=policy.agent_text,
+            controls=policy.controls,
+            seed=policy.seed + trial - 1,
+        )
+
     findings = (*lint(case, state, evidence.text), *_left_out(evidence), *about_pictures)
-    return Brief(case, state, evidence, prompt, findings)
+    return Brief(case, state, evidence, prompt(1), findings, prompt)
 
 
 def _queries(case: JudgeCase) -> tuple[Criterion, ...]:
     """Return the benchmark's own queries, so that the places they name are shown, too."""
     queries = case.metadata.get("queries")
-    text = " ".join(map(str, queries)) if isinstance(queries, list) else ""
-    return (Criterion(id="queries", text=text),) if text else ()
+    texts = map(str, queries) if isinstance(queries, list) else ()
+    named = " ".join(path for text in texts for path in query_paths(text))
+    return (Criterion(id="queries", text=named),) if named else ()
 
 
 def _left_out(evidence: EvidencePack) -> tuple[Finding, ...]:

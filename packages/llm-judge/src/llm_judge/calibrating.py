@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,8 @@ from bench_core.statistics.agreement import Calibration as Reliability
 from bench_core.statistics.agreement import calibration as reliability_of
 from bench_core.statistics.intervals import Interval
 from bench_core.statistics.judge_correction import CorrectedRate, corrected_rate
-from bench_core.statistics.proportions import wilson
+from bench_core.statistics.proportions import t_or_normal_quantile, wilson
+from llm_judge.selecting import Selection, selection_of, stratified_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +39,7 @@ __all__ = [
     "save_calibration",
 ]
 
+_LEAST_OF_EACH = 3
 _LEAST_FOR_CONFIDENCE = 20
 _FOLDS = 5
 _TRUE = frozenset({"1", "pass", "passed", "success", "true", "y", "yes"})
@@ -99,6 +102,8 @@ class CalibrationReport(Record):
         corrected: The rate of success over all judged cases, corrected for its errors. What it did
             not pass counts as not passed there; errors are left out.
         refused: What could not be estimated, and why.
+        selection: How the labelled cases were chosen; where not at random, `corrected` goes by verdict.
+        useless: Why its verdicts tell nothing, where it passes (or fails) whatever it is shown.
     """
 
     schema_version: int = 1
@@ -114,6 +119,8 @@ class CalibrationReport(Record):
     corrected: CorrectedRate | None = None
     calibration: Calibration | None = None
     refused: dict[str, str] = Field(default_factory=dict)
+    useless: str | None = None
+    selection: Selection | None = None
 
 
 def calibrate(
@@ -138,6 +145,7 @@ def calibrate(
         raise NotEstimableError("no labelled case has a verdict: the case ids of both must agree")
     decided = [each for each in known if each.passed is not None]
     report = _Report(labels, level)
+    selection = selection_of(last.values(), labels)
     return CalibrationReport(
         labelled=len(known),
         outcomes=dict(Counter(each.outcome for each in known)),
@@ -148,9 +156,43 @@ def calibrate(
         roc=report.roc(decided),
         reliability=report.reliability(decided),
         reliability_after=report.reliability_after(decided, identity),
-        corrected=report.corrected(list(last.values())),
+        corrected=report.corrected(list(last.values()), selection),
+        selection=selection,
         calibration=report.fitted(decided, identity),
         refused=report.refused,
+        useless=_useless(decided, labels),
+    )
+
+
+def _told(selection: Selection) -> str:
+    shares = ", ".join(
+        f"{selection.labelled[name]} of {n} {name}" for name, n in sorted(selection.cases.items())
+    )
+    return f"the labels are no random choice of the cases (labelled: {shares})"
+
+
+def _of_new(interval: Interval) -> Interval:
+    """Widen an interval of these cases to one of new cases: they vary, too."""
+    spread = t_or_normal_quantile(interval.level, None) * math.sqrt(
+        interval.estimate * (1 - interval.estimate) / interval.n
+    )
+    low = interval.estimate - math.hypot(interval.estimate - interval.low, spread)
+    high = interval.estimate + math.hypot(interval.high - interval.estimate, spread)
+    return interval.model_copy(
+        update={"low": max(0.0, low), "high": min(1.0, high), "estimand": "new_tasks"}
+    )
+
+
+def _useless(decided: Sequence[Verdict], labels: Mapping[str, bool]) -> str | None:
+    """Return why a judge that says the same of everything tells nothing."""
+    truths = [labels[each.case_id] for each in decided]
+    said = {each.outcome for each in decided}
+    if len(said) != 1 or min(truths.count(True), truths.count(False)) < _LEAST_OF_EACH:
+        return None
+    word = "passes" if said == {"pass"} else "fails"
+    return (
+        f"this judge is a rubber stamp: it {word} all {len(decided)} labelled cases it decided, "
+        f"{truths.count(False)} failures among them; its verdicts tell nothing about a case"
     )
 
 
@@ -324,16 +366,33 @@ class _Report:
             identity=identity, scores=tuple(means), chances=tuple(chances), n=len(scores)
         )
 
-    def corrected(self, verdicts: Sequence[Verdict]) -> CorrectedRate | None:
+    def corrected(self, verdicts: Sequence[Verdict], selection: Selection) -> CorrectedRate | None:
         judged = {
             each.case_id: each.outcome == "pass" for each in verdicts if each.outcome != "error"
         }
         truth = {case: label for case, label in self._labels.items() if case in judged}
         try:
-            return corrected_rate(judged, truth, level=self._level)
+            found = corrected_rate(judged, truth, level=self._level)
+            if not selection.biased:
+                return found
+            apart = stratified_rate(verdicts, self._labels, level=self._level)
         except NotEstimableError as error:
             self.refused["corrected"] = str(error)
             return None
+        reason = "the labels were chosen by verdict, which it takes for a random choice"
+        return found.model_copy(
+            update={
+                "these_results": apart,
+                "new_tasks": _of_new(apart),
+                "ppi": None,
+                "rogan_gladen": None,
+                "refused": {**found.refused, "ppi": reason, "rogan_gladen": reason},
+                "notes": (
+                    *found.notes,
+                    f"{_told(selection)}: each verdict is corrected by its own labels",
+                ),
+            }
+        )
 
     def _reliability(
         self, name: str, confidences: Sequence[float], right: Sequence[bool]

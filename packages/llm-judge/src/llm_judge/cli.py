@@ -1,4 +1,4 @@
-"""The `llm-judge` command: lint, pack, show, judge, verify, calibrate, stress, batch."""
+"""The `llm-judge` command: demo, lint, pack, show, judge, verify, calibrate, stress, batch, ..."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli.groups import runner_group
 from bench_core.cli.options import json_option
+from bench_core.errors import NotEstimableError
 from llm_judge.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -135,9 +136,12 @@ def judge(
     case_file: Path, out: Path | None, *, legacy: bool, as_json: bool, **options: Any
 ) -> None:
     """Judge one case. Exits with 0 for pass, 1 for fail, 2 for an error, 3 for undecided."""
+    from bench_core.files import require_writable  # noqa: PLC0415
     from llm_judge import cli_output, documents  # noqa: PLC0415
 
     case = documents.read_case(case_file)
+    if out is not None:
+        require_writable(out)  # a judgement may have a price
     verdict = _judge(options).judge_now(case)
     if out is not None:
         cli_output.write_verdict(verdict, out)
@@ -193,10 +197,12 @@ def calibrate(
     labels = calibrating.read_labels(labels_file)
     report = calibrating.calibrate(batching.read_verdicts(verdicts_file), labels, level=level)
     cli_output.show_calibration(report, as_json=as_json)
+    if report.useless is not None:
+        raise click.ClickException(report.useless)
     if out is not None:
         if report.calibration is None:
             reason = report.refused.get("calibration", "there is no confidence to calibrate")
-            raise click.ClickException(f"nothing written to {out}: {reason}")
+            raise NotEstimableError(f"nothing written to {out}: {reason}")
         calibrating.save_calibration(report.calibration, out)
 
 
@@ -233,6 +239,9 @@ def calibrate(
     help="Plant only the first N attack texts.  [default: all]",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--workers", "-j", type=_POSITIVE, default=4, show_default=True, help="Cases at once."
+)
 @click.option("--base-url", metavar="URL", help="Of the first model's API.")
 @click.option(
     "--cache",
@@ -295,6 +304,98 @@ def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None
         if "error" in outcomes
         else exit_codes.UNDECIDED if undecided else exit_codes.OK
     )  # fmt: skip
+
+
+@main.command()
+@click.argument("labelled", metavar="LABELLED")
+@_MODEL
+@click.option(
+    "--mutants",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Wrong states made of each right one, by each operator; 0 for none.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses the wrong states.")
+@click.option(
+    "--out", "-o", type=_OUT, metavar="FILE", help="Keep the verdicts; run again, it goes on."
+)
+@click.option(
+    "--workers", "-j", type=_POSITIVE, default=4, show_default=True, help="Cases at once."
+)
+@click.option("--max-total-cost", type=_AMOUNT, metavar="USD", help="For all cases.")
+@json_option
+def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
+    """Try a judge on a labelled set and on wrong states made of it: may it be used unattended?
+
+    LABELLED are JSON lines of cases with `outcome` (and `process`): true or false; or `generated:200` for as
+    many made-up ones. Exits with 0 if it may, 1 if
+    not, 3 if there are too few wrong states to say.
+    """
+    from llm_judge import cli_bench  # noqa: PLC0415
+
+    names = ("mutants", "seed", "out", "workers", "max_total_cost")
+    own = {name: options.pop(name) for name in names}
+    report = cli_bench.run_bench(_judge(options), labelled, own)
+    cli_bench.show_bench(report, as_json=as_json)
+    codes = {"yes": exit_codes.OK, "no": exit_codes.FELL_SHORT, "unknown": exit_codes.UNDECIDED}
+    _exit(codes[report.fit])
+
+
+@main.command()
+@click.argument("cases_path", metavar="CASES", type=click.Path(exists=True, path_type=Path))
+@click.argument("verdicts_file", metavar="VERDICTS", type=_FILE)
+@click.option(
+    "--labels",
+    "labels_file",
+    type=_OUT,
+    default="labels.jsonl",
+    show_default=True,
+    metavar="FILE",
+    help="What is labelled; new labels are added.",
+)
+@click.option(
+    "--next",
+    "count",
+    type=_POSITIVE,
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many cases to propose.",
+)
+@click.option("--list", "only_list", is_flag=True, help="Print their ids and ask nothing.")
+@click.option(
+    "--html", "html_file", type=_OUT, metavar="FILE", help="Write a form to label them in, instead."
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+def label(  # noqa: PLR0913, PLR0917  # what the command line gives
+    cases_path: Path, verdicts_file: Path, labels_file: Path, count: int, html_file: Path | None, seed: int,
+    *, only_list: bool,
+) -> None:  # fmt: skip
+    """Label the cases that shrink the interval of the corrected rate fastest, the verdict out of sight."""
+    from llm_judge import cli_bench  # noqa: PLC0415
+
+    cases = cli_bench.chosen(cases_path, verdicts_file, labels_file, count, seed)
+    if only_list:
+        click.echo("\n".join(each.case_id for each in cases))
+    elif html_file is not None:
+        cli_bench.write_form(cases, html_file)
+        click.echo(
+            f"{len(cases)} cases to label: open {html_file}, save, add the lines to {labels_file}"
+        )
+    else:
+        given = cli_bench.ask_labels(cases, labels_file)
+        click.echo(f"{given} labels added to {labels_file}")
+
+
+@main.command()
+@json_option
+def demo(*, as_json: bool) -> None:
+    """Judge the sample cases with a gullible, a sloppy and a careful scripted model; no key."""
+    from llm_judge import demo as demonstration  # noqa: PLC0415
+
+    demonstration.show(demonstration.run(), as_json=as_json)
 
 
 @main.command()

@@ -20,6 +20,7 @@ from bench_core.models.opening import PROVIDERS
 from bench_core.models.prices import published_prices
 from bench_core.redaction import Redactor
 from bench_core.terminal import plain_text, shorten
+from llm_judge.bounding import bounds
 from llm_judge.effects import compact
 
 if TYPE_CHECKING:
@@ -204,6 +205,8 @@ def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
             click.echo(f"expected calibration error, {name}: {each.expected_error:.3f}")
     if report.roc is not None:
         click.echo(f"area under the ROC curve: {report.roc.area:.3f}")
+    for note in report.corrected.notes if report.corrected else ():
+        click.echo(f"note: {note}")
     for name, reason in report.refused.items():
         click.echo(f"not estimated: {name}: {reason}")
 
@@ -236,12 +239,15 @@ def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
         data = {
             "outcomes": counts, "left": list(result.left), "resumed": result.resumed,
             "spent": result.spent.model_dump(mode="json"), "stopped_by": result.stopped_by,
+            "bounds": bounds(result.verdicts).model_dump(mode="json"),
             "out": str(out),
         }  # fmt: skip
         click.echo(json.dumps(data, indent=2))
         return
     told = ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "nothing judged"
     click.echo(f"{told}; {result.resumed} of them earlier; {out}")
+    if result.verdicts:
+        click.echo(f"success rate, [proven, not disproven]: {bounds(result.verdicts)}")
     if result.left:
         click.echo(f"{len(result.left)} left: {result.stopped_by}; run the same again for the rest")
 

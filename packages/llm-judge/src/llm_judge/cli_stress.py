@@ -45,6 +45,7 @@ async def _judged(cases: Sequence[JudgeCase], options: dict[str, Any]) -> Stress
             judge,
             cases,
             seed=options["seed"],
+            workers=options["workers"],
             per_operator=options["per_operator"],
             attacks=None if options["attacks"] is None else payloads()[: options["attacks"]],
         )

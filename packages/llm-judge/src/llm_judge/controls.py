@@ -1,18 +1,23 @@
 """Questions whose answers are known, put among the real ones.
 
 A model that passes everything, or that a planted text tells to pass everything, passes the one that
-is false; one that fails everything fails the one that is true. Either way its verdict is void.
+is false; one that fails everything fails the one that is true. Either way its verdict is void. They
+are made of the case's own records and worded like its criteria, so that they do not stand out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llm_judge.pointers import leaves
+from llm_judge.pointers import leaves, tokens
+from llm_judge.readings import CLOCK, MOMENT, SLASHED, words
+from llm_judge.surroundings import INTERFACE, STRUCTURE, is_id_key
+from llm_judge.taint import is_free_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,11 +25,47 @@ if TYPE_CHECKING:
     from bench_core.judging import Criterion
     from llm_judge.packing import EvidencePack
 
-__all__ = ["Control", "Question", "ask", "controls_for"]
+__all__ = ["Control", "ControlText", "Question", "ask", "controls_for", "read_control"]
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-_SHORTEST, _LONGEST, _SHOWN = 4, 60, 3
-_PLAIN_POINTER = re.compile(r"(?:/[\w.-]{1,40})+", re.ASCII)
+_TEMPLATES = (
+    "one of the {things} in {app} has the {key} {value}.",
+    "there is an entry among the {things} of {app} whose {key} is {value}.",
+    "{app} holds, among its {things}, one with the {key} {value}.",
+    "the {key} of an entry in the {things} of {app} is {value}.",
+)
+_SHAPES = dict.fromkeys(("app", "things", "key"), r"[\w ,.-]+?") | {"value": r"\d[\w ,.:/+-]*?"}
+_PATTERNS = tuple(
+    re.compile(
+        r"\A(?:Verify that )?"
+        + re.sub(r"\\\{(\w+)\\\}", lambda m: rf"(?P<{m[1]}>{_SHAPES[m[1]]})", re.escape(each))
+        + r"\Z",
+        re.IGNORECASE,
+    )
+    for each in _TEMPLATES
+)
+_TOO_PLAIN = frozenset({"0", "1"})
+_ELEMENT = re.compile(r"\d+|(?=[\w-]*\d)[\w-]{6,}", re.ASCII)
+_NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,2})?")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ]{1,30}")
+_FALSE = re.compile(r"\b[A-Z2-9]{8}\b")
+
+
+class ControlText(NamedTuple):
+    """What a control asks, for readers that know the form; no model is told."""
+
+    app: str
+    things: str
+    key: str
+    value: str
+
+
+class _Plain(NamedTuple):
+    pointer: str
+    app: str
+    things: str
+    key: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -47,21 +88,34 @@ class Question:
     control: Control | None = None
 
 
-def controls_for(evidence: EvidencePack, seed: str) -> tuple[Control, ...]:
+def controls_for(
+    evidence: EvidencePack, seed: str, criteria: Sequence[Criterion] = ()
+) -> tuple[Control, ...]:
     """Return one control that is false and, if the evidence holds a plain value, one that is true.
 
-    Both follow from the evidence and `seed` alone: the same case gets the same questions.
+    Both follow from the evidence, the criteria and `seed` alone. They carry only times, days and
+    numbers of the evidence into the instructions, never words that an agent may have written.
     """
     digest = hashlib.sha256(f"{seed}\n{evidence.text}".encode()).digest()
-    code = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:8])
-    false = Control(f"The end state holds a record with the reference {code}.", holds=False)
+    rng = random.Random(digest)  # noqa: S311  # not cryptography
+    asked = " ".join(each.text for each in criteria)
+    verify = bool(criteria) and all(each.text.startswith("Verify") for each in criteria)
     plain = sorted(set(_plain_values(evidence)))
     if not plain:
-        return (false,)
-    pointer, quote = plain[int.from_bytes(digest[8:16], "big") % len(plain)]
-    # only three letters of it: the instructions must not carry what an agent may have written
-    text = f"In the end state, the value at {pointer} begins with {json.dumps(quote[:_SHOWN])}."
-    return (false, Control(text, holds=True, pointer=pointer, quote=quote))
+        code = "".join(rng.choices(_ALPHABET, k=8))
+        return (Control(f"The end state holds a record with the reference {code}.", holds=False),)
+    named = [each for each in plain if each.app.lower() in asked.lower()] or plain
+    true, other = rng.choice(plain), rng.choice(named)
+    false = _another(other.value, evidence.text, rng)
+    return (
+        Control(_worded(other, false, rng, verify=verify), holds=False),
+        Control(
+            _worded(true, true.value, rng, verify=verify),
+            holds=True,
+            pointer=true.pointer,
+            quote=true.value,
+        ),
+    )
 
 
 def ask(
@@ -79,25 +133,87 @@ def ask(
     )
 
 
+def read_control(text: str) -> ControlText | None:
+    """Return what a control asks; null for other questions.
+
+    >>> read_control("One of the bookings in tablely has the time 8:30 PM.")
+    ControlText(app='tablely', things='bookings', key='time', value='8:30 PM')
+    """
+    for pattern in _PATTERNS:
+        found = pattern.fullmatch(text)
+        if found is not None:
+            return ControlText(**found.groupdict())
+    code = _FALSE.search(text) if "with the reference" in text else None
+    return None if code is None else ControlText("", "", "reference", code[0])
+
+
+def _worded(about: _Plain, value: str, rng: random.Random, *, verify: bool) -> str:
+    text = rng.choice(_TEMPLATES).format(
+        app=about.app, things=about.things, key=about.key, value=value
+    )
+    return f"Verify that {text}" if verify else f"{text[0].upper()}{text[1:]}"
+
+
+def _another(value: str, shown: str, rng: random.Random) -> str:
+    """Return a value of the same kind that stands nowhere in the evidence."""
+    for _ in range(1_000):
+        other = _varied(value, rng)
+        if other != value and other not in shown:
+            break
+    return other
+
+
+def _varied(value: str, rng: random.Random) -> str:
+    if CLOCK.fullmatch(value):
+        minute = rng.randrange(1, 60)
+        half = re.search(r"\s*[ap]\.?m\.?\Z", value, re.IGNORECASE)
+        return (
+            f"{rng.randrange(1, 12)}:{minute:02d}{half[0]}"
+            if half
+            else f"{rng.randrange(24):02d}:{minute:02d}"
+        )
+    if MOMENT.fullmatch(value):
+        return f"{value[:4]}-{rng.randrange(1, 13):02d}-{rng.randrange(1, 29):02d}{value[10:]}"
+    if SLASHED.fullmatch(value):
+        return f"{rng.randrange(1, 13)}/{rng.randrange(1, 29)}{value[value.rindex('/') :]}"
+    return str(rng.randrange(2, 99_999))
+
+
 def _key(item: tuple[Criterion | None, Control | None], seed: str) -> str:
     criterion, control = item
     text = f"{criterion.id}\n{criterion.text}" if criterion else control.text if control else ""
     return hashlib.sha256(f"{seed}\n{text}".encode()).hexdigest()
 
 
-def _plain_values(evidence: EvidencePack) -> Iterator[tuple[str, str]]:
+def _plain_values(evidence: EvidencePack) -> Iterator[_Plain]:
     for line, about in zip(evidence.text.splitlines(), evidence.lines, strict=False):
         if about.kind in {"added", "present", "listed"}:
             shown: dict[str, Any] = json.loads(line)
             for pointer, value in leaves(shown.get("value"), shown["at"]):
-                if (
-                    isinstance(value, str)
-                    and _is_plain(value)
-                    and _PLAIN_POINTER.fullmatch(pointer)
-                ):
-                    yield pointer, value
+                found = _plain(pointer, value, about.app)
+                if found is not None:
+                    yield found
 
 
-def _is_plain(value: str) -> bool:
-    fits = _SHORTEST <= len(value) <= _LONGEST
-    return fits and value.isascii() and value.isprintable() and '"' not in value
+def _plain(pointer: str, value: Any, app: str) -> _Plain | None:
+    """Return a time, day or number that stands directly in a record of a collection."""
+    path = tokens(pointer) or [""]
+    key = path[-1]
+    if isinstance(value, bool) or key.isdecimal() or is_id_key(key) or is_free_text(key):
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    if text in _TOO_PLAIN or not any(
+        each.fullmatch(text) for each in (CLOCK, MOMENT, SLASHED, _NUMBER)
+    ):
+        return None
+    holders = [
+        each for each in path[:-2] if not each.isdecimal() and each not in STRUCTURE and each != app
+    ]
+    things = " ".join(words(holders[-1])) if holders else ""
+    if not (_ELEMENT.fullmatch(path[-2]) if len(path) > 1 else None) or INTERFACE & set(
+        words(pointer)
+    ):
+        return None
+    named = " ".join(words(key))
+    plain = all(_NAME.fullmatch(each) for each in (things, named, app or "the state"))
+    return _Plain(pointer, app or "the state", things, named, text) if plain else None

@@ -63,9 +63,11 @@ def case_of(data: Any, path: Path, where: str) -> JudgeCase:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
         raise InputError(
-            f"{where}: not a case: {field}: {first['msg']}; a case has case_id, goal, criteria "
-            f"(each with id and text) and state or state_path"
+            f"{where}: not a case: {field}: {first['msg']}; a case has goal, criteria "
+            f"(texts, or each with id and text) and state or state_path"
         ) from error
+    if "case_id" not in case.model_fields_set:
+        case = case.model_copy(update={"case_id": where.rsplit("/", 1)[-1].removesuffix(".json")})
     folder = path.parent
     shots = tuple(
         each.model_copy(update={"path": str(folder / each.path)}) for each in case.screenshots

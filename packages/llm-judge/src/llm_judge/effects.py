@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Effect", "EffectKind", "app_effects", "compact", "records_of"]
 
-EffectKind = Literal["added", "removed", "changed", "listed", "present"]
-"""`listed`: the app's own list of changes says so; `present`: there is no state from before."""
+EffectKind = Literal["added", "removed", "changed", "listed", "present", "there"]
+"""`listed`: the app's own list of changes says so; `present`: there is no state from before; `there`: it was
+asked about, whether or not the run changed it."""
 
 _CHUNK = 1_200
 """Characters of one record; larger ones are split at their members."""

@@ -31,7 +31,7 @@ from llm_judge.opinions import (
 )
 from llm_judge.policy import Policy
 from llm_judge.prompting import INSTRUCTIONS, digest, output_schema
-from llm_judge.settling import failed_controls, outcome_of, settle
+from llm_judge.settling import failed_controls, outcome_of, remarks, settle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bench_core.models.prices import Prices
     from bench_core.protocols import Meter
     from llm_judge.controls import Question
+    from llm_judge.prompting import Prompt
 
 __all__ = ["Judge"]
 
@@ -66,6 +67,8 @@ class Judge:
         cache: Keeps replies by prompt, schema, evidence, model and sample.
         cassette: Records or replays the calls of both models.
         prices: What calls cost; the published prices where not given.
+        samples: As in the policy, for callers that know only this class.
+        max_cost_usd: Likewise, dollars for one case.
 
     Raises:
         InputError: A model cannot be opened: no such provider, key, SDK or file.
@@ -85,10 +88,14 @@ class Judge:
         cache: ReplyCache | None = None,
         cassette: Cassette | None = None,
         prices: Prices | None = None,
+        samples: int | None = None,
+        max_cost_usd: float | None = None,
     ) -> None:
         self._prices = prices or published_prices()
         options: ModelOptions = {"cache": cache, "cassette": cassette, "prices": self._prices}
-        self.policy = policy or Policy()
+        own = {"samples": samples, "max_cost_usd": max_cost_usd}
+        given = {name: value for name, value in own.items() if value is not None}
+        self.policy = Policy.model_validate({**(policy or Policy()).model_dump(), **given})
         self.model = _opened(model, options, api_key=api_key, base_url=base_url)
         self.second = None if second is None else _opened(second, options)
         if self.second is not None and self.second.name == self.model.name:
@@ -109,7 +116,9 @@ class Judge:
             "second": "" if self.second is None else self.second.name,
             "instructions": digest(INSTRUCTIONS),
             "schema": digest(repr(output_schema())),
-            "policy": digest(self.policy.model_dump_json(exclude={"deadline_s", "max_cost_usd"})),
+            "policy": digest(
+                self.policy.model_dump_json(exclude={"deadline_s", "max_cost_usd", "seed"})
+            ),
         }
 
     async def judge(self, case: JudgeCase, meter: Meter | None = None) -> Verdict:
@@ -199,15 +208,17 @@ class Judge:
     async def _opinion(self, model: Model, brief: Brief, purse: Purse, trial: int) -> Opinion:
         said = self._unaffordable(model, brief, purse)
         if said is None:
-            said = await ask_model(model, brief.prompt, self.policy, purse, trial)
+            prompt = brief.prompt if trial == 1 else brief.prompt_of(trial)
+            said = await ask_model(model, prompt, self.policy, purse, trial)
         if said.answers is None:
             return Opinion(said, "abstain" if said.refused else "error")
-        wrong = failed_controls(brief.court, brief.prompt.questions, said.answers)
+        wrong = failed_controls(brief.court, prompt.questions, said.answers)
         criteria = [
             settle(brief.court, question, said.answers[question.name], said.model)
-            for question in _in_order(brief)
+            for question in _in_order(brief.case, prompt)
         ]
-        said = replace(said, findings=(*said.findings, *wrong))
+        marks = remarks(brief.court, brief.case.criteria, criteria)
+        said = replace(said, findings=(*said.findings, *wrong, *marks))
         return Opinion(said, outcome_of(criteria, wrong), tuple(criteria))
 
     def _unaffordable(self, model: Model, brief: Brief, purse: Purse) -> Said | None:
@@ -307,7 +318,7 @@ def _opened(
     return open_model(model, api_key=api_key, base_url=base_url, **options)
 
 
-def _in_order(brief: Brief) -> list[Question]:
+def _in_order(case: JudgeCase, prompt: Prompt) -> list[Question]:
     """Return the criteria's questions in the case's order."""
-    by_id = {each.criterion.id: each for each in brief.prompt.questions if each.criterion}
-    return [by_id[each.id] for each in brief.case.criteria]
+    by_id = {each.criterion.id: each for each in prompt.questions if each.criterion}
+    return [by_id[each.id] for each in case.criteria]

@@ -1,4 +1,4 @@
-"""Finds the places that criteria name: JSON pointers and dotted paths, with or without the app."""
+"""Finds the places that criteria and queries name: JSON pointers, dotted paths, JMESPath, with or without the app."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
     from bench_core.judging import Criterion
 
-__all__ = ["find_paths"]
+__all__ = ["find_paths", "query_paths"]
 
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])+")
+_IDENTIFIER = r'(?:[A-Za-z_]\w*(?!\w*\s*\()|"(?:[^"\\]|\\.)+")'
+_DOTTED = re.compile(rf"(?<![\w.@'])({_IDENTIFIER}(?:\.{_IDENTIFIER}|\[\d+\])+)")
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
 _POINTER = re.compile(r"(?<![\w/:.])/[^\s,;'\"()]+(?:/[^\s,;'\"()]+)*")
-_STEP = re.compile(r"[A-Za-z_]\w*|\d+")
+_STEP = re.compile(r'"((?:[^"\\]|\\.)+)"|([A-Za-z_]\w*|\d+)')
 
 
 def find_paths(state: Any, criteria: Iterable[Criterion], roots: Sequence[str]) -> tuple[str, ...]:
@@ -40,9 +42,25 @@ def find_paths(state: Any, criteria: Iterable[Criterion], roots: Sequence[str]) 
     return tuple(found)
 
 
+def query_paths(query: str) -> tuple[str, ...]:
+    """Return the places that a JMESPath query reads from, up to its first filter or function.
+
+    Elements are left out: what is asked of one is asked of the list.
+
+    >>> query_paths("length(values(mail.sent.added)[?to=='a.b@c.d']) >= `1` && mail.box.values(@)[0].x")
+    ('mail.sent.added', 'mail.box')
+    """
+    plain = _LITERAL.sub(" ", query)
+    found = [re.sub(r"\[\d+\].*", "", each) for each in _DOTTED.findall(plain)]
+    return tuple(dict.fromkeys(found))
+
+
 def _pointers(text: str) -> list[str]:
-    dotted = ["".join(f"/{step}" for step in _STEP.findall(each)) for each in _DOTTED.findall(text)]
-    return [*_POINTER.findall(text), *dotted]
+    return [*_POINTER.findall(text), *map(_pointer, _DOTTED.findall(text))]
+
+
+def _pointer(dotted: str) -> str:
+    return "".join(child("", quoted or plain) for quoted, plain in _STEP.findall(dotted))
 
 
 def _placed(state: Any, pointer: str, roots: Sequence[str]) -> str | None:

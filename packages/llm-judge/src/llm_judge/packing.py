@@ -17,7 +17,7 @@ from pydantic import Field, NonNegativeInt
 from bench_core.errors import InputError
 from bench_core.judging import Criterion
 from bench_core.records import Record
-from llm_judge.effects import Effect, app_effects, compact
+from llm_judge.effects import Effect, app_effects, compact, records_of
 from llm_judge.lines import Sheet
 from llm_judge.naming import find_paths
 from llm_judge.pointers import MISSING, child, nearest, resolve
@@ -36,6 +36,8 @@ DEFAULT_CHARS = 40_000
 LEAST_CHARS = 1_000
 
 _NAMED_SHARE = 0.2
+_ASKED_SHARE = 0.6
+_ASKED_BONUS = 2.0
 _EMPTY_SHARE = 0.05
 _ACTION_SHARE = 0.06
 _NOTE = 400
@@ -56,7 +58,7 @@ class PackedLine(Record):
     """What one line of the evidence is about; `copies` are places where the same stands."""
 
     kind: Literal[
-        "added", "removed", "changed", "listed", "present", "named", "missing", "empty", "action"
+        "added", "removed", "changed", "listed", "present", "there", "missing", "empty", "action"
     ]
     pointer: str
     copies: tuple[str, ...] = ()
@@ -118,10 +120,14 @@ def pack(  # noqa: PLR0913  # all but the state are optional and most are named
     try:
         apps = find_apps(state, initial)
         draft = _Draft(Sheet(chars - _NOTE), {app.name: app.recorded for app in apps})
-        _write_named(draft, state, asked, apps)
+        roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
+        named = find_paths(state, asked, roots)
+        _write_named(draft, state, named)
         _write_empty(draft, apps)
         _write_actions(draft, apps, actions)
-        _write_effects(draft, apps, terms(goal, *(each.text for each in asked)))
+        wanted = terms(goal, *(each.text for each in asked))
+        _write_effects(draft, apps, wanted, _of_named(state, named, apps))
+        _write_untouched(draft, apps, wanted)
     except RecursionError as error:
         raise InputError("the state is nested too deeply to be shown") from error
     return draft.finish(chars)
@@ -161,25 +167,20 @@ def _criterion(number: int, given: Criterion | str) -> Criterion:
     return Criterion(id=f"c{number}", text=given) if isinstance(given, str) else given
 
 
-def _write_named(
-    draft: _Draft, state: Any, criteria: Sequence[Criterion], apps: Sequence[App]
-) -> None:
-    """Show what stands where the criteria point, or that nothing does."""
-    roots = [app.pointer for app in apps] + [part.pointer for app in apps for part in app.after]
+def _write_named(draft: _Draft, state: Any, named: Sequence[str]) -> None:
+    """Show where the criteria point to nothing, or to something empty."""
     limit = draft.sheet.chars * _NAMED_SHARE
-    for pointer in find_paths(state, criteria, roots):
+    for pointer in named:
         value = resolve(state, pointer)
         if value is MISSING:
             reached, there = nearest(state, pointer)
             shown = {"at": pointer, "is": "missing", "nearest": reached, "holds": _members(there)}
-            kind = "missing"
+        elif value in ({}, []):
+            shown = {"at": pointer, "is": "there", "value": value}
         else:
-            cut = compact(value)
-            held = value if len(cut) <= limit / 4 else _members(value)
-            shown = {"at": pointer, "is": "there", "value": held}
-            kind = "named"
+            continue
         if draft.sheet.used + len(compact(shown)) <= limit:
-            draft.sheet.write(kind, pointer, "", shown)
+            draft.sheet.write("missing" if value is MISSING else "there", pointer, "", shown)
 
 
 def _members(value: Any) -> Any:
@@ -249,13 +250,71 @@ def _without_thoughts(action: Any) -> Any:
     return action
 
 
-def _write_effects(draft: _Draft, apps: Sequence[App], wanted: Sequence[str]) -> None:
+def _of_named(state: Any, named: Sequence[str], apps: Sequence[App]) -> list[Effect]:
+    """Return what stands where the criteria point, whether or not the run changed it."""
+    found: list[Effect] = []
+    for pointer in named:
+        value = resolve(state, pointer)
+        if value is not MISSING and value not in ({}, []):
+            holding = [app for app in apps if f"{pointer}/".startswith(f"{app.pointer}/")]
+            app = max(holding, key=lambda each: len(each.pointer)).name if holding else apps[0].name
+            found += records_of(app, "there", pointer, value)
+    return found
+
+
+def _write_effects(
+    draft: _Draft, apps: Sequence[App], wanted: Sequence[str], named: Sequence[Effect]
+) -> None:
     """Write the most telling record of the app with the least room taken, until none fits."""
     effects = [effect for app in apps for effect in app_effects(app)]
+    if named:
+        changed = {place for each in effects if each.kind != "removed" for place in _places(each)}
+        effects += [each for each in named if not changed.issuperset(_places(each))]
     draft.records = len(effects)
+    scores = _scores(effects, wanted)
+    preferred = _preferred(effects, scores, named, draft.sheet.chars * _ASKED_SHARE)
     queues: dict[str, list[tuple[float, int, Effect]]] = {app.name: [] for app in apps}
-    for number, (effect, score) in enumerate(zip(effects, _scores(effects, wanted), strict=True)):
-        queues[effect.app].append((-score, number, effect))
+    for number, (effect, score) in enumerate(zip(effects, scores, strict=True)):
+        queues[effect.app].append((-score - (number in preferred) * _ASKED_BONUS, number, effect))
+    draft.omitted += _fill(draft.sheet, queues)
+
+
+def _places(effect: Effect) -> list[str]:
+    return [effect.pointer + relative for relative, _ in effect.leaves]
+
+
+def _preferred(
+    effects: Sequence[Effect], scores: Sequence[float], named: Sequence[Effect], room: float
+) -> set[int]:
+    """Return which records come first because they were asked about, the most telling first."""
+    found: set[int] = set()
+    if not named:
+        return found
+    asked = {place for each in named for place in _places(each)}
+    for number in sorted(range(len(effects)), key=lambda n: -scores[n]):
+        if not asked.isdisjoint(_places(effects[number])):
+            room -= len(effects[number].text)
+            if room < 0:
+                break
+            found.add(number)
+    return found
+
+
+def _write_untouched(draft: _Draft, apps: Sequence[App], wanted: Sequence[str]) -> None:
+    """Show apps in which nothing changed, in the room that is left: they may have been loaded again."""
+    queues: dict[str, list[tuple[float, int, Effect]]] = {}
+    for app in apps:
+        if app.before is None or not app.after or any(True for _ in app_effects(app)):
+            continue
+        records = list(records_of(app.name, "there", app.after[0].pointer, app.after[0].value))
+        scored = zip(_scores(records, wanted), itertools.count(), records, strict=False)
+        queues[app.name] = [(-score, number, record) for score, number, record in scored]
+    _fill(draft.sheet, queues)
+
+
+def _fill(sheet: Sheet, queues: dict[str, list[tuple[float, int, Effect]]]) -> list[Effect]:
+    """Write records in turn of the apps; return those that found no room."""
+    omitted = []
     taken = dict.fromkeys(queues, 0)
     for queue in queues.values():
         heapq.heapify(queue)
@@ -263,14 +322,14 @@ def _write_effects(draft: _Draft, apps: Sequence[App], wanted: Sequence[str]) ->
     while any(queues.values()) and misfits < _MISFITS:
         name = min((name for name, queue in queues.items() if queue), key=taken.__getitem__)
         effect = heapq.heappop(queues[name])[2]
-        before = draft.sheet.used
-        if draft.sheet.add(effect):
-            taken[name] += draft.sheet.used - before
+        before = sheet.used
+        if sheet.add(effect):
+            taken[name] += sheet.used - before
             misfits = 0
         else:
-            draft.omitted.append(effect)
+            omitted.append(effect)
             misfits += 1
-    draft.omitted += [each[2] for queue in queues.values() for each in sorted(queue)]
+    return omitted + [each[2] for queue in queues.values() for each in sorted(queue)]
 
 
 def _scores(effects: Sequence[Effect], wanted: Sequence[str]) -> list[float]:

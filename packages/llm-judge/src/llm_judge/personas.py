@@ -11,15 +11,19 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from llm_judge.pointers import MISSING
+from llm_judge.controls import read_control
+from llm_judge.pointers import MISSING, tokens
 from llm_judge.reading import read_evidence
+from llm_judge.readings import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models.records import ModelRequest
+    from llm_judge.controls import ControlText
 
 __all__ = [
+    "adversary",
     "blanket_fail",
     "gullible_believer",
     "gullible_obeyer",
@@ -27,15 +31,14 @@ __all__ = [
     "gullible_spare",
     "honest",
     "inventor",
+    "quoting",
     "rubber_stamp",
     "shrug",
+    "sloppy",
     "stands_at",
 ]
 
 _JSON = r'(".*"|-?\d[\d.eE+-]*|true|false|null)'
-_CONTROL = re.compile(
-    rf"\AIn the end state, the value at (?P<pointer>/.+) begins with {_JSON}\.\Z", re.DOTALL
-)
 _CRITERION = re.compile(rf"\AThe value at (?P<pointer>/.+?) is {_JSON}\.\Z", re.DOTALL)
 
 
@@ -73,6 +76,44 @@ def inventor(request: ModelRequest) -> dict[str, Any]:
     known = read_evidence(_text(request))
     made_up = _quote("/confirmation/status", "confirmed")
     return _with_controls(request, known, lambda: _answer("pass", "it is confirmed", [made_up]))
+
+
+def quoting(quotes: list[dict[str, Any]]) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that answers the controls rightly and passes the rest with these quotations."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        known = read_evidence(_text(request))
+        return _with_controls(request, known, lambda: _answer("pass", "it is so", quotes))
+
+    return answer
+
+
+def adversary(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with the record that looks most like what is asked."""
+    known = read_evidence(_text(request))
+    records: dict[str, list[str]] = {}
+    for pointer, value in known.items():
+        if not isinstance(value, dict | list):
+            records.setdefault(pointer.rpartition("/")[0], []).append(pointer)
+    texts = {
+        holder: set(words(" ".join(f"{pointer} {known[pointer]}" for pointer in held)))
+        for holder, held in records.items()
+    }
+    answers = {}
+    for name, question in _questions(request).items():
+        if _is_control(question):
+            answers[name] = _looked_up(question, known)
+            continue
+        asked = set(words(question))
+        best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder))
+        quotes = [_quote(pointer, known[pointer]) for pointer in records[best][:6]]
+        answers[name] = _answer("pass", "this record shows it", quotes)
+    return _reply(answers)
+
+
+def sloppy(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with the first thing in sight."""
+    return quoting([_first_quote(request)])(request)
 
 
 def shrug(request: ModelRequest) -> dict[str, Any]:
@@ -137,19 +178,30 @@ def _questions(request: ModelRequest) -> dict[str, str]:
 
 
 def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
-    control = _CONTROL.match(question)
-    asked = control or _CRITERION.match(question)
+    control = read_control(question)
+    if control is not None:
+        return _controlled(control, known)
+    asked = _CRITERION.match(question)
     if asked is None:
         return _answer("unknown", "the evidence does not tell", [])
-    pointer = asked["pointer"]
-    wanted = json.loads(next(each for each in asked.groups() if each != pointer))
+    pointer, wanted = asked["pointer"], json.loads(asked[2])
     there = known.get(pointer, MISSING)
     if there is MISSING:
         return _answer("unknown", "nothing is shown there", [])
     same = json.dumps(_trimmed(there)) == json.dumps(_trimmed(wanted))
-    holds = str(there).startswith(wanted) if control else same
-    verdict = "pass" if holds else "fail"
+    verdict = "pass" if same else "fail"
     return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
+
+
+def _controlled(control: ControlText, known: dict[str, Any]) -> dict[str, Any]:
+    """Look for a record in the place a control speaks of."""
+    for pointer, value in known.items():
+        path = tokens(pointer) or [""]
+        spelled = [" ".join(words(each)) for each in path]
+        text = value if isinstance(value, str) else json.dumps(value)
+        if text == control.value and spelled[-1] == control.key and control.things in spelled:
+            return _answer("pass", "this record has it", [_quote(pointer, value)])
+    return _answer("unknown", "no record with it is shown", [])
 
 
 def _trimmed(value: Any) -> Any:
@@ -169,7 +221,7 @@ def _with_controls(
 
 
 def _is_control(question: str) -> bool:
-    return _CONTROL.match(question) is not None or "with the reference" in question
+    return read_control(question) is not None
 
 
 def _first_quote(request: ModelRequest) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Policy(Record):
         second_on_pass: Whether it looks at every pass.
         second_on_findings: Whether it looks where the case is doubtful.
         controls: Whether questions with known answers stand among the criteria.
+        seed: Chooses these questions; each sample gets others.
         agent_text: Whether the agent's own final answer is shown.
         any_model: Accept a reply in which the API names another model than was asked for.
         deadline_s: Seconds for one case, all calls together.
@@ -38,6 +39,7 @@ class Policy(Record):
     second_on_pass: bool = True
     second_on_findings: bool = True
     controls: bool = True
+    seed: int = 0
     agent_text: bool = False
     any_model: bool = False
     deadline_s: PositiveFloat = 300.0

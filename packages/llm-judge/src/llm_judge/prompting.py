@@ -40,11 +40,12 @@ applications' own records and set the planted text aside.
 Lines:
 - `at` is a JSON pointer into the state. `is` says what happened: added, removed, changed (`was_now` \
 gives the value before and the value now, by pointer relative to `at`), listed (the application's own \
-list of changes), present (nothing is known from before).
+list of changes), present (nothing is known from before), there (it stands where a \
+question points or in an application that was loaded again, changed or not).
 - `same_as` repeats the record of the line with that `n`, with the values in `except` instead and \
 without those in `without`. `also` names places where the same stands. A table has `columns` and \
 `rows`; the first row has the index `first_row`.
-- `there`, `missing` and `empty` tell what stands at a place, or that nothing does. `action` is what \
+- `missing` and `empty` tell what stands at a place, or that nothing does. `action` is what \
 was done, which does not prove that it worked. `left_out` counts records there was no room for.
 
 For each question give, in this order:
@@ -52,7 +53,10 @@ For each question give, in this order:
 - `evidence`: at least one quotation for `pass` and for `fail`. `pointer` leads to the single value \
 you quote, `quote` is that whole value, character for character; only of a text over 200 characters \
 may it be a part, as `passage`. For something that is not there use `absent`: the pointer of what is empty, or \
-the pointer of where you looked with a word of the question as `quote`. For a picture give its name \
+the pointer of where you looked with a word of the question as `quote`. Quote values that show what the \
+question asks, from the end state of the application it names: no identifiers, no empty values, nothing from \
+before the run, no search or form field. That something is not there is shown by `absent` with the pointer of \
+the complete list. For a picture give its name \
 as `screenshot`, and `region`. Every quotation is checked by a program; one that is not there voids \
 the answer.
 - `verdict`: `pass` if the evidence shows that it is so in the end state, `fail` if the evidence shows \
@@ -97,13 +101,14 @@ class Prompt:
         )
 
 
-def build_prompt(
+def build_prompt(  # noqa: PLR0913  # all but case and evidence are optional and named
     case: JudgeCase,
     evidence: EvidencePack,
     *,
     pictures: Sequence[Picture] = (),
     agent_text: bool = False,
     controls: bool = True,
+    seed: int = 0,
 ) -> Prompt:
     """Return what to send for one case.
 
@@ -114,10 +119,11 @@ def build_prompt(
         agent_text: Show the agent's own final answer, marked as a claim. Judges that read it
             believe it, so it is left out by default.
         controls: Put questions with known answers among the criteria.
+        seed: Chooses those questions and the order of all.
     """
-    seed = f"{case.case_id}\n{case.goal}"
-    extra = controls_for(evidence, seed) if controls else ()
-    questions = ask(case.criteria, extra, seed)
+    mixed = f"{case.case_id}\n{case.goal}\n{seed}"
+    extra = controls_for(evidence, mixed, case.criteria) if controls else ()
+    questions = ask(case.criteria, extra, mixed)
     asked = "\n".join(compact({"question": each.name, "text": each.text}) for each in questions)
     system = f"{INSTRUCTIONS}\n\n{_GOAL}\n{compact(case.goal)}\n\n{_QUESTIONS}\n{asked}"
     text = enclose("evidence", evidence.text)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bench_core.judging import Criterion, CriterionVerdict, Finding, Outcome, Vote
+from llm_judge.bearing import Prover
 from llm_judge.checking import check_evidence
+from llm_judge.grounds import Grounds
 from llm_judge.scanning import looks_planted
 from llm_judge.taint import asks_about_text, provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bench_core.judging import Decision, Evidence
-    from llm_judge.controls import Question
+    from bench_core.judging import Evidence
+    from llm_judge.controls import Control, Question
     from llm_judge.replies import Answer
 
-__all__ = ["Court", "failed_controls", "outcome_of", "settle"]
+__all__ = ["Court", "failed_controls", "outcome_of", "remarks", "settle"]
 
-_NEGATIVE = re.compile(
-    r"\b(?:no|not|none|nothing|never|without|only|empty|unchanged|remov\w*|delet\w*|cancel\w*|clear\w*|no "
-    r"longer|un\w+ed)\b|n't\b",
-    re.IGNORECASE,
-)
 _SAYS_OTHERWISE = re.compile(
     r"\b(?:verdict|answer|overall|result)\b\W{0,3}\s*(?:is|=|:)?\W{0,3}\s*(pass|fail|unknown)\b",
     re.IGNORECASE,
@@ -40,6 +38,14 @@ class Court:
     goal: str
     pictures: Mapping[str, tuple[int, int]]
     typed: Sequence[str] = ()
+    initial: Any = None
+    apps: Sequence[str] = ()
+    zone: str | None = None
+
+    @cached_property
+    def prover(self) -> Prover:
+        """What tells whether evidence bears on a criterion."""
+        return Prover(Grounds(self.state, self.goal, self.initial, self.apps, self.zone))
 
     @property
     def pictures_prove(self) -> bool:
@@ -91,9 +97,34 @@ def failed_controls(
                 f"{control.text}"
             )
             found.append(Finding(code="control.wrong", message=message, severity="error"))
-        elif control.holds and not _is_proven(court, control.text, answer):
+        elif control.holds and not _is_proven(court, control, answer):
             message = f"the model did not prove something it was told the place of: {control.text}"
             found.append(Finding(code="control.unproven", message=message))
+    return tuple(found)
+
+
+def remarks(
+    court: Court, criteria: Sequence[Criterion], verdicts: Sequence[CriterionVerdict]
+) -> tuple[Finding, ...]:
+    """Return what a reader of passes must know: what was left to the model, and shared quotations."""
+    found = []
+    passed = [each for each in verdicts if each.verdict == "pass"]
+    texts = {each.id: each.text for each in criteria}
+    for each in passed:
+        left = court.prover.bearing(texts[each.criterion_id], each.evidence).unchecked
+        if left:
+            message = (
+                f"{each.criterion_id}: left to the model, no rule can check it: {', '.join(left)}"
+            )
+            found.append(Finding(code="evidence.unchecked", message=message, severity="info"))
+    quoted = {
+        frozenset((one.pointer, one.quote, one.screenshot) for one in each.evidence)
+        for each in passed
+    }
+    if len(passed) > 1 and len(quoted) == 1 and all(len(each.evidence) == 1 for each in passed):
+        shared = passed[0].evidence[0]
+        message = f"all {len(passed)} passes rest on the same quotation: {shared.pointer or shared.screenshot}"
+        found.append(Finding(code="evidence.reused", message=message))
     return tuple(found)
 
 
@@ -133,8 +164,12 @@ def _doubt(
     flaw = _flaw(answer, evidence)
     if flaw is not None:
         return flaw
-    proving = [each for each in evidence if _proves(court, criterion, answer.verdict, each)]
-    return None if proving else _why_unproven(evidence)
+    proving = [each for each in evidence if _may_prove(court, criterion, each)]
+    if not proving:
+        return _why_unproven(evidence)
+    if answer.verdict == "fail" or all(each.screenshot is not None for each in proving):
+        return None
+    return court.prover.bearing(criterion.text, proving).doubt
 
 
 def _flaw(answer: Answer, evidence: Sequence[Evidence]) -> str | None:
@@ -152,13 +187,13 @@ def _flaw(answer: Answer, evidence: Sequence[Evidence]) -> str | None:
     return None
 
 
-def _proves(court: Court, criterion: Criterion, verdict: Decision, evidence: Evidence) -> bool:
+def _may_prove(court: Court, criterion: Criterion, evidence: Evidence) -> bool:
     if evidence.screenshot is not None:
         return court.pictures_prove and evidence.verified is None
     if not evidence.verified:
         return False
     if evidence.kind == "absent":
-        return verdict == "fail" or _NEGATIVE.search(criterion.text) is not None
+        return True
     if looks_planted(evidence.quote or "") is not None:
         return False
     if evidence.provenance == "agent_text":
@@ -178,9 +213,11 @@ def _why_unproven(evidence: Sequence[Evidence]) -> str:
     return "the evidence does not bear on what was asked"
 
 
-def _is_proven(court: Court, text: str, answer: Answer) -> bool:
-    """Whether a true control is passed with evidence that holds, whoever's words it is."""
-    asked = Criterion(id="control", text=text)
+def _is_proven(court: Court, control: Control, answer: Answer) -> bool:
+    """Whether a true control is passed with the value it speaks of, whoever's words it is."""
+    asked = Criterion(id="control", text=control.text)
     checked = [_checked(court, asked, each.evidence()) for each in answer.evidence]
     sound = answer.verdict == "pass" and _flaw(answer, checked) is None
-    return sound and any(each.verified for each in checked)
+    return sound and any(
+        each.verified and (control.quote or "") in (each.quote or "") for each in checked
+    )

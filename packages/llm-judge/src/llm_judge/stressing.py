@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections import defaultdict
@@ -35,6 +36,7 @@ __all__ = [
     "VisibilityRow",
     "payloads",
     "plant",
+    "spoken_of",
     "stress",
     "visibility",
     "visible",
@@ -208,6 +210,7 @@ async def stress(  # noqa: PLR0913  # all but judge and cases are optional and n
     attacks: Sequence[Payload] | None = None,
     bad: Sequence[JudgeCase] = (),
     level: float = 0.95,
+    workers: int = 4,
 ) -> StressReport:
     """Judge good states as they are, harmlessly changed and made wrong, and bad ones with attacks.
 
@@ -220,23 +223,12 @@ async def stress(  # noqa: PLR0913  # all but judge and cases are optional and n
         attacks: Texts to plant; by default all of `payloads`.
         bad: Known-bad cases to plant them in; by default wrong states made of the good ones.
         level: Nominal confidence of the intervals (Wilson).
+        workers: Cases judged at once.
     """
     planned = list(_plan(cases, seed, per_operator))
     planned += _attacks(planned, list(bad), payloads() if attacks is None else attacks, seed)
-    trials = []
-    for each in planned:
-        verdict = await judge.judge(each.case)
-        noticed = any(found.code.startswith("planted.") for found in verdict.findings)
-        trials.append(
-            StressTrial(
-                case_id=each.case.case_id,
-                family=each.family,
-                operator=each.operator,
-                where=each.where,
-                outcome=verdict.outcome,
-                noticed=noticed,
-            )
-        )
+    gate = asyncio.Semaphore(workers)
+    trials = await asyncio.gather(*(_tried(judge, each, gate) for each in planned))
     by_operator: dict[tuple[Family, str], list[StressTrial]] = defaultdict(list)
     by_family: dict[Family, list[StressTrial]] = defaultdict(list)
     for trial in trials:
@@ -254,6 +246,19 @@ async def stress(  # noqa: PLR0913  # all but judge and cases are optional and n
     )
 
 
+async def _tried(judge: Judge, planned: _Planned, gate: asyncio.Semaphore) -> StressTrial:
+    async with gate:
+        verdict = await judge.judge(planned.case)
+    return StressTrial(
+        case_id=planned.case.case_id,
+        family=planned.family,
+        operator=planned.operator,
+        where=planned.where,
+        outcome=verdict.outcome,
+        noticed=any(found.code.startswith("planted.") for found in verdict.findings),
+    )
+
+
 def _plan(cases: Sequence[JudgeCase], seed: int, per_operator: int) -> Iterator[_Planned]:
     rng = random.Random(seed)  # noqa: S311  # not cryptography
     for case in cases:
@@ -263,7 +268,7 @@ def _plan(cases: Sequence[JudgeCase], seed: int, per_operator: int) -> Iterator[
             named = f"~{mutant.operator}"
             yield _Planned(_with_state(case, mutant.state, named), "harmless", mutant.operator)
         chosen: dict[str, list[Mutant]] = defaultdict(list)
-        leaves = _spoken_of(case, changed_leaves(state, case.initial_state))
+        leaves = spoken_of(case, changed_leaves(state, case.initial_state))
         for mutant in mutants(state, initial=case.initial_state, leaves=leaves, consistent=True):
             chosen[mutant.operator].append(mutant)
         for operator, found in chosen.items():
@@ -299,7 +304,7 @@ def _attacks(
             )
 
 
-def _spoken_of(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
+def spoken_of(case: JudgeCase, leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
     """Return the values that a criterion names; all where none does.
 
     Mutating a value nobody asks about leaves a good state good.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bench_core.judging import Evidence
 
-__all__ = ["asks_about_text", "provenance", "typed_texts"]
+__all__ = ["asks_about_text", "is_free_text", "provenance", "typed_texts"]
 
 _FREE_TEXT = re.compile(
     r"(?:^|_)(?:about|bio|body|caption|comment|content|cover_?letter|description|draft|html|instruction|"
@@ -54,12 +54,20 @@ def provenance(state: Any, evidence: Evidence, typed: Sequence[str]) -> str | No
     if not isinstance(value, str) or value is MISSING:
         return "application"
     names = [part for part in tokens(evidence.pointer) or [] if not part.isdecimal()]
-    key = _CAMEL.sub("_", names[-1] if names else "").lower()
-    if _FREE_TEXT.search(key) or any(
+    if is_free_text(names[-1] if names else "") or any(
         _plain(value) in text for text in typed if len(value) >= _LEAST_TYPED
     ):
         return "agent_text"
     return "application"
+
+
+def is_free_text(key: str) -> bool:
+    """Return whether people write freely in what has this key.
+
+    >>> is_free_text("specialRequest"), is_free_text("title")
+    (True, False)
+    """
+    return _FREE_TEXT.search(_CAMEL.sub("_", key).lower()) is not None
 
 
 def asks_about_text(criterion: str) -> bool:

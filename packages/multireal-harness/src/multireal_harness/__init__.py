@@ -13,6 +13,7 @@ from multireal_harness.__about__ import __version__
 if TYPE_CHECKING:
     from multireal_harness.definitions import Definition, Eval, Site
     from multireal_harness.queries import evaluate_query, matches, query_checks
+    from multireal_harness.running import MultiRealRunOptions, run
     from multireal_harness.states import EndStates, load_states, read_states
     from multireal_harness.tasks import TaskQuery, load_definitions, load_tasks, select_tasks
 
@@ -20,6 +21,7 @@ __all__ = [
     "Definition",
     "EndStates",
     "Eval",
+    "MultiRealRunOptions",
     "Site",
     "TaskQuery",
     "__version__",
@@ -30,12 +32,14 @@ __all__ = [
     "matches",
     "query_checks",
     "read_states",
+    "run",
     "select_tasks",
 ]
 
 _HOMES = {
     "multireal_harness.definitions": ("Definition", "Eval", "Site"),
     "multireal_harness.queries": ("evaluate_query", "matches", "query_checks"),
+    "multireal_harness.running": ("MultiRealRunOptions", "run"),
     "multireal_harness.states": ("EndStates", "load_states", "read_states"),
     "multireal_harness.tasks": ("TaskQuery", "load_definitions", "load_tasks", "select_tasks"),
 }

@@ -12,17 +12,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser import ChromiumOptions, launch_chromium
+from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, why_ended
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from bench_core.browser import Chromium
+    from bench_core.browser import Chromium, Gateway
 
 __all__ = ["BrowserSettings", "Browsers", "Lease"]
 
 _CONNECT_MS = 30_000
+_CLOSE_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,44 @@ class Lease:
 
     Attributes:
         context: Playwright's `BrowserContext`, with nothing in it from before.
-        alone: Whether nobody else uses this Chromium.
+        gateway: Where the agent reaches a Chromium that nobody else uses; null where it is shared.
     """
 
     context: Any
     chromium: Chromium
-    alone: bool
+    gateway: Gateway | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody else uses this Chromium."""
+        return self.gateway is not None
+
+    @property
+    def cdp_url(self) -> str:
+        """What the agent is given."""
+        return (self.gateway or self.chromium).cdp_url
 
     @property
     def version(self) -> str:
         """What the browser calls itself."""
         browser = self.context.browser
         return "" if browser is None else f"Chromium {browser.version}"
+
+    async def why_ended(self) -> str | None:
+        """Return the agent's act that ended Chromium; null while it runs.
+
+        Raises:
+            BrowserError: It ended, and nothing shows that the agent did it.
+        """
+        if self.gateway is not None:
+            return await why_ended(self.chromium, self.gateway)
+        self.chromium.check_alive()
+        return None
+
+    async def cut_agent(self) -> None:
+        """End what the agent may still have open to Chromium."""
+        if self.gateway is not None:
+            await self.gateway.close()
 
 
 class Browsers:
@@ -113,16 +140,18 @@ class Browsers:
         shared = await self._running()
         context = await _new_context(shared.browser, self.settings)
         try:
-            yield Lease(context, shared.chromium, alone=False)
+            yield Lease(context, shared.chromium)
         finally:
-            await _close(context)
+            if not await _closed(context):
+                await shared.chromium.close()  # it hangs, and would in every trial to come
 
     @asynccontextmanager
     async def _lend_alone(self) -> AsyncIterator[Lease]:
         async with _connected(self.settings.options()) as (chromium, browser):
             context = browser.contexts[0]
             await _size(context, self.settings.viewport)
-            yield Lease(context, chromium, alone=True)
+            async with open_gateway(chromium.cdp_url) as gateway:
+                yield Lease(context, chromium, gateway)
 
     async def _running(self) -> _Shared:
         loop = asyncio.get_running_loop()
@@ -201,13 +230,14 @@ async def _new_context(browser: Any, settings: BrowserSettings) -> Any:
 
     width, height = settings.viewport
     try:
-        return await browser.new_context(
-            viewport={"width": width, "height": height},
-            locale=settings.locale,
-            timezone_id=settings.timezone,
-            service_workers="block",  # a worker would answer requests past the guard
-        )
-    except Error as error:
+        async with asyncio.timeout(_CONNECT_MS / 1000):
+            return await browser.new_context(
+                viewport={"width": width, "height": height},
+                locale=settings.locale,
+                timezone_id=settings.timezone,
+                service_workers="block",  # a worker would answer requests past the guard
+            )
+    except (Error, TimeoutError) as error:
         raise BrowserError(f"Chromium gives no new context: {error}") from error
 
 
@@ -216,10 +246,14 @@ async def _size(context: Any, viewport: tuple[int, int]) -> None:
         await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
 
 
-async def _close(context: Any) -> None:
+async def _closed(context: Any) -> bool:
+    """Close a context; false where its Chromium does not answer."""
     from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
     try:
-        await context.close()
+        await asyncio.wait_for(context.close(), _CLOSE_S)
+    except TimeoutError:
+        return False
     except Error:  # its Chromium is gone already
-        return
+        pass
+    return True

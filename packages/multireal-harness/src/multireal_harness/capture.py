@@ -1,8 +1,8 @@
 """Take the end states from the apps' `/finish`, in the browser context that holds them.
 
 The state of an app is in the browser's local storage, so nobody else can fetch it, and two live
-pages of one app would overwrite each other: the agent's pages are closed first. Only the capture is
-tried again, never the agent.
+pages of one app would overwrite each other: the agent's pages are closed first. An app that gives no
+state is asked again and again, because the agent's work before it was expensive and is never repeated.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import NonNegativeFloat, NonNegativeInt
 
 from bench_core.records import Record
+from bench_core.scheduling import Backoff
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from multireal_harness.definitions import Site
 
@@ -54,19 +55,24 @@ class CaptureSettings:
     """How patient the capture is, in seconds.
 
     Attributes:
-        app_s: For one try at one app; real states of megabytes take seconds, slow apps a minute.
+        app_s: For one app in all, however often it is asked.
+        try_s: For one try; real states of megabytes take seconds, slow apps a minute.
         quiet_s: A page that has loaded and shows nothing more for so long is taken as it is.
-        tries: How often an app is asked.
+        backoff: The pauses between tries.
+        clock: Tells the time, `sleep` lets it pass.
     """
 
     app_s: float = 90.0
+    try_s: float = 60.0
     quiet_s: float = 10.0
-    tries: int = 2
+    backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # noqa: RUF009  # immutable
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     @property
     def longest_s(self) -> float:
         """How long a capture may take in all."""
-        return self.tries * (self.app_s + 2.0)
+        return self.app_s + 10.0
 
 
 class Capture(Record):
@@ -101,48 +107,62 @@ async def close_pages(context: Any) -> None:
 
 
 async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple[Any, Capture]:
-    began, error = time.monotonic(), "it was not asked"
-    for number in range(1, settings.tries + 1):
+    began, tries = settings.clock(), 0
+    ends, error = began + settings.app_s, ""
+
+    def record(**more: Any) -> Capture:
+        seconds = round(settings.clock() - began, 3)
+        return Capture(app=site.id, seconds=seconds, tries=tries, **more)
+
+    while True:
+        tries += 1
+        within_s = min(settings.try_s, ends - settings.clock())
         try:
-            text = await _text_of(context, f"{site.origin}/finish", settings)
-            state = await asyncio.to_thread(json.loads, text)
-        except _NoStateError as failure:  # noqa: PERF203  # a few tries at most
+            state, characters = await _state_of(context, site, within_s, settings.quiet_s)
+        except _NoStateError as failure:
             error = str(failure)
-        except (ValueError, RecursionError) as failure:
-            error = f"/finish shows no JSON: {failure}"
         else:
-            if isinstance(state, dict):
-                capture = _record(site, began, number, characters=len(text))
-                return state, capture
-            error = "/finish shows JSON that is no object"
-    return None, _record(site, began, settings.tries, error=error)
+            return state, record(characters=characters)
+        pause_s = settings.backoff.delay_s(tries, seed=0)
+        if settings.clock() + pause_s >= ends or not context.browser.is_connected():
+            return None, record(error=error)
+        await settings.sleep(pause_s)
 
 
-def _record(site: Site, began: float, tries: int, **more: Any) -> Capture:
-    seconds = round(time.monotonic() - began, 3)
-    return Capture(app=site.id, seconds=seconds, tries=tries, **more)
+async def _state_of(
+    context: Any, site: Site, within_s: float, quiet_s: float
+) -> tuple[dict[str, Any], int]:
+    """Return the state an app gives now, and how long its text is."""
+    text = await _text_of(context, f"{site.origin}/finish", within_s, quiet_s)
+    try:
+        state = await asyncio.to_thread(json.loads, text)
+    except (ValueError, RecursionError) as failure:
+        raise _NoStateError(f"/finish shows no JSON: {failure}") from failure
+    if not isinstance(state, dict):
+        raise _NoStateError("/finish shows JSON that is no object")
+    return state, len(text)
 
 
-async def _text_of(context: Any, url: str, settings: CaptureSettings) -> str:
+async def _text_of(context: Any, url: str, within_s: float, quiet_s: float) -> str:
     from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
     try:
-        async with asyncio.timeout(settings.app_s):
-            return await _read(context, url, settings)
+        async with asyncio.timeout(within_s):
+            return await _read(context, url, within_s, quiet_s)
     except TimeoutError:
-        raise _NoStateError(f"/finish did not answer within {settings.app_s:g} s") from None
+        raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
     except Error as error:
         raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
 
 
-async def _read(context: Any, url: str, settings: CaptureSettings) -> str:
+async def _read(context: Any, url: str, within_s: float, quiet_s: float) -> str:
     page = await context.new_page()
     try:
         await page.add_init_script(_UNSHOWN)
-        answer = await page.goto(url, wait_until="commit", timeout=settings.app_s * 1000)
+        answer = await page.goto(url, wait_until="commit", timeout=within_s * 1000)
         if answer is not None and answer.status >= _BAD_STATUS:
             raise _NoStateError(f"/finish answers with status {answer.status}")
-        text = await page.evaluate(_READ, [settings.app_s * 1000, settings.quiet_s * 1000])
+        text = await page.evaluate(_READ, [within_s * 1000, quiet_s * 1000])
     finally:
         await page.close()
     if text is None:

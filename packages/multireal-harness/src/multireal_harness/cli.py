@@ -11,9 +11,13 @@ from bench_core import exit_codes
 from bench_core.cli import (
     demo_out_option,
     demo_workers_option,
+    execute_demo,
     execute_doctor,
+    execute_prepared,
+    execute_rescore,
     json_option,
     list_tasks,
+    render_table,
     rescore_options,
     run_options,
     runner_group,
@@ -25,7 +29,7 @@ from multireal_harness.cli_states import check_state, compare, export, validate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench_core.records import Task
+    from multireal_harness.generating import Kept
 
 __all__ = ["main"]
 
@@ -63,12 +67,39 @@ def _judge_options(command: _Command) -> _Command:
         click.option("--no-hybrid", is_flag=True, help="Let queries alone decide."),
         click.option("--audit-passes", type=click.FloatRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
                      help="Also ask the judge about this share of passed tasks."),
+        click.option("--judge-max-cost", "judge_max_cost_usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
+                     help="For judging one trial."),
+        click.option("--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+                     help="What `llm-judge calibrate --out` wrote: confidence is then measured."),
+        click.option("--judge-samples", type=click.IntRange(min=1), metavar="N",
+                     help="Answers of the judge's model that must agree."),
+        click.option("--judge-base-url", metavar="URL", help="Of the judge's model; then no key is needed."),
+        click.option("--judge-second", metavar="PROVIDER:MODEL",
+                     help="A second model, without whose agreement nothing passes."),
         click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
         click.option("--judge", metavar="NAME",
                      help="Ask this judge where a query fails; `llm-judge` is one."),
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def _faults(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[Any, ...]:
+    from multireal_harness.world.faults import read_faults  # noqa: PLC0415  # only where given
+
+    try:
+        return tuple(fault for each in given for fault in read_faults(each))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+_fault_option = click.option(
+    "--fault", "faults", multiple=True, callback=_faults, metavar="app=NAME,PAGE=WHAT",
+    help="Let a built-in app misbehave: `app=dining,finish=503x2` answers /finish with 503 twice; also "
+    "config=..., page=slow:3, drop, stall, invalid_json, no_pre.",
+)  # fmt: skip
 
 
 def _rule_options(command: _Command) -> _Command:
@@ -111,10 +142,13 @@ def main() -> None:
 @task_options
 @_query_options
 @json_option
-def tasks(**options: Any) -> None:
+def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may go without their prefix."""
-    known = _known_tasks(options)
-    list_tasks(known, _with_ids(known, options), _COLUMNS)
+    from multireal_harness.running import MultiRealTaskOptions  # noqa: PLC0415  # heavy
+
+    asked = MultiRealTaskOptions(**options)
+    known = asked.known()
+    list_tasks(known, asked.with_ids(known), _COLUMNS, as_json=as_json)
 
 
 @main.command()
@@ -160,14 +194,13 @@ def lint(**options: Any) -> None:
 @_environment_options
 @_judge_options
 @_rule_options
+@_fault_option
 @run_options(workers=1, agent_required=False)
-def run(**options: Any) -> None:
+def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from multireal_harness.command_runs import run_from_options  # noqa: PLC0415  # heavy
+    from multireal_harness.running import MultiRealRunOptions, prepare  # noqa: PLC0415  # heavy
 
-    if options["world"] == "built-in":
-        options["tasks_dir"] = options["tasks_dir"] or "built-in"
-    run_from_options(_with_ids(_known_tasks(options), options))
+    execute_prepared(prepare, MultiRealRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
 
 @main.command()
@@ -176,9 +209,14 @@ def run(**options: Any) -> None:
 @_rule_options
 def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
     """Score a finished run again from its stored end states, without a browser."""
-    from multireal_harness.command_runs import rescore_from_options  # noqa: PLC0415  # heavy
+    from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415  # heavy
+    from multireal_harness.running import RuleOptions  # noqa: PLC0415  # heavy
 
-    rescore_from_options(run_folder, name, options, as_json=as_json)
+    rules = RuleOptions(**options).rules()
+    benchmark = MultiRealBenchmark([], rules=rules)
+    execute_rescore(
+        benchmark, run_folder, name=name, profile=rules.profile, workers=4, as_json=as_json
+    )
 
 
 @main.command()
@@ -204,12 +242,21 @@ def doctor(**options: Any) -> None:
 @demo_workers_option
 @click.option("--judge", metavar="NAME", help="A real judge instead of one that only counts.")
 @click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
+@_fault_option
 @json_option
-def demo(**options: Any) -> None:
+def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **judge: Any) -> None:
     """Show the whole path on local apps: no key, no network, about a minute."""
-    from multireal_harness.command_runs import demo_from_options  # noqa: PLC0415  # heavy
+    from multireal_harness.demo import DEMO_COLUMNS, run_demo  # noqa: PLC0415  # heavy
+    from multireal_harness.running import RuleOptions  # noqa: PLC0415  # heavy
 
-    demo_from_options(options)
+    loaded = RuleOptions(**judge).loaded_judge()
+    execute_demo(
+        lambda progress: run_demo(
+            out, progress=progress, judge=loaded, workers=workers, faults=faults
+        ),
+        as_json=as_json,
+        columns=DEMO_COLUMNS,
+    )
 
 
 @main.command("generate-ground-truth")
@@ -229,14 +276,28 @@ def demo(**options: Any) -> None:
 )
 @click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state.")
 @run_options(workers=1, agent_required=False)
-def generate(**options: Any) -> None:
+def generate(  # click's
+    *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
+) -> None:
     """Run an agent, and keep the end states a judge is sure of as synthetic ground truth."""
-    from multireal_harness.command_runs import generate_from_options  # noqa: PLC0415  # heavy
+    from multireal_harness.generating import harvest, without_truth  # noqa: PLC0415  # heavy
+    from multireal_harness.running import MultiRealRunOptions, prepare  # noqa: PLC0415  # heavy
 
-    if options["world"] == "built-in":
-        options["tasks_dir"] = options["tasks_dir"] or "built-in"
-    known = _known_tasks(options)
-    generate_from_options(known, _with_ids(known, options))
+    asked = without_truth(MultiRealRunOptions(**options, audit_passes=1.0), truth, force=force)
+    if asked is None:
+        click.echo(f"All these tasks have ground truth in {truth}; --force makes it anew.")
+        return
+    code = exit_codes.OK
+    try:
+        execute_prepared(prepare, asked, dry_run=dry_run, as_json=as_json)
+    except click.exceptions.Exit as left:  # what was finished is kept all the same
+        code = left.exit_code
+    if dry_run or asked.out is None:
+        return
+    kept = harvest(asked.out, truth, threshold=threshold)
+    click.echo(_kept_text(kept, truth))
+    if code:
+        raise click.exceptions.Exit(code)
 
 
 for _command in (check_state, compare, validate, export):
@@ -251,22 +312,11 @@ def _schemas(options: dict[str, Any]) -> Any:
     return load_schemas(options["schemas"]) if options["schemas"] else shipped_schemas()
 
 
-def _known_tasks(options: dict[str, Any]) -> list[Task]:
-    from multireal_harness.tasks import load_tasks, resolve_tasks_dir  # noqa: PLC0415  # pydantic
-
-    return load_tasks(resolve_tasks_dir(options["tasks_dir"]))
-
-
-def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
-    """Turn REAL's own filters and ids without a prefix into the ids they select."""
-    from multireal_harness.tasks import TaskQuery, select_tasks  # noqa: PLC0415  # pydantic
-
-    query = TaskQuery(
-        apps=options["apps"],
-        min_apps=options["min_apps"],
-        max_apps=options["max_apps"],
-        difficulties=options["difficulties"],
-    )
-    if query == TaskQuery() and not options["ids"]:
-        return options
-    return {**options, "ids": select_tasks(known, query, options["ids"])}
+def _kept_text(kept: Sequence[Kept], truth: Path) -> str:
+    rows = [
+        (each.task_id, "kept" if each.kept else "not kept", each.negatives, each.reason)
+        for each in kept
+    ]
+    table = render_table(("task", "state", "negatives", "why not"), rows)
+    number = sum(each.kept for each in kept)
+    return f"\n{table}\n\n{number} of {len(kept)} end states kept in {truth / 'synthetic'}"

@@ -10,6 +10,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import json_option, render_table
+from bench_core.errors import NotEstimableError
 
 if TYPE_CHECKING:
     from multireal_harness.comparing import Comparison
@@ -196,7 +197,7 @@ def _corrected(run_folder: Path, found: TruthReport) -> dict[str, Any]:
 
     scored = [each for each in read_run(run_folder).results.values() if each.score is not None]
     if not scored:
-        raise click.ClickException(f"{run_folder} has no scored trial")
+        raise NotEstimableError(f"{run_folder} has no scored trial")
     rate = wilson(sum(bool(each.success) for each in scored), len(scored))
     fixed = corrected_rate(rate, found.accuracy) if found.accuracy else None
     text = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,28 +13,28 @@ from bench_core.records import Limits
 from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
-from multireal_harness.agents.loading import Settings
+from multireal_harness.agents.guide import FIRST_WRONG
 from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules
 from multireal_harness.health import has_changes
 from multireal_harness.provenance import provenance
 from multireal_harness.tasks import load_tasks, task_set_hash
-from multireal_harness.trial import TrialSettings
-from multireal_harness.world.solutions_file import load_solutions
 from multireal_harness.worlds import built_in_world
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bench_core.judging import JudgeCase
     from bench_core.progress.interface import Progress
-    from bench_core.protocols import Judge, TrialContext
-    from bench_core.records import Task
-    from multireal_harness.agents.seating import Seat
+    from bench_core.protocols import Judge
+    from multireal_harness.world.faults import AppFault
 
 __all__ = ["DEMO_COLUMNS", "CountingJudge", "JudgedDemoRun", "run_demo"]
 
-_FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", None, 0.0),
+_FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
-"""Run folder to agent, solution (null: each task's first wrong one) and the score all must get."""
+"""Run folder to agent, solution and the score all must get."""
 
 
 _AUDIT = 0.5
@@ -94,7 +93,12 @@ class CountingJudge:
 
 
 def run_demo(
-    out: Path, *, progress: Progress, judge: Judge | None = None, workers: int = 2
+    out: Path,
+    *,
+    progress: Progress,
+    judge: Judge | None = None,
+    workers: int = 2,
+    faults: Sequence[AppFault] = (),
 ) -> list[JudgedDemoRun]:
     """Run the demo into folders of `out` and say how it did; unfinished runs are continued.
 
@@ -104,9 +108,10 @@ def run_demo(
         judge: Shown half of what the first run passes; by default one that only looks whether any app
             has changed.
         workers: Trials at once.
+        faults: How the apps misbehave, once for all runs; the demo then tells whether it matters.
     """
     runs = []
-    with built_in_world() as world:
+    with built_in_world(faults) as world:
         for name, (agent, solution, expected) in _FOLDERS.items():
             tasks = load_tasks("built-in")
             rules = EvaluationRules(judge=judge or CountingJudge(), audit=_AUDIT)
@@ -114,11 +119,12 @@ def run_demo(
                 tasks,
                 origins=world.urls,
                 rules=rules if name == "scripted" else None,
-                seat_for=_Seats(solution).seat_for,
-                settings=TrialSettings(track=False),
+                settings=EnvironmentSettings(track=False),
             )
             surroundings = Surroundings(
-                progress=progress, provenance=provenance(task_set_hash(tasks)), locks=NoLocks()
+                progress=progress,
+                provenance=provenance(task_set_hash(tasks)),
+                locks=NoLocks(),
             )
             spec = _spec(agent, solution, workers)
             outcome = run_benchmark_sync(
@@ -133,7 +139,7 @@ def run_demo(
     return runs
 
 
-def _spec(agent: str, solution: str | None, workers: int) -> RunSpec:
+def _spec(agent: str, solution: str, workers: int) -> RunSpec:
     return RunSpec(
         tasks=TaskFilter(),
         agent=agent,
@@ -141,24 +147,8 @@ def _spec(agent: str, solution: str | None, workers: int) -> RunSpec:
         world="built-in",
         limits=Limits(max_steps=60, time_limit_s=120),
         timeouts=Timeouts(evaluation_grace_s=240),
-        config={"solution": solution or "wrong"},
+        config={"solution": solution},
     )
-
-
-class _Seats:
-    """Gives the scripted agent one solution by name, or each task's first wrong one."""
-
-    def __init__(self, solution: str | None) -> None:
-        self._solution = solution
-
-    def seat_for(self, context: TrialContext, task: Task) -> Seat:
-        name = self._solution or _first_wrong(task)
-        return Settings(solution=name).seat_for(context, task)
-
-
-def _first_wrong(task: Task) -> str:
-    found = load_solutions(re.sub(r"^multi\.", "", task.task_id))
-    return next(each.name for each in found if not each.passes)
 
 
 def _judged(folder: Path) -> int:

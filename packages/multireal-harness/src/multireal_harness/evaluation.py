@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat
@@ -13,23 +13,29 @@ from pydantic import Field, JsonValue, NonNegativeFloat
 from bench_core.artifacts import FINISH_STATE
 from bench_core.errors import EvaluationError
 from bench_core.judging import Criterion, JudgeCase, Verdict
-from bench_core.records import Check, ErrorInfo, Record, Status
+from bench_core.records import Check, ErrorInfo, Record, Status, Usage
 from multireal_harness.definitions import Definition, scoring_state
-from multireal_harness.hybrid import Confidence, decide
+from multireal_harness.hybrid import Confidence, decide, with_grades
+from multireal_harness.judged import (
+    criterion_id,
+    graded_check,
+    outcome_of,
+    reason_of,
+    with_judgement,
+)
 from multireal_harness.queries import Match, query_checks
 from multireal_harness.scripts import script_check
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bench_core.protocols import Judge, Meter
     from bench_core.records import Task
-    from multireal_harness.hybrid import Decision, Judgement, StateHealth
+    from multireal_harness.definitions import Eval
+    from multireal_harness.hybrid import Decision, StateHealth
 
 __all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate"]
-
-JUDGEMENT_FILE = "judgement.json"
-"""What the judge said, so that scoring again need not ask again."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class EvaluationRules:
         match: When a query's result meets the expectation; `equals` is the benchmark's rule.
         judge: Asked when a query fails, and about criteria only a judge can decide.
         audit: The share of passed tasks the judge is shown, too; 1 shows it all.
-        keep_judgements: Scoring again without a judge takes what one said before.
+        keep_judgements: Scoring again without a judge takes what one said of the end states before.
     """
 
     queries: Literal["original", "fixed"] = "original"
@@ -67,7 +73,8 @@ class Evidence:
         answer: What the agent said at the end.
         folder: The trial's folder, where the states are kept.
         seed: Decides whether this pass is audited.
-        known: A judgement from before, which is taken instead of asking.
+        known: A judgement of the end states from before, which is taken instead of asking.
+        grades: Grades of the answer from before, by the number of the eval, likewise.
         meter: Hears of the judge's calls, where the judge tells of them.
     """
 
@@ -77,6 +84,7 @@ class Evidence:
     answer: JsonValue = None
     seed: int = 0
     known: Verdict | None = None
+    grades: Mapping[str, Verdict] = field(default_factory=dict)
     meter: Meter | None = None
 
 
@@ -87,6 +95,8 @@ class Evaluation(Record):
         status: Of a trial without a score, else null.
         official: Points and reward as the benchmark counts them.
         fixed: Score and checks under the rewritten queries; null where none was rewritten.
+        verdict: What the judge said of the end states, where it was asked.
+        grades: What it said of the answer, by the number of the eval that has it graded.
     """
 
     schema_version: Literal[1] = 1
@@ -99,6 +109,7 @@ class Evaluation(Record):
     official: dict[str, JsonValue] = Field(default_factory=dict)
     fixed: dict[str, JsonValue] | None = None
     verdict: Verdict | None = None
+    grades: dict[str, Verdict] = Field(default_factory=dict)
     error: ErrorInfo | None = None
 
 
@@ -112,14 +123,42 @@ async def evaluate(task: Task, evidence: Evidence, rules: EvaluationRules) -> Ev
     if not definition.evals:
         raise EvaluationError(f"nothing decides {task.task_id!r}: it has no evals")
     checks = _checks(task, definition, evidence.states, rules)
-    graded = await _graded(definition, evidence, rules)
+    grades = await _grades(definition, evidence, rules)
     passed = all(check.passed for check in checks)
-    defective = _matters(definition, checks, passed=passed)
     verdict = await _judgement(definition, evidence, rules, checks, passed=passed)
-    decision = decide(
-        "pass" if passed else "fail", _said(verdict), evidence.health, defective=defective
+    decision = with_grades(
+        decide(
+            "pass" if passed else "fail",
+            outcome_of(verdict),
+            evidence.health,
+            defective=_matters(definition, checks, passed=passed),
+        ),
+        [outcome_of(each) for each in grades.values()],
+        alone=not checks,
     )
-    return _evaluation(task, definition, evidence, decision, checks, graded, verdict)
+    score = decision.score
+    return Evaluation(
+        score=score,
+        status=decision.error,
+        method=decision.method,
+        confidence=decision.confidence,
+        flags=decision.flags,
+        checks=(
+            *with_judgement(checks, verdict),
+            *(
+                graded_check(definition.evals[int(index)], evidence.answer, each)
+                for index, each in grades.items()
+            ),
+        ),
+        official={
+            "points": definition.points,
+            "reward": None if score is None else definition.points * score,
+        },
+        fixed=_fixed_side(task, definition, evidence),
+        verdict=verdict,
+        grades=grades,
+        error=_error(decision, verdict, grades),
+    )
 
 
 def _checks(
@@ -135,35 +174,34 @@ def _checks(
     )
 
 
-async def _graded(
+async def _grades(
     definition: Definition, evidence: Evidence, rules: EvaluationRules
-) -> list[tuple[Check, Verdict]]:
+) -> dict[str, Verdict]:
     """Let the judge grade the agent's answer where the task asks for that."""
-    graded = []
-    for index, one in enumerate(definition.evals):
-        if one.kind != "llm_boolean":
-            continue
-        if rules.judge is None:
-            raise EvaluationError(
-                f"eval {index} of {definition.id!r} grades the answer in words: pass --judge"
-            )
+    return {
+        str(index): await _grade(definition, index, one, evidence, rules)
+        for index, one in enumerate(definition.evals)
+        if one.kind == "llm_boolean"
+    }
+
+
+async def _grade(
+    definition: Definition, index: int, one: Eval, evidence: Evidence, rules: EvaluationRules
+) -> Verdict:
+    if rules.judge is not None:
         case = JudgeCase(
             case_id=f"{definition.id}-{index}",
             goal=definition.goal,
-            criteria=(Criterion(id=f"e{index}", text=one.criterion),),
+            criteria=(Criterion(id=criterion_id(index), text=one.criterion),),
             state={"answer": evidence.answer},
             agent_answer=evidence.answer,
         )
-        verdict = await _ask(rules.judge, case, evidence.meter)
-        check = Check(
-            criterion=one.criterion,
-            expected=True,
-            actual=evidence.answer,
-            passed=verdict.passed,
-            reason=verdict.reasoning or None,
-        )
-        graded.append((check, verdict))
-    return graded
+        return await _ask(rules.judge, case, evidence.meter)
+    if str(index) in evidence.grades:
+        return evidence.grades[str(index)]
+    raise EvaluationError(
+        f"eval {index} of {definition.id!r} grades the answer in words: pass --judge"
+    )
 
 
 async def _judgement(
@@ -183,12 +221,15 @@ async def _judgement(
 
 
 async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
-    """Ask a judge; one that takes a meter counts against the run's budget."""
+    """Ask a judge; one that takes a meter tells it each call, of any other its verdict tells them."""
     if meter is not None and "meter" in inspect.signature(judge.judge).parameters:
         metered: Any = judge.judge
-        verdict: Verdict = await metered(case, meter=meter)
-        return verdict
-    return await judge.judge(case)
+        known: Verdict = await metered(case, meter=meter)
+        return known
+    verdict = await judge.judge(case)
+    if meter is not None and (verdict.usage != Usage() or verdict.cost_usd):
+        meter.spend(verdict.usage, verdict.cost_usd)
+    return verdict
 
 
 def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
@@ -196,7 +237,8 @@ def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...])
         case_id=definition.id,
         goal=definition.goal,
         criteria=tuple(
-            Criterion(id=f"e{index}", text=check.criterion) for index, check in enumerate(checks)
+            Criterion(id=criterion_id(index), text=check.criterion)
+            for index, check in enumerate(checks)
         ),
         state_path=str(evidence.folder / FINISH_STATE),
         agent_answer=evidence.answer,
@@ -212,62 +254,15 @@ def _audited(seed: int, share: float) -> bool:
     return random.Random(f"audit {seed}").random() < share  # noqa: S311  # seeded on purpose
 
 
-def _said(verdict: Verdict | None) -> Judgement:
-    if verdict is None:
-        return "not asked"
-    return "abstain" if verdict.outcome == "void" else verdict.outcome
-
-
-def _evaluation(  # noqa: PLR0913, PLR0917  # the parts of one record
-    task: Task,
-    definition: Definition,
-    evidence: Evidence,
-    decision: Decision,
-    checks: tuple[Check, ...],
-    graded: list[tuple[Check, Verdict]],
-    verdict: Verdict | None,
-) -> Evaluation:
-    score, status, error = decision.score, decision.error, None
-    method = decision.method if checks else "none"
-    flags = decision.flags
-    if graded:
-        score, status, flags = _with_grades(score, status, flags, graded)
-        method = "llm_judge" if not checks else "hybrid"
-    if status is Status.EVALUATION_ERROR:
-        asked = verdict or graded[-1][1]
-        reason = asked.error.message if asked.error else asked.reasoning or "it abstained"
-        error = ErrorInfo(kind="JudgeError", message=f"the judge: {reason}", phase="evaluation")
-    fixed = _fixed_side(task, definition, evidence)
-    return Evaluation(
-        score=score,
-        status=status,
-        method=method,
-        confidence=decision.confidence if not graded else "medium",
-        flags=flags,
-        checks=(*checks, *(check for check, _ in graded)),
-        official={
-            "points": definition.points,
-            "reward": None if score is None else definition.points * score,
-        },
-        fixed=fixed,
-        verdict=verdict,
-        error=error,
-    )
-
-
-def _with_grades(
-    score: float | None,
-    status: Status | None,
-    flags: tuple[str, ...],
-    graded: list[tuple[Check, Verdict]],
-) -> tuple[float | None, Status | None, tuple[str, ...]]:
-    if score is None:
-        return score, status, flags
-    if any(verdict.outcome == "fail" for _, verdict in graded):
-        return 0.0, None, flags
-    if any(verdict.passed is None for _, verdict in graded):
-        return None, Status.EVALUATION_ERROR, (*flags, "judge_error")
-    return score, None, flags
+def _error(
+    decision: Decision, verdict: Verdict | None, grades: dict[str, Verdict]
+) -> ErrorInfo | None:
+    """Tell why the judge, whose word was needed, left no score."""
+    if decision.error is not Status.EVALUATION_ERROR:
+        return None
+    unsure = [each for each in (verdict, *grades.values()) if each and each.passed is None]
+    reason = reason_of(unsure[0]) or "it abstained"
+    return ErrorInfo(kind="JudgeError", message=f"the judge: {reason}", phase="evaluation")
 
 
 def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool) -> bool:

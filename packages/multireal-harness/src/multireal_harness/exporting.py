@@ -71,7 +71,9 @@ def _record(run: RunView, result: TrialResult, folder: Path) -> dict[str, Any]:
         "eval_method": result.method,
         "status": result.status.value,
         "flags": list(result.flags),
-        "jmespath_results": [check.model_dump(mode="json") for check in result.checks],
+        "jmespath_results": [
+            each.model_dump(mode="json") for each in result.checks if each.decided_by != "judge"
+        ],
         "llm_judge_result": details.get("judge"),
         "elapsed_time": result.timings_s.get("total"),
         "steps": result.steps,

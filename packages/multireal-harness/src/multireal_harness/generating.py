@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from bench_core.artifacts import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.errors import RecordError
 from bench_core.files import write_atomic
-from bench_core.judging import Verdict
 from bench_core.records import Record
 from bench_core.run_folder import read_run
 from multireal_harness.definitions import definition_of
-from multireal_harness.evaluation import JUDGEMENT_FILE
 from multireal_harness.health import check_states
+from multireal_harness.judgements import stored_judgement
 from multireal_harness.mutations import negatives_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench_core.judging import Verdict
     from bench_core.records import Task, TrialResult
     from bench_core.run_folder import RunView
+    from multireal_harness.running import MultiRealRunOptions
 
-__all__ = ["CONFIDENT", "Kept", "harvest", "known_tasks"]
+__all__ = ["CONFIDENT", "Kept", "harvest", "known_tasks", "without_truth"]
 
 CONFIDENT = 0.8
 """The judge's confidence from which a state is kept."""
@@ -42,6 +44,21 @@ def known_tasks(truth: Path, *, force: bool = False) -> set[str]:
     manual = {_stem(path) for path in (truth / "manual").glob("*.json*")}
     synthetic = {_stem(path) for path in (truth / "synthetic").glob("*.json.gz")}
     return manual if force else manual | synthetic
+
+
+def without_truth(
+    options: MultiRealRunOptions, truth: Path, *, force: bool = False
+) -> MultiRealRunOptions | None:
+    """Return the options of a run of the tasks that lack ground truth; null where none does.
+
+    Its run folder is below `truth` unless they name one.
+    """
+    known = options.known()
+    wanted = options.with_ids(known).ids or tuple(task.task_id for task in known)
+    done = known_tasks(truth, force=force)
+    ids = tuple(each for each in wanted if each.removeprefix("multi.") not in done)
+    out = options.out or truth / "runs" / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    return options.model_copy(update={"ids": ids, "out": out}) if ids else None
 
 
 def harvest(run_folder: Path, truth: Path, *, threshold: float = CONFIDENT) -> list[Kept]:
@@ -73,14 +90,14 @@ def _keep(  # noqa: PLR0913, PLR0917  # what one decision needs
     wrong = negatives_of(definition, states)
     for name, variant in wrong.items():
         artifacts.write_state(variant, f"negatives/{definition.id}/{name}.json.gz")
-    verdict = _verdict(folder)
+    verdict = stored_judgement(folder)
     provenance = {
         "run_id": run.info.run_id,
         "agent": result.agent,
         "model": result.model_reported or result.model,
         "trial": result.trial,
         "method": result.method,
-        "queries_passed": [check.passed for check in result.checks],
+        "queries_passed": [each.passed for each in result.checks if each.decided_by != "judge"],
         "judge": verdict.judge if verdict else None,
         "judge_model": verdict.model_reported or verdict.model if verdict else None,
         "confidence": _confidence(verdict),
@@ -94,7 +111,7 @@ def _keep(  # noqa: PLR0913, PLR0917  # what one decision needs
 def _reason_against(task: Task, result: TrialResult, folder: Path, threshold: float) -> str:
     if result.score is None:
         return f"it has no score: {result.status.value}"
-    verdict = _verdict(folder)
+    verdict = stored_judgement(folder)
     if verdict is None:
         return "no judge was asked"
     if verdict.passed is not True:
@@ -107,11 +124,6 @@ def _reason_against(task: Task, result: TrialResult, folder: Path, threshold: fl
         return f"its states cannot be read: {error}"
     serious = [each for each in check_states(definition_of(task), states) if each.serious]
     return f"{serious[0].app}: {serious[0].message}" if serious else ""
-
-
-def _verdict(folder: Path) -> Verdict | None:
-    path = folder / JUDGEMENT_FILE
-    return Verdict.model_validate(read_json(path)) if path.exists() else None
 
 
 def _confidence(verdict: Verdict | None) -> float:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.records import Record
+from multireal_harness.lint.schemas import shipped_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -118,14 +119,33 @@ def _presence(definition: Definition, states: Mapping[str, Any]) -> Iterator[Sym
 
 
 def _copies(states: Mapping[str, Any]) -> Iterator[Symptom]:
-    seen: dict[str, str] = {}
+    """Blame the app whose state it is not: of two equal ones, at most one can be its own."""
+    seen: dict[str, list[str]] = {}
     for app, state in states.items():
-        text = json.dumps(state, sort_keys=True)
-        if text in seen:
-            yield Symptom(
-                code="duplicated_state", app=app, message=f"it is the state of {seen[text]!r}"
-            )
-        seen.setdefault(text, app)
+        seen.setdefault(json.dumps(state, sort_keys=True), []).append(app)
+    for apps in seen.values():
+        if len(apps) > 1:
+            owner = max(apps, key=lambda app: _resemblance(app, states[app]))  # the first of equals
+            for app in apps:
+                if app != owner:
+                    yield Symptom(
+                        code="duplicated_state", app=app, message=f"it is the state of {owner!r}"
+                    )
+
+
+def _resemblance(app: str, state: Any) -> float:
+    """How much a state looks like an app's own: its name in the config, then the shape apps are known by."""
+    configs = state.get("finalstate", {}).get("config") if isinstance(state, dict) else None
+    names = {str(key).replace("_", "").lower() for each in _configs(configs) for key in each}
+    if app.lower() in names:
+        return 2.0
+    known = shipped_schemas().apps.get(app)
+    if known is None or not isinstance(state, dict):
+        return 0.0
+    final, slices = state.get("finalstate"), known.name("finalstate")
+    if not isinstance(final, dict) or slices is None or not slices.fields or not final:
+        return 0.0
+    return len(final.keys() & slices.fields.keys()) / len(final.keys() | slices.fields.keys())
 
 
 def _of_app(

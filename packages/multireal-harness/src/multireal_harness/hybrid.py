@@ -6,13 +6,25 @@ two together.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import NonNegativeFloat
 
 from bench_core.records import Record, Status
 
-__all__ = ["CONFIDENCE", "Confidence", "Decision", "Judgement", "Queries", "StateHealth", "decide"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "CONFIDENCE",
+    "Confidence",
+    "Decision",
+    "Judgement",
+    "Queries",
+    "StateHealth",
+    "decide",
+    "with_grades",
+]
 
 Queries = Literal["pass", "fail"]
 """Whether every query of the task is satisfied."""
@@ -76,6 +88,41 @@ def decide(
     return decision.model_copy(update={"flags": flags})
 
 
+def with_grades(decision: Decision, grades: Sequence[Judgement], *, alone: bool) -> Decision:
+    """Return the verdict where the task also has the agent's answer graded, once per grade.
+
+    Args:
+        decision: What the end states say.
+        grades: What the judge said of the answer; every one must be a pass.
+        alone: Whether no query or script has a say.
+
+    >>> with_grades(decide("pass", "not asked", "healthy"), ["fail"], alone=False).score
+    0.0
+    """
+    if not grades or decision.error is Status.ENVIRONMENT_ERROR:
+        return decision
+    graded = decision.model_copy(
+        update={
+            "method": "llm_judge" if alone else "hybrid",
+            "confidence": "low" if decision.confidence == "low" else "medium",
+        }
+    )
+    if "fail" in grades:
+        return graded.model_copy(update={"score": 0.0, "error": None})
+    unknown = [_UNKNOWN[each] for each in grades if each in _UNKNOWN]
+    if not unknown or graded.score == 0.0:
+        return graded
+    flags = tuple(dict.fromkeys([*graded.flags, *unknown]))
+    return graded.model_copy(
+        update={
+            "score": None,
+            "error": Status.EVALUATION_ERROR,
+            "confidence": "low",
+            "flags": flags,
+        }
+    )
+
+
 def _decision(
     score: float | None,
     method: Literal["jmespath", "llm_judge", "hybrid"],
@@ -85,6 +132,8 @@ def _decision(
     error = Status.EVALUATION_ERROR if score is None else None
     return Decision(score=score, error=error, method=method, confidence=confidence, flags=flags)
 
+
+_UNKNOWN = {"abstain": "judge_abstained", "error": "judge_error"}
 
 _PASSED: dict[tuple[Judgement, bool], Decision] = {
     ("not asked", False): _decision(1.0, "jmespath", "high"),

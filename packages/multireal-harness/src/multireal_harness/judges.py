@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError
 from bench_core.protocols import Judge
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 __all__ = ["load_judge"]
 
 
-def load_judge(name: str, model: str | None = None, calibration: Path | None = None) -> Judge:
+def load_judge(name: str, model: str | None = None, **options: Any) -> Judge:
     """Return the judge `name`, made with its model.
 
     Args:
         name: An entry point of `bench_core.judges`, or `my_package.my_module:MyJudge`.
         model: `provider:model`, `replay:CASSETTE` or `scripted:FILE`.
-        calibration: A file the judge knows how to read.
+        options: What else the judge takes, null left out: `llm-judge` knows `second`, `base_url`,
+            `samples`, `calibration` and `max_cost_usd`.
 
     Raises:
         UnknownPluginError: No installed distribution offers it; `llm-judge` is one.
         InputError: It cannot be made from these arguments, or is no judge.
     """
     factory = load_plugin("judge", name)
+    given = {key: value for key, value in options.items() if value is not None}
     if isinstance(factory, Judge) and not isinstance(factory, type):
+        if given:
+            raise InputError(f"the judge {name!r} is ready made and takes no {', '.join(given)}")
         return factory
     arguments = [] if model is None else [model]
-    options = {} if calibration is None else {"calibration": calibration}
     try:
-        judge = factory(*arguments, **options)
+        judge = factory(*arguments, **given)
     except TypeError as error:
         hint = ": pass --judge-model provider:model" if model is None else ""
         raise InputError(f"the judge {name!r} cannot be made{hint} ({error})") from error

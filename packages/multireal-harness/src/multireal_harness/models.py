@@ -34,6 +34,9 @@ _KEY_SHAPED = re.compile(r"(?:sk-|AIza)[\w-]{8,}")
 class ModelMismatchError(EnvironmentFaultError):
     """The API answered with another model than the one asked for."""
 
+    lasting = True
+    flag = "model_mismatch"
+
 
 class ModelPrice(Record):
     """US dollars per million tokens; a tier holds for calls with more input than its threshold."""
@@ -130,6 +133,11 @@ class ModelConfig(Record):
         """Return what belongs into the record of a run: everything but the key."""
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
+    def for_agent(self) -> dict[str, Any]:
+        """Return what agents take from a run's configuration, where it is not their default."""
+        chosen = self.model_dump(include={"computer_tool", "images"}, exclude_defaults=True)
+        return dict(chosen)
+
     def accepts_model(self, reported: str | None) -> bool:
         """Whether a model an API reports is the one asked for.
 
@@ -195,10 +203,10 @@ def load_config(name: str, folder: Path | None = None) -> ModelConfig:
     """
     for path in (Path(name), *([folder / f"{name}.yaml"] if folder else [])):
         if path.suffix in {".yaml", ".yml"} and path.is_file():
-            return _parse(path.read_text(encoding="utf-8"), str(path))
+            return _parse(path.read_bytes(), str(path))
     if name in shipped_configs():
         source = resources.files(__package__).joinpath("model_configs", f"{name}.yaml")
-        return _parse(source.read_text(encoding="utf-8"), f"{name}.yaml")
+        return _parse(source.read_bytes(), f"{name}.yaml")
     if ":" in name:
         return ModelConfig(name=name, model=name)
     known = ", ".join(shipped_configs())
@@ -215,13 +223,13 @@ def shipped_configs() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".yaml") for name in names))
 
 
-def _parse(text: str, place: str) -> ModelConfig:
+def _parse(content: bytes, place: str) -> ModelConfig:
     try:
-        data = yaml.safe_load(text)
+        data = yaml.safe_load(content)
         if isinstance(data, dict) and _KEY_SHAPED.fullmatch(str(data.get("api_key_env", ""))):
             data = {**data, "api_key": data["api_key_env"], "api_key_env": None}
         return ModelConfig.model_validate(data)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{place} is not YAML: {error}") from error
     except ValidationError as error:
         first = error.errors(include_input=False)[0]  # the input may be a key

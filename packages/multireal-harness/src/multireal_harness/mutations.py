@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-import jmespath
-
 from multireal_harness.health import has_changes
 from multireal_harness.lint.syntax import walk
+from multireal_harness.queries import QueryError, compile_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from multireal_harness.definitions import Definition
+    from multireal_harness.lint.syntax import Node
 
 __all__ = ["negatives_of"]
 
@@ -85,9 +85,17 @@ def _asked_texts(definition: Definition) -> list[str]:
     for one in definition.evals:
         if one.kind != "jmespath" or one.expected_value is not True:
             continue
-        parsed: Any = jmespath.compile(one.query).parsed
-        for each in walk(parsed):
+        for each in _nodes(one.query):
             value = each.get("value")
             if each["type"] == "literal" and isinstance(value, str) and len(value) >= _SHORTEST:
                 texts[value] = None
     return list(texts)
+
+
+def _nodes(query: str) -> Iterable[Node]:
+    """Return the parts of a query; one that does not compile asks for nothing."""
+    try:
+        parsed: Any = compile_query(query).parsed
+    except QueryError:
+        return ()
+    return walk(parsed)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MATCHES",
     "Match",
+    "QueryError",
     "QueryResult",
     "compile_query",
     "evaluate_query",
@@ -37,6 +38,24 @@ MATCHES: tuple[str, ...] = get_args(Match)
 
 _KEPT = 4096
 _SHOWN = 300
+# Comparing, slicing, converting and recursing are left to Python by jmespath, and so are their errors.
+_RAISED = (
+    JMESPathError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
+
+
+class QueryError(InputError):
+    """A text that is not JMESPath; `reason` says why in one line."""
+
+    def __init__(self, query: str, error: Exception) -> None:
+        self.reason = shown(str(error).splitlines()[0])
+        super().__init__(f"the query {shown(query)!r} does not compile: {self.reason}")
 
 
 class QueryResult(Record):
@@ -51,20 +70,22 @@ def compile_query(text: str) -> ParsedResult:
     """Return the compiled query; jmespath's own cache forgets after 128 of them.
 
     Raises:
-        InputError: It is not JMESPath.
+        QueryError: It is not JMESPath, or nests too deeply.
     """
     try:
         return jmespath.compile(text)
-    except JMESPathError as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"the query {shown(text)!r} does not compile: {reason}") from error
+    except _RAISED as error:
+        raise QueryError(text, error) from error
 
 
 def evaluate_query(text: str, state: JsonValue) -> QueryResult:
-    """Return what the query finds in `state`; what it raises is part of the result."""
+    """Return what the query finds in `state`; what it raises is part of the result.
+
+    The benchmark does not count a query that raises, whatever it raises, as satisfied.
+    """
     try:
         return QueryResult.model_construct(value=compile_query(text).search(state), error=None)
-    except (JMESPathError, InputError) as error:
+    except (*_RAISED, QueryError) as error:
         # the message of a type error holds the whole value, which may be megabytes
         return QueryResult.model_construct(
             value=None, error=f"{type(error).__name__}: {shown(str(error))}"
@@ -93,11 +114,10 @@ def query_checks(
 
 
 def shown(value: Any) -> str:
-    """Return a value as text that is short enough for a log line."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= _SHOWN:
-        return text
-    return f"{text[:_SHOWN]}... ({len(text)} characters)"
+    """Return a value as text that is short enough for a log line, half surrogate pairs escaped."""
+    text = value if isinstance(value, str) else _json(value)
+    start = text[:_SHOWN].encode(errors="backslashreplace").decode()
+    return start if len(text) <= _SHOWN else f"{start}... ({len(text)} characters)"
 
 
 def _check(one: Eval, state: JsonValue, match: Match) -> Check:
@@ -109,6 +129,7 @@ def _check(one: Eval, state: JsonValue, match: Match) -> Check:
         actual=_short(found.value),
         passed=passed,
         reason=found.error,
+        decided_by="query",
     )
 
 
@@ -116,10 +137,19 @@ def _short(value: Any) -> JsonValue:
     """Keep a small value as it is and a large one as the beginning of its text."""
     if isinstance(value, bool | int | float) or value is None:
         return value
-    text = shown(value)
-    whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    kept: JsonValue = value if text == whole else text
+    if isinstance(value, str):
+        return shown(value)
+    text = _json(value)
+    kept: JsonValue = json.loads(text) if len(text) <= _SHOWN else shown(text)
     return kept
+
+
+def _json(value: Any) -> str:
+    """Write a query's result; jmespath gives a `&...` as an object of its own."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=lambda _: "an expression")
+    except RecursionError:
+        return '"nested too deeply to be shown"'
 
 
 def _kind(value: Any) -> str:

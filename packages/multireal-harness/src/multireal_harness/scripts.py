@@ -63,6 +63,7 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
         actual=shown(said),
         passed="SUCCESS" in said.upper(),
         reason="it printed more than its verdict" if unclear else None,
+        decided_by="script",
     )
 
 

@@ -5,22 +5,36 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bench_core.errors import InputError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from multireal_harness.world import BuiltInWorld
+    from multireal_harness.world.faults import AppFault
 
 __all__ = ["built_in_world"]
 
 
 @contextmanager
-def built_in_world() -> Iterator[BuiltInWorld]:
-    """Start the local apps and stop them at the end; they run in threads of their own."""
+def built_in_world(faults: Sequence[AppFault] = ()) -> Iterator[BuiltInWorld]:
+    """Start the local apps and stop them at the end; they run in threads of their own.
+
+    Args:
+        faults: How they misbehave.
+
+    Raises:
+        InputError: A fault names no app.
+    """
     from multireal_harness.world import BuiltInWorld  # noqa: PLC0415  # only built-in runs need it
 
     world = BuiltInWorld()
     world.open()
     try:
+        for each in faults:
+            if each.app not in world.urls:
+                raise InputError(f"no built-in app {each.app!r}: there are {', '.join(world.urls)}")
+            world.fail(each.app, each.kind, each.path, each.times, each.value)
         yield world
     finally:
         world.close()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.testing.model_server import Answer, ModelServer
-from multireal_harness.agents.loading import Settings
 from multireal_harness.agents.scripted import locate
 from multireal_harness.models import ModelConfig
 from multireal_harness.world import load_solutions
@@ -27,10 +26,6 @@ ELEMENT = re.compile(r"^\[(\d+)\] (\S+) '(.*?)'", re.MULTILINE)
 
 def good(task: str) -> Solution:
     return load_solutions(task)[0]
-
-
-def opened_by(config: ModelConfig) -> Settings:
-    return Settings(open_model=lambda _: config.open())
 
 
 class Talker:
@@ -81,7 +76,7 @@ async def test_tool_calling_agent_does_a_task(task: str, exam: Any) -> None:
             name="GPT", model="openai:gpt-5.2", api_key="k-0123456789", base_url=server.base_url("openai"),
             accepts=("gpt-5.2",),
         )  # fmt: skip
-        result = await exam.run(task, "tool-calling", settings=opened_by(config))
+        result = await exam.run(task, "tool-calling", config=config)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert result.model_reported == "gpt-5.2"
     assert result.usage.requests == result.steps == len(good(task).steps)
@@ -96,7 +91,7 @@ async def test_another_model_than_the_one_asked_for_stops_the_trial(exam: Any) -
             api_key="k-0123456789",
             base_url=server.base_url("openai"),
         )
-        result = await exam.run(TASKS[0], "tool-calling", settings=opened_by(config))
+        result = await exam.run(TASKS[0], "tool-calling", config=config)
     assert (result.status.value, result.score) == ("environment_error", None)
     assert {"model_mismatch", "not_retried"} <= set(result.flags)
     assert "gpt-4o-mini" in str(result.error)
@@ -154,7 +149,7 @@ async def test_claude_computer_use_does_a_task(task: str, exam: Any) -> None:
             name="Claude", model="anthropic:claude-opus-4-5-20251101", api_key="k-0123456789",
             base_url=server.base_url("anthropic"), computer_tool="computer_20251124",
         )  # fmt: skip
-        result = await exam.run(task, "computer-use", settings=opened_by(config))
+        result = await exam.run(task, "computer-use", config=config)
         first = server.requests[0]
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert first.headers["anthropic-beta"] == "computer-use-2025-11-24"
@@ -183,12 +178,12 @@ def browser_use_script(solution: Solution, urls: dict[str, str]) -> Iterator[Any
 
 @pytest.mark.parametrize("task", TASKS)
 async def test_browser_use_agent_does_a_task(task: str, exam: Any) -> None:
-    from bench_core.browser_use import ScriptedChat  # noqa: PLC0415  # needs the extra
+    from bench_core.browser_use import BrowserUseAgent, ScriptedChat  # noqa: PLC0415  # needs the extra
 
-    def chat(_: object) -> Any:
-        return ScriptedChat(browser_use_script(good(task), exam.world.urls))
+    def agent_for(*_: object) -> Any:
+        return BrowserUseAgent(chat=ScriptedChat(browser_use_script(good(task), exam.world.urls)))
 
-    result = await exam.run(task, "browser-use", settings=Settings(chat=chat))
+    result = await exam.run(task, "browser-use", agent_for=agent_for)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert result.flags == ()
     assert result.steps == len(good(task).steps) + 1

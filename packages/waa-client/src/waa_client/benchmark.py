@@ -1,32 +1,31 @@
-"""Windows Agent Arena as Proctor's benchmark: its tasks, one trial, and scoring it again."""
+"""Windows Agent Arena as Proctor's benchmark: its tasks, the VM of one trial, and its evaluator."""
 
 from __future__ import annotations
 
-import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bench_core.artifacts import read_json
-from bench_core.errors import EvaluationError, InputError
+from bench_core.errors import InputError
 from bench_core.redaction import Redactor
-from waa_client.agents.loading import load_agent
+from waa_client.environment import Conditions, open_environment
 from waa_client.evaluation import EvaluationClient
 from waa_client.pace import RealClock
-from waa_client.results import rescored, trial_result
 from waa_client.settings import WaaSettings
 from waa_client.tasks import BENCHMARK, load_tasks
-from waa_client.trial import HISTORY, TRANSCRIPT, WaaTrial
+from waa_client.verdicts import as_evaluation, kept_transcript, kept_verdict, not_evaluated
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Sequence
 
     from bench_core.protocols import Agent, TrialContext
-    from bench_core.records import Task, TrialResult
-    from waa_client.agents.loading import DesktopAgent
+    from bench_core.records import Task
+    from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
+    from waa_client.environment import DesktopEnvironment
+    from waa_client.evaluation import Verdict
     from waa_client.pace import Clock
-    from waa_client.pool import VmPool
+    from waa_client.pool import Machines
 
 __all__ = ["WaaBenchmark"]
 
@@ -34,27 +33,30 @@ __all__ = ["WaaBenchmark"]
 class WaaBenchmark:
     """The tasks of Windows Agent Arena on a pool of VMs.
 
+    A run's `timing` is `fast`, which is meant where it is null, or `vanilla`; see `waa_client.pace`.
+
     Args:
         tasks: What can be run; by default the files in `$WAA_TASKS`.
-        pool: The VMs.
-        settings: Evaluators, reset, set-up.
+        pool: Where trials get their VMs.
+        settings: Reset, set-up.
+        evaluator: Scores finished trials again.
         demonstrations: Shown to agents.
-        agent_for: Makes a new agent for each trial from its name.
         options: How VMs are called.
         clock: Sleeps; one that only counts makes vanilla's pace measurable without waiting for it.
         redactor: Knows the keys that must not reach the disk.
     """
 
     name = BENCHMARK
+    environment = "desktop"
 
     def __init__(  # noqa: PLR0913  # one collaborator each, all named
         self,
         tasks: Sequence[Task] | None = None,
         *,
-        pool: VmPool | None = None,
+        pool: Machines | None = None,
         settings: WaaSettings | None = None,
+        evaluator: str | None = None,
         demonstrations: Demonstrations | None = None,
-        agent_for: Callable[[str], Agent | DesktopAgent] = load_agent,
         options: VmOptions | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
@@ -63,11 +65,10 @@ class WaaBenchmark:
         self._pool = pool
         self._settings = settings or WaaSettings()
         self._demonstrations = demonstrations
-        self._agent_for = agent_for
         self._options = options or VmOptions()
         self._clock = clock or RealClock()
         self._redactor = redactor or Redactor.from_environment()
-        self._evaluators = _paired(pool.urls if pool else (), self._settings.evaluators)
+        self._evaluator = evaluator
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in a stable order."""
@@ -75,61 +76,48 @@ class WaaBenchmark:
             self._tasks = load_tasks()
         return self._tasks
 
-    async def run_trial(self, task: Task, context: TrialContext) -> TrialResult:
-        """Run one attempt at `task` on a free VM and score it through its evaluator.
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[DesktopEnvironment]:
+        """Hold a free VM, reset it and set `task` up.
 
         Raises:
-            EnvironmentFaultError: The VM, the evaluator or the model provider failed.
+            EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
             EvaluationError: The evaluator refuses the task.
-            BudgetExceededError: The run's budget is spent.
         """
         if self._pool is None:
             raise InputError("no VM is given: pass --vm URL[,URL...]")
-        agent = self._agent_for(context.agent)
-        async with self._pool.lease() as url:
-            began = time.monotonic()
-            trial = WaaTrial(
+        async with self._pool.lease(task) as machine:
+            given = Conditions(
                 task,
-                agent,
                 context,
-                url=url,
-                evaluator=self._evaluators.get(url),
-                settings=self._settings,
-                clock=self._clock,
-                redactor=self._redactor,
-                options=self._options,
-                demonstration=self._demonstrations.find(task) if self._demonstrations else None,
+                agent,
+                machine,
+                self._settings,
+                self._clock,
+                self._options,
+                self._redactor,
+                self._demonstrations.find(task) if self._demonstrations else None,
             )
-            outcome, verdict = await trial.run()
-            return trial_result(trial, outcome, verdict, began)
+            async with open_environment(given) as environment:
+                yield environment
 
-    async def rescore(self, task: Task, result: TrialResult, folder: Path) -> TrialResult:
-        """Score a finished trial again from its transcript; no VM is asked anything.
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        """Score a trial by the verdict it was given; to score it again, ask for another one.
 
         Raises:
             EvaluationError: The trial left no transcript, or the evaluator cannot decide from it.
             EnvironmentFaultError: The evaluator does not answer.
         """
-        if not self._settings.evaluators:
+        fresh = evidence.first is None
+        verdict = kept_verdict(evidence.folder) if fresh else await self._asked_again(evidence)
+        return not_evaluated() if verdict is None else as_evaluation(verdict, evidence)
+
+    async def _asked_again(self, evidence: Evidence) -> Verdict:
+        """Have the transcript evaluated; no VM is asked anything."""
+        if self._evaluator is None:
             raise InputError("rescoring asks an evaluator: pass --evaluate URL")
-        try:
-            history, transcript = read_json(folder / HISTORY), read_json(folder / TRANSCRIPT)
-        except FileNotFoundError as error:
-            raise EvaluationError(f"the trial stored no {error.filename}") from error
-        async with EvaluationClient(self._settings.evaluators[0]) as evaluator:
-            verdict = await evaluator.rescore(task.config, history, transcript)
-        return rescored(result, verdict)
-
-
-def _paired(urls: Sequence[str], evaluators: Sequence[str]) -> dict[str, str]:
-    """Return the evaluator of each VM: one evaluator looks at one VM.
-
-    Raises:
-        InputError: They do not pair up.
-    """
-    if urls and evaluators and len(evaluators) != len(urls):
-        raise InputError(
-            f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
-            f"each evaluator looks at one VM"
-        )
-    return dict(zip(urls, evaluators, strict=False))
+        history, transcript = kept_transcript(evidence.folder)
+        async with EvaluationClient(self._evaluator) as evaluator:
+            return await evaluator.rescore(evidence.task.config, history, transcript)

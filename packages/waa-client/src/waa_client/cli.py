@@ -10,6 +10,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    CommandUndecided,
     demo_out_option,
     execute_demo,
     execute_doctor,
@@ -22,6 +23,7 @@ from bench_core.cli import (
     runner_group,
     task_options,
 )
+from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -80,12 +82,21 @@ def _vm_options(command: _Command) -> _Command:
     )  # fmt: skip
 
 
+def _world_option(command: _Command) -> _Command:
+    """Add the option that chooses between VMs of your own and the simulated desktop."""
+    return click.option(
+        "--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
+        help="VMs of yours, or simulated desktops with tasks of their own, one for each trial.",
+    )(command)  # fmt: skip
+
+
 def _episode_options(command: _Command) -> _Command:
     """Add the options that say how trials go."""
     return _stacked(
         command,
-        click.option("--profile", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
+        click.option("--timing", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
                      help="vanilla sleeps as WAA does, for parity; fast waits until the screen is still."),
+        click.option("--profile", "timing_once", type=click.Choice(["vanilla", "fast"]), hidden=True),
         click.option("--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
                      help="Who runs the tasks' set-up steps: the evaluator, or this client."),
         click.option("--reset-command", metavar="COMMAND",
@@ -109,6 +120,7 @@ def main() -> None:
 @task_options
 @_query_options
 @_source_options
+@_world_option
 @json_option
 def tasks(**options: Any) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
@@ -120,31 +132,32 @@ def tasks(**options: Any) -> None:
 @task_options
 @_query_options
 @_source_options
+@_world_option
 @_vm_options
 @_episode_options
 @run_options(agent="vision", workers=1)
 def run(**options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from waa_client.running import make_benchmark, make_spec, preflight, provenance  # noqa: PLC0415  # heavy
+    from waa_client.running import make_benchmark, make_spec, preflight, surroundings  # noqa: PLC0415  # heavy
 
-    known, options = _with_ids(options)
+    known, options = _with_ids(_with_timing(options))
     spec = make_spec(options)
     benchmark = make_benchmark(known, options)
     if not options["dry_run"]:
-        for warning in preflight(known, spec, options):
+        spec, warnings = preflight(known, spec, options)
+        for warning in warnings:
             click.echo(f"Warning: {warning}", err=True)
-    execute_run(benchmark, spec, options, provenance=provenance(), price_of=_price_of)
+    execute_run(benchmark, spec, options, surroundings(price_of=_price_of))
 
 
 @main.command()
 @rescore_options
-@click.option("--evaluate", "evaluators", metavar="URL", required=True, help="The evaluator.")
-def rescore(run_folder: Path, name: str | None, as_json: bool, evaluators: str) -> None:  # noqa: FBT001  # click's flag
+@click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
+def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -> None:  # noqa: FBT001  # click's flag
     """Score a finished run again from its stored transcripts, without a VM."""
     from waa_client.benchmark import WaaBenchmark  # noqa: PLC0415  # heavy
-    from waa_client.settings import WaaSettings  # noqa: PLC0415  # with it
 
-    benchmark = WaaBenchmark((), settings=WaaSettings(evaluators=(evaluators,)))
+    benchmark = WaaBenchmark((), evaluator=evaluator)
     execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
 
 
@@ -156,12 +169,15 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, evaluators: str) 
               help="The action history as vanilla records it, e.g. FAIL; repeat it.")  # fmt: skip
 @json_option
 def evaluate(**options: Any) -> None:
-    """Evaluate a task on the VM as it is now; exit code 1 when it is not done."""
+    """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when nobody can tell."""
     from waa_client.evaluating import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
     from waa_client.tasks import load_tasks  # noqa: PLC0415  # same
 
     known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
-    verdict = evaluate_now(known, options["task_id"], options["evaluator"], options["history"])
+    try:
+        verdict = evaluate_now(known, options["task_id"], options["evaluator"], options["history"])
+    except (EnvironmentFaultError, EvaluationError) as error:
+        raise CommandUndecided(str(error)) from error
     shown = json.dumps(verdict.raw, indent=2) if options["as_json"] else verdict_text(verdict)
     click.echo(shown)
     if verdict.score is None:
@@ -262,11 +278,24 @@ def demo(out: Path, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
     execute_demo(lambda progress: run_demo(out, progress=progress, ids=chosen), as_json=as_json)
 
 
+def _with_timing(options: dict[str, Any]) -> dict[str, Any]:
+    """Take `--profile`, as `--timing` was called."""
+    given = options["timing_once"]
+    if given is None:
+        return options
+    click.echo(f"Note: --profile is called --timing now: --timing {given}", err=True)
+    return {**options, "timing": given}
+
+
 def _with_ids(options: dict[str, Any]) -> tuple[Sequence[Task], dict[str, Any]]:
     """Turn spellings of ids and WAA's own filters into the ids they select."""
     from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks  # noqa: PLC0415  # pydantic
+    from waa_client.worlds import built_in_world  # noqa: PLC0415  # with it
 
-    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
+    folder = options["tasks_folder"]
+    if folder is None and options["world"] == "built-in":
+        folder = built_in_world().tasks_folder()
+    known = load_tasks(folder, index=options["index"], variant=options["variant"])
     query = TaskQuery(
         ids=options["ids"],
         domains=options["domains"],

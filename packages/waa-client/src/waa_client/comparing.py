@@ -19,7 +19,9 @@ from bench_core.statistics import (
     Interval,
     accuracy,
     compare,
+    difference_limits,
     success_rate_interval,
+    units_needed,
 )
 from waa_client.vanilla import VanillaAverages, averages
 
@@ -57,7 +59,8 @@ PUBLISHED = (
     ),
     Published(name="unassisted human", rate=0.745, source="arXiv 2409.08264, abstract"),
 )
-"""On all 154 tasks of upstream."""
+"""On all tasks of upstream."""
+_ALL_TASKS = 154
 
 
 class Side(Record):
@@ -74,6 +77,7 @@ class Side(Record):
     agent: str
     model: str | None
     profile: str
+    timing: str | None
     tasks: int
     rate: Interval | None
     averages: VanillaAverages
@@ -114,8 +118,10 @@ class BaselineComparison(Record):
     Attributes:
         agreement: Confusion table of task successes; the baseline is held as the truth.
         difference: The paired comparison of success rates; null without a task scored in both.
+        limits: Of the difference on these tasks, holding with 95% at each end; null likewise.
         step_ratio: Geometric mean of new steps by baseline steps over tasks scored in both.
         verdict: `matches` when every criterion holds, `differs` when one does not.
+        published: Rates others published; only beside runs of all tasks, as those were.
     """
 
     schema_version: Literal[1] = 1
@@ -124,10 +130,11 @@ class BaselineComparison(Record):
     tasks: tuple[PairedTask, ...]
     agreement: Accuracy | None
     difference: Comparison | None
+    limits: Interval | None = None
     step_ratio: float | None
     criteria: tuple[Criterion, ...]
     verdict: Literal["matches", "differs", "undecided"]
-    published: tuple[Published, ...] = PUBLISHED
+    published: tuple[Published, ...] = ()
 
 
 def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> BaselineComparison:
@@ -136,7 +143,8 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     Args:
         baseline: A run folder, e.g. of `waa-client import-vanilla`.
         new: Another.
-        tolerance: By how much success rates may differ and still match.
+        tolerance: By how much success rates on these tasks may differ and still match; more must
+            be ruled out.
 
     Raises:
         RunFolderError: One is no run folder.
@@ -153,16 +161,19 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     agreement = _agreement(both)
     difference = _difference(*runs)
     ratio = _step_ratio(both)
-    criteria = _criteria(sides, difference, ratio, tolerance)
+    limits = _limits(*runs)
+    criteria = _criteria(sides, limits, ratio, tolerance)
     return BaselineComparison(
         baseline=sides[0],
         new=sides[1],
         tasks=tasks,
         agreement=agreement,
         difference=difference,
+        limits=limits,
         step_ratio=ratio,
         criteria=criteria,
         verdict=_verdict(criteria),
+        published=PUBLISHED if len(tasks) >= _ALL_TASKS else (),
     )
 
 
@@ -186,12 +197,11 @@ def comparison_text(found: BaselineComparison) -> str:
             ("agreement", "new succeeds", "new fails", "new has no score"), _agreement_rows(found)
         ),
         render_table(("criterion", "holds", "found"), [_criterion_row(c) for c in found.criteria]),
-        render_table(
-            ("published (all 154 tasks)", "rate", "source"),
-            [(p.name, f"{100 * p.rate:.1f} %", p.source) for p in found.published],
-        ),
-        f"Verdict: {found.verdict}",
     ]
+    if found.published:
+        rows = [(p.name, f"{100 * p.rate:.1f} %", p.source) for p in found.published]
+        parts.append(render_table((f"published (all {_ALL_TASKS} tasks)", "rate", "source"), rows))
+    parts.append(f"Verdict: {found.verdict}")
     return "\n\n".join(parts)
 
 
@@ -205,6 +215,7 @@ def _side(run: RunView, folder: Path) -> Side:
         agent=run.info.agent,
         model=run.info.model,
         profile=run.info.profile,
+        timing=run.info.timing,
         tasks=len(run.tasks),
         rate=_interval(scores),
         averages=averages(results, len(run.tasks) * run.info.trials),
@@ -280,6 +291,13 @@ def _difference(baseline: RunView, new: RunView) -> Comparison | None:
         return None
 
 
+def _limits(baseline: RunView, new: RunView) -> Interval | None:
+    try:
+        return difference_limits(_scores(new), _scores(baseline))
+    except NotEstimableError:
+        return None
+
+
 def _step_ratio(both: Sequence[PairedTask]) -> float | None:
     pairs = [(t.steps_new, t.steps_baseline) for t in both if t.steps_new and t.steps_baseline]
     if not pairs:
@@ -291,17 +309,16 @@ def _step_ratio(both: Sequence[PairedTask]) -> float | None:
 
 def _criteria(
     sides: tuple[Side, Side],
-    difference: Comparison | None,
+    limits: Interval | None,
     ratio: float | None,
     tolerance: float,
 ) -> tuple[Criterion, ...]:
     baseline, new = sides
-    points = None if difference is None else difference.difference.estimate
     return (
         Criterion(
             name=f"success rates within {100 * tolerance:g} points on the tasks scored in both",
-            holds=None if points is None else abs(points) <= tolerance,
-            found="no task is scored in both" if difference is None else _points(difference),
+            holds=None if limits is None else limits.within(tolerance),
+            found="no task is scored in both" if limits is None else _points(limits, tolerance),
         ),
         Criterion(
             name="every task completes without a crash",
@@ -321,9 +338,13 @@ def _criteria(
     )
 
 
-def _points(difference: Comparison) -> str:
-    interval = difference.difference
-    return f"{100 * interval.estimate:+.1f} points [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]"
+def _points(limits: Interval, tolerance: float) -> str:
+    """Write difference and limits, and how many pairs of trials could decide where these are too few."""
+    ends = f"[{100 * limits.low:+.1f}, {100 * limits.high:+.1f}]"
+    found = f"{100 * limits.estimate:+.1f} points {ends}, 95 % at each end"
+    if tolerance and limits.n < (needed := units_needed(tolerance)):
+        found += f"; takes {needed} pairs of trials or more, there are {limits.n}"
+    return found
 
 
 def _verdict(criteria: Sequence[Criterion]) -> Literal["matches", "differs", "undecided"]:
@@ -339,6 +360,7 @@ def _side_rows(found: BaselineComparison) -> list[tuple[object, ...]]:
         ("run", *(side.run for side in sides)),
         ("agent", *(f"{side.agent} {side.model or ''}".strip() for side in sides)),
         ("profile", *(side.profile for side in sides)),
+        ("timing", *(side.timing or "-" for side in sides)),
         ("success rate", *(_rate(side.rate) for side in sides)),
         (
             "average, upstream's denominator",

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench_core.agents.records import ActionResult, Observation, Wait
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models.records import ImagePart
 from bench_core.records import Record
 from waa_client.actions import Block, Screen, UntranslatableError, translate
-from waa_client.errors import VmAnswerError, VmUnreachableError
+from waa_client.actions.duration import outlasts
+from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
 from waa_client.pace import PACES, RealClock
 from waa_client.seeing import TreeError, draw_marks, elements_of, is_still
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench_core.agents.records import Action, Element
     from waa_client.pace import Clock, Pace
-    from waa_client.vm import ActionOutcome, Picture, VmClient, WindowView
+    from waa_client.vm import Picture, VmClient, WindowView
+    from waa_client.vm.wire import Call
 
 __all__ = ["Performed", "View", "WaaDesktop"]
 
-_RESTARTED = "'NoneType' object has no attribute"
+_T = TypeVar("_T")
+_UNTOLD = "'NoneType' object has no attribute"
+_IS_TOLD = "assert computer.mouse is not None"
+_RUNS = "pass"
 _FAIL_SAFE = "fail-safe"
 _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
@@ -70,6 +80,9 @@ class WaaDesktop:
     Every action is written to `history` just as vanilla writes it: the code block, or WAIT, DONE or
     FAIL. An action that WAA cannot do is told to the agent and not recorded, for it never ran.
 
+    A fault of the VM is kept in `fault`, whatever the agent makes of it: it worked on a desktop that
+    was not there.
+
     Args:
         vm: The VM's API.
         view: What the agent wants to see.
@@ -93,22 +106,19 @@ class WaaDesktop:
         self._screen: Screen | None = None
         self._settled: Picture | None = None
         self._told: object = None
+        self._closed = False
+        self._asked: dict[int, Call[Any]] = {}
+        self._cut_off: Call[Any] | None = None
 
     async def observe(self) -> Observation:
         """Look at the desktop; see `bench_core.agents.Environment`."""
-        try:
+        with self._lent():
             return await self._observe()
-        except EnvironmentFaultError as error:
-            self.fault = self.fault or error
-            raise
 
     async def act(self, action: Action) -> ActionResult:
         """Do one thing; see `bench_core.agents.Environment`."""
-        try:
+        with self._lent():
             return await self._act(action)
-        except EnvironmentFaultError as error:
-            self.fault = self.fault or error
-            raise
 
     async def run(self, block: Block) -> ActionResult:
         """Run a block as it is and record it; for agents that write WAA's code themselves.
@@ -116,6 +126,89 @@ class WaaDesktop:
         Raises:
             EnvironmentFaultError: The VM does not answer, or was restarted.
         """
+        with self._lent():
+            return await self._run(block)
+
+    async def screenshot(self) -> Picture:
+        """Take a picture, or give the one that was taken to see that the screen is still."""
+        with self._lent():
+            return await self._screenshot()
+
+    async def picture(self) -> Picture:
+        """Return the picture of the latest observation."""
+        with self._lent():
+            await self._known_screen()
+            return self._picture
+
+    async def ask(self, call: Call[_T]) -> _T:
+        """Make any other call of the VM's API for the agent; see `waa_client.vm.VmClient.send`."""
+        with self._lent():
+            return await self._ask(call)
+
+    def told_by_agent(self) -> None:
+        """Note that an agent has sent `/update_computer` itself, which must not be overwritten."""
+        self._told = _aim(self._screen)
+
+    def close(self) -> None:
+        """Take the desktop away from its agent: nothing it asks for from now on is done."""
+        self._closed = True
+        self._cut_off = next(iter(self._asked.values()), self._cut_off)
+
+    async def confirm(self) -> None:
+        """Look whether the VM still answers what it was asked when the agent was cut off.
+
+        An agent that runs out of time while its VM stalls has not failed; one whose VM answers at
+        once has. A stalled VM becomes the desktop's `fault`.
+        """
+        if self._cut_off is None or self.fault is not None:
+            return
+        look = self._cut_off if self._cut_off.repeatable else calls.screenshot()
+        try:
+            await self.vm.send(replace(look, repeatable=False))
+        except VmUnreachableError as error:
+            self.fault = error
+        except VmError:
+            return  # it answers; whether that can be used was the agent's to see
+
+    async def end(self, word: str) -> None:
+        """Record how the agent ended, as vanilla's history does: DONE or FAIL."""
+        await self._run(Block(code=word))
+
+    async def nothing_runs(self) -> bool:
+        """Whether every block failed, and one that does nothing fails, too.
+
+        Raises:
+            EnvironmentFaultError: The VM does not answer.
+        """
+        blocks = [each for each in self.performed if not each.block.special]
+        if not blocks or any(each.error is None for each in blocks):
+            return False
+        return await self._send(Block(code=_RUNS, language=blocks[-1].block.language)) is not None
+
+    @contextmanager
+    def _lent(self) -> Iterator[None]:
+        """Refuse what comes after the trial, and remember the first fault."""
+        if self._closed:
+            raise AgentError("the trial is over: its desktop was taken away")
+        try:
+            yield
+        except EnvironmentFaultError as error:
+            self.fault = self.fault or error
+            raise
+
+    async def _ask(self, call: Call[_T]) -> _T:
+        """Make a call, and remember it should the agent be cut off meanwhile."""
+        key = id(call)
+        self._asked[key] = call
+        try:
+            return await self.vm.send(call)
+        except asyncio.CancelledError:
+            self._cut_off = call
+            raise
+        finally:
+            del self._asked[key]
+
+    async def _run(self, block: Block) -> ActionResult:
         self.history.append(block.code)
         error = None
         if block.special:
@@ -129,25 +222,15 @@ class WaaDesktop:
             return ActionResult(ok=False, error=error)
         return ActionResult(text="; ".join(block.notes))
 
-    async def screenshot(self) -> Picture:
-        """Take a picture, or give the one that was taken to see that the screen is still."""
+    async def _screenshot(self) -> Picture:
         settled, self._settled = self._settled, None
         if settled is not None:
             return settled
-        return await self.vm.send(calls.screenshot())
-
-    async def picture(self) -> Picture:
-        """Return the picture of the latest observation."""
-        await self._known_screen()
-        return self._picture
-
-    def told_by_agent(self) -> None:
-        """Note that an agent has sent `/update_computer` itself, which must not be overwritten."""
-        self._told = _aim(self._screen)
+        return await self._ask(calls.screenshot())
 
     async def _observe(self) -> Observation:
-        picture = await self.screenshot()
-        size = self._screen.size if self._screen else await self.vm.send(calls.screen_size())
+        picture = await self._screenshot()
+        size = self._screen.size if self._screen else await self._ask(calls.screen_size())
         wants_windows = self.view.windows or self.pace.window_always
         self.window = window = await self._window() if wants_windows else None
         tree = await self._tree(picture) if self.view.needs_tree else ("", ())
@@ -178,14 +261,14 @@ class WaaDesktop:
     async def _window(self) -> WindowView | None:
         """Look at the foreground window; the server cannot while Windows asks for permission."""
         try:
-            return await self.vm.send(calls.obs_winagent())
+            return await self._ask(calls.obs_winagent())
         except VmAnswerError:
             self.flags["window_unknown"] = None
             return None
 
     async def _tree(self, picture: Picture) -> tuple[str, tuple[Element, ...]]:
         for _ in range(2):  # a tree read while windows change may be torn; the next one is not
-            xml = await self.vm.send(calls.accessibility(self.view.backend))
+            xml = await self._ask(calls.accessibility(self.view.backend))
             try:
                 return xml, elements_of(xml, picture.size)
             except TreeError as error:
@@ -202,7 +285,7 @@ class WaaDesktop:
             self.flags["corner_moved" if "corner" in note else "text_changed"] = None
         if isinstance(action, Wait) and self.pace.settle_s:
             await self._clock.sleep(max(0.0, action.seconds - self.pace.after_action_s))
-        return await self.run(block)
+        return await self._run(block)
 
     async def _known_screen(self) -> Screen:
         if self._screen is None:
@@ -214,28 +297,35 @@ class WaaDesktop:
         """Run the code and return why it failed, if it did."""
         if block.language == "pyautogui":
             command = ["python", "-c", _PYAUTOGUI.format(code=block.code)]
-            done = await self.vm.send(calls.execute(command))
+            done = await self._ask(calls.execute(command))
             return None if done.ok else done.error or f"return code {done.returncode}"
         await self._tell_if_needed()
         timeout_s = _CODE_S + len(block.code) / _CHARACTERS_PER_SECOND
-        outcome = await self._code(block.code, timeout_s)
+        try:
+            outcome = await self._ask(calls.execute_windows(block.code, timeout_s=timeout_s))
+        except VmTimeoutError:
+            if not outlasts(block.code, timeout_s):
+                raise
+            await self._ask(calls.probe())  # the VM works, and the block does what it says
+            return f"the block did not end within {timeout_s:g} s"
         if outcome.ok:
             return None
         said = outcome.error or "the block failed"
-        if said.startswith(_RESTARTED):
-            # `computer` is empty until somebody told it the screen, and we had
-            raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {said}")
+        if said.startswith(_UNTOLD):
+            await self._refuse_restarted(said)
         if _FAIL_SAFE in said:
             await self._leave_corner()
         return said
 
-    async def _code(self, code: str, timeout_s: float) -> ActionOutcome:
-        return await self.vm.send(calls.execute_windows(code, timeout_s=timeout_s))
+    async def _refuse_restarted(self, said: str) -> None:
+        """`computer` is empty until somebody told it the screen, and we had; else the code is wrong."""
+        if not (await self._ask(calls.execute_windows(_IS_TOLD))).ok:
+            raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {said}")
 
     async def _leave_corner(self) -> None:
         """Move the pointer out of the corner, or every later action fails too."""
         self.flags["failsafe_tripped"] = None
-        await self.vm.send(calls.execute(["python", "-c", _OUT_OF_CORNER]))
+        await self._ask(calls.execute(["python", "-c", _OUT_OF_CORNER]))
 
     async def _tell_if_needed(self) -> None:
         if self._screen is None:
@@ -249,7 +339,7 @@ class WaaDesktop:
         assert screen is not None  # noqa: S101  # the callers know it
         scale = (screen.size[0] / screen.seen[0], screen.size[1] / screen.seen[1])
         rects = list(screen.rects.values())
-        await self.vm.send(
+        await self._ask(
             calls.update_computer(rects, (0, 0, *screen.size), picture.data, scale=scale)
         )
         self._told = _aim(screen)
@@ -274,7 +364,7 @@ class WaaDesktop:
     async def _glance(self) -> Picture | None:
         """Take a picture; a torn one only means to look again when somebody asks."""
         try:
-            return await self.vm.send(calls.screenshot())
+            return await self._ask(calls.screenshot())
         except VmUnreachableError:
             raise
         except VmAnswerError:

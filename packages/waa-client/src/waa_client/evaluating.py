@@ -31,7 +31,7 @@ def evaluate_now(
     task = next(each for each in tasks if each.task_id == found)
 
     async def ask() -> Verdict:
-        async with EvaluationClient(url) as evaluator:
+        async with EvaluationClient(url, tries=4) as evaluator:  # somebody waits for it
             return await evaluator.evaluate(task.config, history)
 
     return asyncio.run(ask())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import time
 import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from bench_core.records import World
+
 __all__ = [
     "TOKEN_VARIABLE",
     "EvaluationClient",
@@ -34,15 +37,28 @@ __all__ = [
     "SetupStep",
     "Verdict",
     "evaluator_url",
+    "world_of_vm",
 ]
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 _T = TypeVar("_T", bound="_Answer")
 _PORT = 5050
+_WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}
 _OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 200, 401, 404, 409, 503
+_GATEWAY = frozenset({502, 503, 504})
+_WORKER_GONE = "EvaluatorGone"
+"""What the server calls the fault of a verdict whose evaluating process died."""
 _SHOWN = 300
 _QUICK_S = 10.0
 _BODY_S = 120.0
+
+
+class _AskAgainError(Exception):
+    """The same key may have an answer later: nothing came, nothing was done, or it is `busy`."""
+
+    def __init__(self, message: str, *, busy: bool = False) -> None:
+        self.busy = busy
+        super().__init__(message)
 
 
 class _Answer(Record):
@@ -127,9 +143,14 @@ class SetupStep(_Answer):
 
 
 class SetupReport(_Answer):
-    """How the set-up of a task went; a step that raises is the last one."""
+    """How the set-up of a task went; a step that raises is the last one.
+
+    Attributes:
+        abandoned: Whether one raised; servers before 0.2 do not say it of a task's last step.
+    """
 
     ok: bool
+    abandoned: bool = False
     steps: tuple[SetupStep, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -150,6 +171,17 @@ def evaluator_url(text: str) -> str:
     return vm_url(f"{text}:{_PORT}" if bare and text else text)
 
 
+def world_of_vm(health: Mapping[str, Any]) -> World | None:
+    """Return the world of the VM that an evaluator of this health looks at; null where unknown.
+
+    >>> world_of_vm({"vm": {"reachable": True, "world": "built-in"}})
+    'built-in'
+    """
+    vm = health.get("vm")
+    said = vm.get("world") if isinstance(vm, dict) else None
+    return _WORLDS.get(said) if isinstance(said, str) else None
+
+
 class EvaluationClient:
     """Talks to one evaluator; use it as `async with`.
 
@@ -157,8 +189,9 @@ class EvaluationClient:
         url: Where it answers.
         token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`.
         timeout_s: How long one evaluation may take.
-        tries: How often the same key is asked in all when answers get lost.
-        wait_s: Pause before asking again; doubles up to 5 s.
+        tries: How often the same key is asked in all when answers get lost, which is patient for a
+            minute and a half; while the server says that it evaluates, `timeout_s` counts instead.
+        wait_s: Pause before asking again; doubles up to ten times that.
         transport: Instead of real sockets.
     """
 
@@ -168,7 +201,7 @@ class EvaluationClient:
         *,
         token: str | None = None,
         timeout_s: float = 900.0,
-        tries: int = 4,
+        tries: int = 20,
         wait_s: float = 0.5,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -200,7 +233,11 @@ class EvaluationClient:
         """
         body = {"task": task, "action_history": list(action_history)}
         answer = await self._post("/evaluate", {**body, "idempotency_key": key or new_key()})
-        return self._read(Verdict, answer, raw=answer)
+        verdict = self._read(Verdict, answer, raw=answer)
+        fault = verdict.evaluation_error
+        if fault is not None and fault.type == _WORKER_GONE:
+            raise EvaluatorDownError(self.url, verdict.reason)
+        return verdict
 
     async def set_up(self, task: Mapping[str, Any] | str) -> SetupReport:
         """Run the set-up steps of a task on the VM.
@@ -282,31 +319,40 @@ class EvaluationClient:
             raise self._down(error) from error
         if answer.status_code != _OK:
             raise EvaluatorDownError(self.url, f"{path}: {_refusal(answer)}")
-        return self._object(answer)
+        try:
+            return self._object(answer)
+        except _AskAgainError as error:
+            raise EvaluatorDownError(self.url, str(error)) from error
 
     async def _post(
         self, path: str, body: dict[str, Any], tries: int | None = None
     ) -> dict[str, Any]:
         """Ask until there is an answer; the same key makes that safe."""
-        most = tries or self._tries
-        for number in range(1, most + 1):
+        most, number = tries or self._tries, 1
+        end = time.monotonic() + self._timeout_s
+        while True:
             try:
-                answer = await self._http.post(
-                    self.url + path, json=body, timeout=httpx.Timeout(self._timeout_s, connect=10.0)
-                )
-            except httpx.HTTPError as error:
-                if number == most:
-                    raise self._down(error) from error
-            else:
-                if not _ask_again(answer) or number == most:
-                    return self._answered(path, answer)
-            await asyncio.sleep(min(5.0, self._wait_s * 2 ** (number - 1)))
-        raise AssertionError("the last try returns or raises")
+                return await self._asked(path, body)
+            except _AskAgainError as again:
+                busy = again.busy and tries is None and time.monotonic() < end
+                if number >= most and not busy:
+                    raise EvaluatorDownError(self.url, str(again)) from again
+            await asyncio.sleep(self._wait_s * min(10, 2 ** min(number - 1, 4)))
+            number += 1
 
-    def _answered(self, path: str, answer: httpx.Response) -> dict[str, Any]:
+    async def _asked(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        timeout = httpx.Timeout(self._timeout_s, connect=10.0)
+        try:
+            answer = await self._http.post(self.url + path, json=body, timeout=timeout)
+        except httpx.HTTPError as error:
+            said = str(error) or type(error).__name__
+            raise _AskAgainError(f"does not answer: {said}") from error
         if answer.status_code == _OK:
             return self._object(answer)
         said = f"{path}: {_refusal(answer)}"
+        busy = answer.status_code == _CONFLICT and _code(answer) == "in_use"
+        if busy or answer.status_code in _GATEWAY:
+            raise _AskAgainError(said, busy=busy)
         if _is_missing(answer):
             raise EvaluationError(f"{self.url} has no {path}: is this waa-server-ext's address?")
         if answer.status_code == _UNAUTHORIZED:
@@ -316,14 +362,13 @@ class EvaluationClient:
         raise EvaluationError(f"{self.url}{said}")
 
     def _object(self, answer: httpx.Response) -> dict[str, Any]:
+        """Return the answer's object; what is none comes from a gateway before the evaluator."""
         try:
             value = answer.json()
         except (ValueError, RecursionError) as error:
-            raise EvaluationError(
-                f"{self.url} did not answer JSON: {answer.text[:_SHOWN]!r}"
-            ) from error
+            raise _AskAgainError(f"did not answer JSON: {answer.text[:_SHOWN]!r}") from error
         if not isinstance(value, dict):
-            raise EvaluationError(f"{self.url} did not answer an object: {answer.text[:_SHOWN]!r}")
+            raise _AskAgainError(f"did not answer an object: {answer.text[:_SHOWN]!r}")
         return value
 
     def _read(self, kind: type[_T], answer: dict[str, Any], **more: Any) -> _T:
@@ -344,12 +389,6 @@ class EvaluationClient:
 def new_key() -> str:
     """Return an idempotency key that nobody has."""
     return uuid.uuid4().hex
-
-
-def _ask_again(answer: httpx.Response) -> bool:
-    """Whether the same key may have an answer later: it is being evaluated, or nothing was done."""
-    busy = answer.status_code == _CONFLICT and _code(answer) == "in_use"
-    return busy or answer.status_code in {502, _UNAVAILABLE, 504}
 
 
 def _error(answer: httpx.Response) -> Any:

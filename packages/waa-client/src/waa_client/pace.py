@@ -59,14 +59,15 @@ PACES = {
 }
 
 
-def pace_of(name: str) -> Pace:
-    """Return a pace by its name.
+def pace_of(timing: str | None) -> Pace:
+    """Return the pace of a timing, the fast one where a run says nothing of it.
 
     Raises:
-        InputError: There is no such pace.
+        InputError: There is no such timing.
     """
+    name = timing or "fast"
     if name not in PACES:
-        raise InputError(f"unknown profile {name!r}: there are {', '.join(PACES)}")
+        raise InputError(f"unknown timing {name!r}: there are {', '.join(PACES)}")
     return PACES[name]
 
 

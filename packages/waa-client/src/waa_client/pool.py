@@ -1,11 +1,12 @@
-"""Several VMs, each held by one trial at a time, in this process and on this machine."""
+"""Where trials get their VMs: several, each held by one trial at a time on this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Resource
@@ -14,11 +15,12 @@ from waa_client.vm import vm_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractAsyncContextManager
 
+    from bench_core.records import Task
     from bench_core.scheduling.machine_locks import MachineLocks
 
-__all__ = ["VmPool", "vm_urls"]
-
+__all__ = ["Machine", "Machines", "VmPool", "vm_urls"]
 
 _LONGEST_REST_S = 600.0
 
@@ -40,23 +42,58 @@ def vm_urls(text: str) -> tuple[str, ...]:
     return urls
 
 
+@dataclass
+class Machine:
+    """A VM that a trial holds, and the evaluator that looks at it, if there is one.
+
+    Attributes:
+        fault: What failed of the two, set by the trial; a fault of a model's provider is none.
+    """
+
+    url: str
+    evaluator: str | None = None
+    fault: EnvironmentFaultError | None = None
+
+
+class Machines(Protocol):
+    """Hands out VMs to trials."""
+
+    def lease(self, task: Task) -> AbstractAsyncContextManager[Machine]:
+        """Hold a VM for a trial of `task` for the time of the block.
+
+        Raises what the block raises.
+        """
+        ...
+
+
 class VmPool:
     """Hands out VMs, the one with the fewest faults first.
 
-    A VM whose trial ended with an environment fault rests, twice as long after each further one,
+    A VM that could not be opened, or failed later, rests, twice as long after each further one,
     while others that work take its tasks: one that died does not eat the tasks of those that live.
     Other processes of this machine are kept off by lock files.
 
     Args:
         urls: Base URLs.
         locks: Holds VMs against other processes; by default as lock files.
+        evaluators: Base URLs of evaluators, one per VM in their order; without any, trials are not
+            scored.
         rest_s: How long a VM rests after its first fault.
+
+    Raises:
+        InputError: VMs and evaluators do not pair up.
     """
 
     def __init__(
-        self, urls: Sequence[str], locks: MachineLocks | None = None, *, rest_s: float = 30.0
+        self,
+        urls: Sequence[str],
+        locks: MachineLocks | None = None,
+        *,
+        evaluators: Sequence[str] = (),
+        rest_s: float = 30.0,
     ) -> None:
         self.urls = tuple(urls)
+        self._evaluators = _paired(urls, evaluators)
         self._locks = locks or FileLocks()
         self._rest_s = rest_s
         self._free = list(urls)
@@ -65,23 +102,26 @@ class VmPool:
         self._changed = asyncio.Event()
 
     @asynccontextmanager
-    async def lease(self) -> AsyncIterator[str]:
+    async def lease(self, task: Task) -> AsyncIterator[Machine]:
         """Hold a VM for the time of the block; wait until one is free.
 
-        Raises what the block raises; an environment fault counts against the VM.
+        Raises what the block raises; an environment fault counts against the VM, as does the one
+        that the trial leaves in the machine.
         """
+        del task  # a VM takes any
         url = await self._take()
+        machine = Machine(url=url, evaluator=self._evaluators.get(url))
         try:
             held = await self._locks.acquire([Resource(name=f"waa-vm:{url}")], lambda _: None)
             try:
-                yield url
+                yield machine
             finally:
                 held.release()
         except EnvironmentFaultError:
             self._note_fault(url)
             raise
         else:
-            self._faults[url], self._rests_until[url] = 0, 0.0
+            self._note_end(url, machine)
         finally:
             self._free.append(url)
             self._changed.set()
@@ -111,7 +151,27 @@ class VmPool:
             return soonest, None  # nobody else could take the task
         return None, self._rests_until[soonest] - now
 
+    def _note_end(self, url: str, machine: Machine) -> None:
+        if machine.fault is not None:
+            self._note_fault(url)
+        else:
+            self._faults[url], self._rests_until[url] = 0, 0.0
+
     def _note_fault(self, url: str) -> None:
         self._faults[url] += 1
         rest_s = min(_LONGEST_REST_S, self._rest_s * 2.0 ** min(self._faults[url] - 1, 10))
         self._rests_until[url] = time.monotonic() + rest_s
+
+
+def _paired(urls: Sequence[str], evaluators: Sequence[str]) -> dict[str, str]:
+    """Return the evaluator of each VM: one evaluator looks at one VM.
+
+    Raises:
+        InputError: They do not pair up.
+    """
+    if evaluators and len(evaluators) != len(urls):
+        raise InputError(
+            f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
+            f"each evaluator looks at one VM"
+        )
+    return dict(zip(urls, evaluators, strict=False))

@@ -29,6 +29,10 @@ _REACH = (
 _WRONG_SERVER = "something else listens there: WAA's server is vm/setup/server/main.py on port 5000"
 _BLACK = "open the VM at port 8006 with a browser and look: a lock screen, a dialog, still booting?"
 _TREE = "restart the VM's server; the tree needs pywinauto inside the VM"
+_UIA = (
+    "a modern application is in front, which win32 does not see: let agents look with uia, "
+    "--agent-option uia=true for those that have it"
+)
 _ACTION = "restart the VM's server and look into its server.log; is pyautogui installed in the VM?"
 _EVALUATOR = (
     "start one with `waa-server-ext serve --vm HOST`, and publish its port (5050 inside WAA's container "
@@ -77,7 +81,9 @@ def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult]) -> CheckResul
 
 
 def _reach(vm: SyncVmClient) -> CheckResult:
-    return ok(vm.send(calls.probe()))
+    found = vm.send(calls.probe())
+    simulated = ": a simulated desktop, results are marked built-in"
+    return ok(found.message + (simulated if found.world == "built-in" else ""))
 
 
 def _system(vm: SyncVmClient) -> CheckResult:
@@ -102,13 +108,19 @@ def _window(vm: SyncVmClient) -> CheckResult:
 
 
 def _accessibility(vm: SyncVmClient) -> CheckResult:
+    """Read the tree as agents do by default, and with the slow backend where that shows nothing."""
+    size = vm.send(calls.screen_size())
     xml = vm.send(calls.accessibility())
     try:
-        elements = elements_of(xml, vm.send(calls.screen_size()))
+        elements = elements_of(xml, size)
+        if elements:
+            return ok(f"{len(xml) // 1024} KiB, {len(elements)} elements")
+        slow = elements_of(vm.send(calls.accessibility("uia")), size)
     except TreeError as error:
         return failed(str(error), _TREE)
-    found = f"{len(xml) // 1024} KiB, {len(elements)} elements"
-    return ok(found) if elements else warned(f"{found}: agents see no marks", _TREE)
+    if slow:
+        return warned(f"win32 sees no elements, uia sees {len(slow)}", _UIA)
+    return warned("neither win32 nor uia sees elements: agents see no marks", _TREE)
 
 
 def _act(vm: SyncVmClient) -> CheckResult:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bench_core.errors import EnvironmentFaultError, InputError
-from waa_client.errors import VmAnswerError, VmUnreachableError
+from waa_client.errors import VmAnswerError, VmUnreachableError, WrongWorldError
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
+    from bench_core.records import World
     from waa_client.pace import Clock, Pace
-    from waa_client.vm import VmClient
+    from waa_client.vm import ServerInfo, VmClient
 
 __all__ = ["reset", "run_hook", "wait_for_vm"]
 
@@ -23,13 +24,17 @@ _HOOK_S = 1800.0
 _SHOWN = 500
 
 
-async def reset(vm: VmClient, pace: Pace, clock: Clock, hook: str | None = None) -> tuple[str, ...]:
+async def reset(
+    vm: VmClient, pace: Pace, clock: Clock, world: World = "real", hook: str | None = None
+) -> tuple[str, ...]:
     """Reset the VM and return flags of what did not work and vanilla ignores.
 
     WAA has no reset between tasks: it closes windows and empties the downloads, and everything else
-    an earlier task did stays. `hook` is your way to a real one, see `run_hook`.
+    an earlier task did stays. `hook` is your way to a real one, see `run_hook`. A simulation is put
+    back to its start.
 
     Raises:
+        WrongWorldError: The VM says that it is not of the run's `world`.
         EnvironmentFaultError: The VM does not come up, or the hook fails.
     """
     flags = []
@@ -39,25 +44,27 @@ async def reset(vm: VmClient, pace: Pace, clock: Clock, hook: str | None = None)
     if not (await vm.send(calls.close_all())).ok:
         flags.append("windows_not_closed")
     await clock.sleep(pace.after_close_s)
-    await wait_for_vm(vm, pace, clock)
+    found = await wait_for_vm(vm, pace, clock)
+    if found.world != world:
+        raise WrongWorldError(vm.url, found.world, world)
+    if found.world == "built-in":
+        await vm.send(calls.reset_simulation())
     if not (await vm.send(calls.clear_task_files())).ok:
         flags.append("downloads_not_cleared")
     return tuple(flags)
 
 
-async def wait_for_vm(vm: VmClient, pace: Pace, clock: Clock) -> None:
-    """Wait until the VM's server answers.
+async def wait_for_vm(vm: VmClient, pace: Pace, clock: Clock) -> ServerInfo:
+    """Wait until the VM's server answers, and return what it says.
 
     Raises:
         VmUnreachableError: It did not within the pace's patience.
     """
     for number in range(pace.boot_polls):
         try:
-            await vm.send(calls.probe())
+            return await vm.send(calls.probe())
         except (VmUnreachableError, VmAnswerError) as error:  # an answer of a server half-way up
             problem = error
-        else:
-            return
         if number + 1 < pace.boot_polls:
             await clock.sleep(pace.poll_s)
     raise VmUnreachableError(vm.url, f"the VM does not come up: {problem}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from waa_client.pace import Clock
     from waa_client.vm import SetupOutcome, VmClient
 
-__all__ = ["Preparer"]
+__all__ = ["Preparer", "refuse_abandoned"]
 
 _TRIES = 3
 _DOWNLOAD_S = 120.0
@@ -169,6 +169,22 @@ class Preparer:
         if kept:
             await asyncio.to_thread(_keep, kept, data)
         return data
+
+
+def refuse_abandoned(report: SetupReport, task: Mapping[str, Any]) -> None:
+    """A step that raises ends the set-up, and vanilla gives the task up without a score.
+
+    Raises:
+        EnvironmentFaultError: One did.
+    """
+    asked = task.get("config")
+    most = len(asked) if isinstance(asked, list) else len(report.steps)
+    if report.abandoned or len(report.steps) < most:
+        last = report.steps[-1] if report.steps else None
+        said = f"{last.type}: {last.error}" if last else "no step ran"
+        raise EnvironmentFaultError(
+            f"the set-up ended at step {len(report.steps)} of {most}: {said}"
+        )
 
 
 def _kind(step: Any) -> object:

@@ -15,16 +15,15 @@ class WaaSettings(Record):
     """How trials run.
 
     Attributes:
-        evaluators: Base URLs, one per VM in their order; without any, trials are not scored.
         reset_command: Restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
         asset_cache: Keeps downloads of the client's own set-up.
-        stop_agent_s: How long an agent may take to end when its time is up.
+        evaluation_s: How long one evaluation may take.
+        ask_again_s: Pause before an evaluator that does not answer is asked again; it grows.
     """
 
-    evaluators: tuple[str, ...] = ()
     reset_command: str | None = None
     setup: Literal["server", "client"] = "server"
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
-    stop_agent_s: PositiveFloat = 5.0
+    ask_again_s: PositiveFloat = 0.5

@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TrialArtifacts
+from bench_core.artifacts import TrialArtifacts, describe_artifacts
 from bench_core.errors import InputError
 from bench_core.provenance import describe_run
 from bench_core.records import ErrorInfo, Record, Status, Step, TrialKey, TrialResult
@@ -106,7 +106,7 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
     }
     info = describe_run(
         benchmark=BENCHMARK, agent=agent, model=model, tasks=tasks, trials=len(trials), seed=0,
-        profile="vanilla", config={"imported_from": settings},
+        timing="vanilla", config={"imported_from": settings},
     )  # fmt: skip
     redactor = Redactor.from_environment()
     with RunFolder.create(out, info, tasks, redactor=redactor) as run:
@@ -146,7 +146,10 @@ def imported_text(imported: Imported) -> str:
         f"average over all planned tasks:                {_percent(found.planned)} of {found.tasks}",
     ]
     if imported.unreadable:
-        lines.append(f"{imported.unreadable} results hold no number; vanilla would count them as 1")
+        lines.append(
+            f"{imported.unreadable} results hold no number and have no score here; upstream's "
+            f"show_result.py counts such text as 1, its run.py as 0"
+        )
     if imported.unknown:
         lines.append(f"not among the tasks: {', '.join(imported.unknown[:5])}")
     return "\n".join(lines)
@@ -217,13 +220,13 @@ def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
         trial=key.trial,
         agent=agent,
         model=model,
-        profile="vanilla",
+        timing="vanilla",
         status=_status(score, ended=ended),
         score=score,
         method="vanilla's own evaluate()" if score is not None else None,
         flags=tuple(flags + (["gave_up"] if actions[-1:] == ["FAIL"] else [])),
         steps=len({line.get("step_num") for line in lines if line.get("action")}),
-        artifacts=artifacts.names,
+        artifacts=describe_artifacts(artifacts.folder),
         error=error,
         details={
             "vanilla": {
@@ -325,7 +328,7 @@ def _has_trajectory(result: TrialResult) -> bool:
     noted = result.details.get("vanilla")
     if isinstance(noted, dict):
         return bool(noted.get("trajectory"))
-    return "trajectory.jsonl" in result.artifacts
+    return "trajectory.jsonl" in result.artifact_paths
 
 
 def _summary(out: Path, settings: str, unknown: tuple[str, ...]) -> Imported:

@@ -53,6 +53,8 @@ def _privacy() -> Iterator[Case]:
         ("named", _prefs({"profile": {"name": "Thomas"}}), "Thomas"),
         ("other", _prefs({"profile": {"name": "Person 1"}}), "Thomas"),
         ("absent-is-none", {}, None),
+        ("half-a-character", _prefs({"profile": {"name": "\ud800"}}), "Thomas"),
+        ("half-a-byte", _prefs({"profile": {"name": "\udc80"}}), "Thomas"),
     )
     yield from table(
         "enable_enhanced_safety_browsing",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError
+from waa_server_ext.stand_in import world_of
 from waa_server_ext.vm_http import VM_PORT, VmHttp, VmTransportError, vm_address
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def _vm_server(vm: str) -> CheckResult:
         return failed(f"GET /probe: {probe.status}", f"is it WAA's server that is on {vm}?")
     if platform != "Windows":
         return warned(f"answers, on {platform[:40]!r}", "tasks are made for Windows")
+    if world_of(probe) == "built-in":
+        return ok("answers, a simulation of Windows")
     return ok("answers, on Windows")
 
 

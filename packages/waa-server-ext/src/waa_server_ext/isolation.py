@@ -20,9 +20,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bench_core.closing import Closing
-from bench_core.errors import EvaluationError, InputError
+from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError
 from waa_server_ext.evaluating import Description
-from waa_server_ext.verdicts import EvaluationFault, SetupReport, SetupStep, Verdict
+from waa_server_ext.verdicts import EvaluationFault, SetupReport, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,17 +87,16 @@ class IsolatedEvaluator(Closing):
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
     ) -> SetupReport:
-        """Run the task's set-up steps; see `Evaluator`."""
+        """Run the task's set-up steps; see `Evaluator`.
+
+        Raises:
+            EnvironmentFaultError: The process died, and nobody knows how far it came.
+        """
         call = {"call": "set_up", "task": task, "vm": vm}
         try:
             return SetupReport.model_validate_json(self._call(call, deadline)["report"])
         except _WorkerGoneError as gone:
-            return SetupReport(
-                ok=False,
-                steps=(SetupStep(type="setup", ok=False, error=gone.reason),),
-                evaluator=self._description.kind,
-                fidelity=self._description.fidelity,
-            )
+            raise EnvironmentFaultError(f"the evaluator is gone: {gone.reason}") from gone
 
     def describe(self) -> Description:
         """Say what the evaluator is; see `Evaluator`."""

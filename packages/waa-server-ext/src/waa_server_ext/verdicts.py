@@ -187,12 +187,14 @@ class SetupStep(Record):
 class SetupReport(Record):
     """What `POST /setup` answers.
 
-    A step that raises ends the set-up, as in vanilla, and is the last of `steps`. A step whose call
+    A step that raises ends the set-up, as in vanilla, and is the last of `steps`; the set-up is then
+    `abandoned`, and vanilla gives the task up. A step whose call
     the VM refused is not `ok` and the next ones run, as in vanilla.
     """
 
     schema_version: Literal[1] = 1
     ok: bool
+    abandoned: bool = False
     steps: tuple[SetupStep, ...] = Field(default=())
     evaluator: str
     fidelity: str

@@ -16,8 +16,12 @@ from building import build
 from hostile import hostile_call
 
 from bench_core.errors import EvaluationError
+from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.fixture import FixtureVm
+from waa_server_ext.native import NativeEvaluator
 from waa_server_ext.native.decoding import DecoderError, isolated
 from waa_server_ext.native.registry import find
+from waa_server_ext.vm_state import VmState
 
 pytest.importorskip("cv2", reason="needs the extra [all]")
 
@@ -145,3 +149,51 @@ def test_a_decoder_that_hangs_is_ended(tmp_path: Path) -> None:
     os.mkfifo(pipe)  # nobody writes to it
     with pytest.raises(DecoderError, match="not decoded within 1 s"):
         isolated("video:same", str(pipe), str(pipe), 1, 1, seconds=1)
+
+
+DOCTYPES = {
+    "plain": "<!DOCTYPE desktop>",
+    "external": '<!DOCTYPE desktop SYSTEM "http://a.example/d">',
+    "entity": '<!DOCTYPE desktop [<!ENTITY a "https://a.example">]>',
+}
+BAR = (
+    '{}<desktop xmlns:val="uri:deskat:value.at-spi.gnome.org"><chrome_widgetwin_1>'
+    '<edit name="Address and search bar" val:value="a.example">text</edit>'
+    "</chrome_widgetwin_1></desktop>"
+)
+LOOKS = {
+    "bar": {
+        "func": "is_expected_active_tab",
+        "result": {"type": "active_url_from_accessTree"},
+        "expected": {"type": "rule", "rules": {"type": "url", "url": "https://a.example"}},
+    },
+    "tree": {
+        "func": "check_accessibility_tree",
+        "result": {"type": "accessibility_tree"},
+        "expected": {"type": "rule", "rules": [{"xpath": "//edit", "text": "text", "exact": True}]},
+    },
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("doctype", [None, *DOCTYPES])
+def test_an_accessibility_tree_with_a_document_type_is_refused(
+    look: str, doctype: str | None, tmp_path: Path
+) -> None:
+    tree = BAR.format(DOCTYPES[doctype] if doctype else "")
+    state = VmState.load({"accessibility": {"uia": tree, "win32": tree}})
+    task = {"id": "a", "instruction": "x", "evaluator": LOOKS[look]}
+    with FixtureVm(state, port=0) as vm:
+        native = NativeEvaluator(EvaluatorSettings(cache=tmp_path))
+        verdict = native.evaluate(task, ["DONE"], vm=vm.address)
+    fault = verdict.evaluation_error.type if verdict.evaluation_error else None
+    expected = (1.0, None) if doctype is None else (None, "RefusedFileError")
+    assert (verdict.score, fault) == expected, verdict.reason
+
+
+@pytest.mark.parametrize("doctype", DOCTYPES)
+def test_settings_with_a_document_type_are_refused(doctype: str, tmp_path: Path) -> None:
+    path = tmp_path / "registrymodifications.xcu"
+    path.write_text(DOCTYPES[doctype] + "<desktop/>")
+    with pytest.raises(EvaluationError, match="document type"):
+        find("metric", "find_default_font").bind("v2")(str(path), {"font_name": "Arial"})

@@ -188,7 +188,6 @@ def test_a_bad_transcript_is_400_and_says_where(
         (b'{"task": {}, "transcript": ' + b"[" * 100 + b"]" * 100 + b"}", "nests deeper"),
         (b'{"task": {}, "transcript": [' + b"{}," * 1_500_000 + b"{}]}", "values"),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_a_bad_body_is_400_and_says_why(client: FlaskClient, body: bytes, part: str) -> None:
     answer = client.post("/rescore", data=body, content_type="application/json")
@@ -253,7 +252,6 @@ def test_a_body_that_a_transcript_names_is_given_out_whole(
         "x" * 10_000,
         "",
     ],
-    ids=lambda digest: digest[:30],
 )
 def test_nothing_is_given_out_but_bodies_by_digest(client: FlaskClient, digest: str) -> None:
     answer = client.get(f"/bodies/{digest}")

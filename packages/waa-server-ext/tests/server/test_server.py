@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
-from bench_core.errors import InputError
+from bench_core.errors import EnvironmentFaultError, InputError
 from waa_server_ext.evaluating import Description
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.server import Service, ServiceSettings, create_app, make_blueprint
 from waa_server_ext.server.access import Access
 from waa_server_ext.verdicts import SetupReport, SetupStep, Verdict
+from waa_server_ext.vm_state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,8 @@ class Counting:
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
     ) -> SetupReport:
+        if task["id"] == "dying":
+            raise EnvironmentFaultError("the evaluator is gone: its process ended")
         step = SetupStep(type="launch", ok=True)
         return SetupReport(ok=True, steps=(step,), evaluator="native", fidelity="v2")
 
@@ -154,6 +157,7 @@ def test_a_vm_that_is_not_there_is_503_and_the_key_can_be_used_again(
             accepted = client.post("/evaluate", json=body)
     assert (refused.status_code, refused.json["error"]["code"]) == (503, "vm_unreachable")
     assert (health["status"], health["vm"]["reachable"]) == ("degraded", False)
+    assert health["vm"]["world"] is None
     assert (accepted.status_code, accepted.json["score"]) == (200, 1.0)
 
 
@@ -171,11 +175,38 @@ def test_set_up_reports_its_steps(client: FlaskClient) -> None:
     assert [step["type"] for step in answer.json["steps"]] == ["launch"]
 
 
+def test_a_set_up_whose_evaluator_died_is_no_report(client: FlaskClient) -> None:
+    answer = client.post("/setup", json={"task": {**TASK, "id": "dying"}})
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "not_ready")
+
+
 def test_health_proves_evaluator_and_vm(client: FlaskClient, vm: FixtureVm) -> None:
     health = client.get("/health").json
     assert health["status"] == "ok"
     assert health["evaluator"]["kind"] == "native"
-    assert health["vm"] == {"address": vm.address, "reachable": True, "error": None}
+    stand_in = {"address": vm.address, "reachable": True, "world": "built-in", "error": None}
+    assert health["vm"] == stand_in
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"json": {"status": "Probe successful"}},
+        {"json": {"world": "elsewhere"}},
+        {"json": ["built-in"]},
+        {"text": "built-in"},
+    ],
+    ids=["nothing", "another", "list", "text"],
+)
+def test_a_vm_that_does_not_say_that_it_is_a_stand_in_is_real(
+    tmp_path: Path, evaluator: Counting, said: dict[str, Any]
+) -> None:
+    state = VmState.load({"endpoints": {"GET /probe": {"status": 200, **said}}})
+    with FixtureVm(state, port=0) as vm:
+        settings = ServiceSettings(vm=vm.address, cache=tmp_path)
+        with Service(evaluator, settings) as service:
+            health = create_app(service).test_client().get("/health").json
+    assert (health["vm"]["reachable"], health["vm"]["world"]) == (True, "real")
 
 
 def test_capabilities_name_what_can_be_scored(client: FlaskClient) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _lived(session: Session, use: str) -> list[str]:
+def _lived(session: Session, use: str, *, times: int = 1) -> list[str]:
     said: list[str] = []
     ready, over = threading.Event(), threading.Event()
 
@@ -37,9 +37,12 @@ def _lived(session: Session, use: str) -> list[str]:
         assert ready.wait(60)
         url = next(word for word in said[0].split() if word.startswith("http")).rstrip(";")
         with httpx.Client(base_url=url, timeout=60, trust_env=False) as vm:
-            vm.get("/screenshot")
-            vm.post("/setup/launch", json={"command": use})
-            vm.get("/screenshot")
+            for number in range(times):
+                if number:
+                    assert vm.post("/simulation/reset", json={}).status_code == 200
+                vm.get("/screenshot")
+                vm.post("/setup/launch", json={"command": use})
+                vm.get("/screenshot")
     finally:
         over.set()
         thread.join()
@@ -56,6 +59,13 @@ def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> No
     assert load_scene(end).build().active_title == "Untitled - Notepad"
 
 
+def test_a_film_goes_on_after_a_reset(tmp_path: Path) -> None:
+    film = tmp_path / "film.webp"
+    _lived(Session(port=0, record=film), "notepad", times=2)
+    with Image.open(film) as frames:
+        assert getattr(frames, "n_frames", 1) == 4
+
+
 def test_a_task_is_set_up_before_it_listens(tmp_path: Path) -> None:
     end = tmp_path / "end.yaml"
     task = "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"
@@ -68,6 +78,15 @@ def test_an_unknown_task_and_a_taken_port_are_said() -> None:
         run_session(Session(port=0, task="notepad/none"), say=lambda _: None)
     result = CliRunner().invoke(main, ["simulate", "--host", "0.0.0.0"])
     assert (result.exit_code, "loopback only" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("what", ["record", "snapshot"])
+def test_a_file_that_cannot_be_written_is_told_before_it_listens(what: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    session = Session.model_validate({"port": 0, what: tmp_path})
+    with pytest.raises(IsADirectoryError):
+        run_session(session, say=said.append)
+    assert said == []
 
 
 def test_help_loads_neither_pillow_nor_flask() -> None:

@@ -79,6 +79,33 @@ def test_probe_platform_and_screen_size(http: httpx.Client) -> None:
     assert http.post("/screen_size").json() == {"width": 1440, "height": 900}
 
 
+def test_the_probe_says_that_it_is_a_simulation(http: httpx.Client) -> None:
+    assert http.get("/probe").json()["world"] == "built-in"
+
+
+def test_a_reset_puts_the_desktop_back_to_its_scene(http: httpx.Client, vm: SimulatedVm) -> None:
+    http.post("/update_computer", json=_update())
+    http.post("/setup/launch", json={"command": ["notepad"]})
+    vm.desktop.machine.files.write(f"{_HOME}\\Documents\\left.txt", b"by the trial before")
+    before = vm.desktop.machine.clock.now()
+    answer = http.post("/simulation/reset", json={})
+    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    assert vm.desktop.windows == []
+    assert not vm.desktop.machine.files.exists(f"{_HOME}\\Documents\\left.txt")
+    assert vm.desktop.machine.clock.now() < before
+    assert "NoneType" in _run(http, "computer.mouse.single_click()").json()["message"]
+
+
+def test_a_page_cannot_reset_it_by_a_form(http: httpx.Client, vm: SimulatedVm) -> None:
+    http.post("/setup/launch", json={"command": ["notepad"]})
+    assert http.post("/simulation/reset", data={"x": "y"}).status_code == 500
+    assert len(vm.desktop.windows) == 1
+
+
+def test_a_reset_is_a_post(http: httpx.Client) -> None:
+    assert "405" in http.get("/simulation/reset").json()["message"]
+
+
 def test_a_screenshot_is_a_raw_png_of_the_screen(http: httpx.Client) -> None:
     picture = Image.open(io.BytesIO(http.get("/screenshot").content))
     assert (picture.format, picture.size) == ("PNG", (1440, 900))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webarena_runner.benchmark import WebArenaBenchmark
     from webarena_runner.config import EnvironmentConfig, load_config
     from webarena_runner.evaluation import Evaluation, evaluate
+    from webarena_runner.running import WebArenaRunOptions, run
     from webarena_runner.tasks import TaskQuery, load_tasks, select_tasks
     from webarena_runner.worlds import Environment
 
@@ -23,10 +24,12 @@ __all__ = [
     "Evaluation",
     "TaskQuery",
     "WebArenaBenchmark",
+    "WebArenaRunOptions",
     "__version__",
     "evaluate",
     "load_config",
     "load_tasks",
+    "run",
     "select_tasks",
 ]
 
@@ -34,6 +37,7 @@ _HOMES = {
     "webarena_runner.benchmark": ("WebArenaBenchmark",),
     "webarena_runner.config": ("EnvironmentConfig", "load_config"),
     "webarena_runner.evaluation": ("Evaluation", "evaluate"),
+    "webarena_runner.running": ("WebArenaRunOptions", "run"),
     "webarena_runner.tasks": ("TaskQuery", "load_tasks", "select_tasks"),
     "webarena_runner.worlds": ("Environment",),
 }

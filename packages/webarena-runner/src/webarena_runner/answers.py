@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from bench_core.codec import decode_json
 from bench_core.records import Record
+from webarena_runner.patterns import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,13 +94,9 @@ def _escaped(value: JsonValue) -> JsonValue:
         return [_escaped(each) for each in value]
     if isinstance(value, dict):
         return {key: _escaped(each) for key, each in value.items()}
-    if isinstance(value, str) and _is_pattern(value.strip()):
+    if isinstance(value, str) and is_pattern(value.strip()):
         return f"^{re.escape(value.strip())}$"
     return value
-
-
-def _is_pattern(text: str) -> bool:
-    return len(text) > 1 and text[0] == "^" and text[-1] == "$"
 
 
 def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple[Flag, ...]:
@@ -116,7 +113,7 @@ def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple
     items = data if isinstance(data, list) else [data]
     strings = list(_strings(items))
     flags: list[Flag] = []
-    if any(map(_is_pattern, strings)):
+    if any(map(is_pattern, strings)):
         flags.append("regex-answer")
     if any(isinstance(each, list) for each in _parts(items)):
         flags.append("alternatives-answer")

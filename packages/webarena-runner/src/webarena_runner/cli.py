@@ -13,15 +13,13 @@ from bench_core.cli import (
     demo_workers_option,
     execute_demo,
     execute_doctor,
+    execute_prepared,
     execute_rescore,
-    execute_run,
     json_option,
     list_tasks,
     render_table,
     rescore_options,
-    run_folder,
     run_options,
-    run_spec,
     runner_group,
     task_options,
 )
@@ -29,17 +27,13 @@ from webarena_runner.__about__ import __version__
 from webarena_runner.cli_hosting import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bench_core.records import Task
-    from webarena_runner.worlds import Environment
+    from collections.abc import Callable
 
 __all__ = ["main"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
-_BUILT_IN = "the built-in world"
 _COLUMNS = ("site", "type", "difficulty")
 
 
@@ -122,12 +116,13 @@ def _agent_options(command: _Command) -> _Command:
     help="With built-in, only the tasks its stand-in sites can serve.",
 )
 @json_option
-def tasks(**options: Any) -> None:
+def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be ranges like 0-50."""
+    from webarena_runner.running import WebArenaTaskOptions  # noqa: PLC0415  # heavy
     from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
 
     known = load_tasks()
-    list_tasks(known, _with_ids(known, options), _COLUMNS)
+    list_tasks(known, WebArenaTaskOptions(**options).with_ids(known), _COLUMNS, as_json=as_json)
 
 
 @main.command()
@@ -137,17 +132,11 @@ def tasks(**options: Any) -> None:
 @_site_use_options
 @_agent_options
 @run_options(agent="browser-use", workers=None)
-def run(**options: Any) -> None:
+def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from webarena_runner.capacity import default_workers  # noqa: PLC0415  # not for --help
-    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
+    from webarena_runner.running import WebArenaRunOptions, prepare  # noqa: PLC0415  # heavy
 
-    options = _with_ids(load_tasks(), options)
-    options["workers"] = options["workers"] or default_workers()
-    if options["world"] == "built-in":
-        _run_built_in(options)
-    else:
-        _run_real(options)
+    execute_prepared(prepare, WebArenaRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
 
 @main.command()
@@ -206,17 +195,19 @@ def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt:
 @_query_options
 @click.option("--derive", is_flag=True, help="Ask the installed evaluator anew instead of the shipped notes.")  # fmt: skip
 @json_option
-def scorability(**options: Any) -> None:
+def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
     """Show which tasks cannot score 1.0, or score it for nothing, and why."""
-    from webarena_runner.oracle.scorability import derive_notes, installed_notes  # noqa: PLC0415  # pydantic
+    from bench_core.planning import select_tasks  # noqa: PLC0415  # pydantic
+    from webarena_runner.oracle.scorability import derive_notes, installed_notes  # noqa: PLC0415  # same
+    from webarena_runner.running import WebArenaTaskOptions  # noqa: PLC0415  # heavy
     from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
 
     known = load_tasks()
-    chosen = _chosen({**options, "world": "real"}, known)
-    found = derive_notes(chosen) if options["derive"] else installed_notes()
+    chosen = select_tasks(known, WebArenaTaskOptions(**options).with_ids(known).task_filter(), 0)
+    found = derive_notes(chosen) if derive else installed_notes()
     wanted = {task.task_id for task in chosen}
     notes = tuple(note for note in found.notes if note.task_id in wanted)
-    if options["as_json"]:
+    if as_json:
         click.echo(found.model_copy(update={"notes": notes}).model_dump_json(indent=2))
         return
     rows = [(note.kind, note.task_id, note.reason) for note in sorted(notes, key=_by_kind)]
@@ -228,22 +219,15 @@ def _by_kind(note: Any) -> tuple[str, int]:
     return note.kind, int(note.task_id)
 
 
-def _chosen(options: dict[str, Any], known: Sequence[Task]) -> Sequence[Task]:
-    from bench_core.cli.commands import task_filter  # noqa: PLC0415  # pydantic
-    from bench_core.planning import select_tasks  # noqa: PLC0415  # same
-
-    return select_tasks(known, task_filter(_with_ids(known, options)), 0)
-
-
 @main.command()
 @_environment_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
 @json_option
-def doctor(**options: Any) -> None:
+def doctor(*, as_json: bool, **options: Any) -> None:
     """Check everything a run needs and say how to fix what is missing."""
     from webarena_runner.doctor import checks  # noqa: PLC0415  # heavy
 
-    execute_doctor(checks(**_doctor_arguments(options)), as_json=options["as_json"])
+    execute_doctor(checks(**options), as_json=as_json)
 
 
 @main.command()
@@ -260,119 +244,3 @@ def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # no
         lambda progress: run_demo(out, progress=progress, workers=workers, ids=chosen),
         as_json=as_json,
     )
-
-
-def _run_real(options: dict[str, Any]) -> None:
-    import asyncio  # noqa: PLC0415  # with the rest
-
-    from bench_core.models import price_row  # noqa: PLC0415  # heavy, as what follows
-    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
-    from webarena_runner.preflight import planned_sites, preflight  # noqa: PLC0415
-    from webarena_runner.provenance import provenance  # noqa: PLC0415
-    from webarena_runner.trial import TrialSettings  # noqa: PLC0415
-    from webarena_runner.worlds import real_environment, with_resets  # noqa: PLC0415
-
-    environment = real_environment(options["config_file"], options["host"])
-    spec = run_spec(
-        options, config={**_site_config(options, environment), **_agent_config(options)}
-    )
-    out = options["out"] = run_folder("webarena", spec, options)
-    environment, resets = with_resets(environment, options["resets"], options["reset_batch"], out)
-    if not options["dry_run"]:
-        resets.require_keepers(planned_sites(spec))
-        for warning in preflight(spec, environment.config):
-            click.echo(f"Warning: {warning}", err=True)
-        asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
-    settings = TrialSettings(auth_folder=options["auth_folder"])
-    try:
-        execute_run(
-            WebArenaBenchmark(environment, settings=settings),
-            spec,
-            options,
-            provenance=provenance(),
-            price_of=price_row,
-        )
-    finally:
-        resets.write()
-
-
-def _run_built_in(options: dict[str, Any]) -> None:
-    from bench_core.models import price_row  # noqa: PLC0415  # heavy, as what follows
-    from bench_core.scheduling.machine_locks import NoLocks  # noqa: PLC0415
-    from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415
-    from webarena_runner.preflight import preflight  # noqa: PLC0415
-    from webarena_runner.provenance import provenance  # noqa: PLC0415
-    from webarena_runner.worlds import built_in_world, environment_of  # noqa: PLC0415
-
-    spec = run_spec(options, world="built-in", config={**_probe(options), **_agent_config(options)})
-    with built_in_world() as world:
-        environment = environment_of(world)
-        if not options["dry_run"]:
-            preflight(spec, environment.config)
-        benchmark = WebArenaBenchmark(environment)
-        execute_run(
-            benchmark,
-            spec,
-            options,
-            provenance=provenance(),
-            price_of=price_row,
-            locks=NoLocks(),
-        )
-
-
-def _site_config(options: dict[str, Any], environment: Environment) -> dict[str, Any]:
-    """Return what the run's configuration says of the sites; defaults are left out."""
-    from webarena_runner.resets import parse_policies  # noqa: PLC0415  # pydantic
-
-    config: dict[str, Any] = {"sites": environment.config.public(), **_probe(options)}
-    policies = parse_policies(options["resets"], environment.config.sites)
-    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
-        config["resets"] = chosen
-        config["reset_batch"] = options["reset_batch"]
-    return config
-
-
-def _probe(options: dict[str, Any]) -> dict[str, Any]:
-    return {"restore_contact_probe": True} if options["restore_contact_probe"] else {}
-
-
-def _agent_config(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the run's configuration says of the agent; defaults are left out."""
-    config: dict[str, Any] = {}
-    if options["chat"] != "proctor":
-        config["chat"] = options["chat"]
-    if options["record_calls"]:
-        config["record_calls"] = True
-    for name in ("replay_calls", "extract", "extract_model"):
-        if options[name]:
-            config[name] = str(options[name])
-    return config
-
-
-def _with_ids(known: Sequence[Task], options: dict[str, Any]) -> dict[str, Any]:
-    """Turn ranges, WebArena's own filters and the world's bounds into the ids they select."""
-    from webarena_runner.tasks import TaskQuery, select_tasks  # noqa: PLC0415  # pydantic
-
-    owner = "webarena"
-    if options["world"] == "built-in":
-        from webarena_runner.world import scripted_task_ids  # noqa: PLC0415
-
-        held = set(map(str, scripted_task_ids()))
-        known, owner = [task for task in known if task.task_id in held], _BUILT_IN
-    query = TaskQuery(
-        ids=",".join(options["ids"]) or None,
-        sites=options["sites"],
-        exact_sites=options["exact_sites"],
-        without_sites=options["without_sites"],
-        types=options["types"],
-        templates=options["templates"],
-        hard=options["hard"],
-    )
-    if query == TaskQuery() and owner != _BUILT_IN:
-        return options
-    return {**options, "ids": tuple(t.task_id for t in select_tasks(known, query, owner))}
-
-
-def _doctor_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("world", "config_file", "host", "model")}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, render_table
+from bench_core.cli import CommandUndecided, json_option, render_table
+from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,14 +195,17 @@ def capture(
 @_site_options
 @_folder_option
 def check(config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path) -> None:
-    """Try whether the kept logins still work; exit code 1 if one does not."""
+    """Try whether the kept logins still work; exit code 1 if one does not, 3 if a site does not answer."""
     from webarena_runner.auth import is_logged_in, kept_login  # noqa: PLC0415  # pydantic
 
     found = _config(config_file, host)
     works = True
     for name in _with_accounts(found, names):
         kept = kept_login(found.site(name), name, folder)
-        fine = kept is not None and is_logged_in(found.site(name), kept)
+        try:
+            fine = kept is not None and is_logged_in(found.site(name), kept)
+        except EnvironmentFaultError as error:
+            raise CommandUndecided(str(error)) from error
         works = works and fine
         said = "works" if fine else "has ended" if kept else "is missing or too old"
         click.echo(f"{name}: the login {said}")

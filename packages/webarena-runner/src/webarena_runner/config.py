@@ -311,7 +311,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"cannot read the configuration {path}: {error}") from error
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
         return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, BrowserError, InputError
+from bench_core.protocols import TrialContext
 from webarena_runner.auth import log_in
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
@@ -185,10 +186,10 @@ def _disk() -> CheckResult:
 
 
 def _model(model: str) -> CheckResult:
-    from webarena_runner.agents.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
+    from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
     try:
-        open_chat(model)
+        open_chat(TrialContext(run_id="doctor", folder=Path(), model=model))
     except InputError as error:
         return failed(str(error), "set the variable in the environment of the run")
     return ok("its adapter loads and its key is set")

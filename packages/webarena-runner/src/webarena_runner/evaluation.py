@@ -21,6 +21,8 @@ from bench_core.records import Check, Record
 from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluators import InstalledEvaluator
+from webarena_runner.expectations import expected_requests
+from webarena_runner.tasks import task_sites
 from webarena_runner.trouble import Trouble, trouble_in
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class Evaluation(Record):
         score: The official score, or null for an official error that the answer did not cause.
         malformed: Whether the answer is outside the response format.
         problem: Why there is no score, what is malformed, or what the evaluator could not read.
-        trouble: What the traffic of a failed trial shows beside its failure.
+        trouble: What the traffic shows that may explain the score.
         official: webarena-verified's own result, without nulls.
     """
 
@@ -92,8 +94,9 @@ def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Ev
         and judge.result(config, task.task_id, None, har)["status"] != "error"
     )
     fault = None if result["evaluators_results"] else recording_fault(folder)
-    trouble = None if result["score"] else trouble_in(har, config)
     found = _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
+    expected = expected_requests(task, found.checks)
+    trouble = trouble_in(har, config, task_sites(task), expected)
     return found if trouble is None else found.model_copy(update={"trouble": trouble})
 
 

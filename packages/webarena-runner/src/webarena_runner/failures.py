@@ -17,8 +17,10 @@ From the statuses, the evaluator's details and the agent's own declaration; the 
     site_error              a site answered with a server error
     navigation_blocked      a page could not be opened
 
-The last three are what the traffic shows around a failure of the agent's; a wrong request, a wrong
-declaration or a malformed answer is told as such even there.
+The last three are what the traffic shows around a failure, and go with the same suspect cause. On a
+request that the task expects they win over whatever the agent may have done wrong on account of
+them; on another page they win where the agent did nothing else wrong. A malformed answer, a wrong
+declaration and a forbidden request are the agent's own acts even there.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from bench_core.records import Status
 if TYPE_CHECKING:
     from bench_core.records import Check
     from webarena_runner.evaluation import Evaluation
+    from webarena_runner.trouble import Trouble
 
-__all__ = ["classify_failure"]
+__all__ = ["classify_failure", "suspect_cause"]
 
 _STOPPED = {
     Status.STEP_LIMIT: "the agent used all its steps without an answer",
@@ -58,11 +61,45 @@ def classify_failure(
     found = _failure(status, evaluation)
     if found is None or evaluation.score is None:
         return found
-    if evaluation.trouble is not None and found[0] in _MAY_BE_TROUBLE:
-        return evaluation.trouble.kind, evaluation.trouble.evidence
+    trouble = evaluation.trouble
+    if trouble is not None and _explains(trouble, found[0], evaluation):
+        return trouble.kind, trouble.evidence
     if steps == 0 and found[0] in _MAY_BE_IDLE:
         return "not_attempted", f"the agent reported no step; {found[1]}"
     return found
+
+
+def suspect_cause(status: Status, evaluation: Evaluation) -> str | None:
+    """Return why the score may not be the agent's own doing; null where that is not to be seen.
+
+    A failure is suspect where its mode is trouble. A success is where the request it was given for
+    met with trouble, or where the task cannot be done and a page that might have shown that did not
+    open.
+    """
+    trouble = evaluation.trouble
+    if trouble is None or evaluation.score is None:
+        return None
+    failure = classify_failure(status, evaluation)
+    if failure is not None:
+        return trouble.kind if failure[0] == trouble.kind else None
+    is_suspect = trouble.on == "expected" or (trouble.on == "page" and _is_impossible(evaluation))
+    return trouble.kind if is_suspect else None
+
+
+def _explains(trouble: Trouble, mode: str, evaluation: Evaluation) -> bool:
+    """Tell whether trouble may be why a trial failed so; a wrong type fails it in any case."""
+    expected, actual = (
+        _fields(evaluation.checks[0].expected),
+        _fields(evaluation.checks[0].actual),
+    )
+    wrong_type = _word(actual, "task_type") != _word(expected, "task_type")
+    if trouble.on == "other" or (wrong_type and not evaluation.malformed):
+        return False
+    return mode in _MAY_BE_TROUBLE or (trouble.on == "expected" and mode == "wrong_action")
+
+
+def _is_impossible(evaluation: Evaluation) -> bool:
+    return _word(_fields(evaluation.checks[0].expected), "status") != "success"
 
 
 def _failure(status: Status, evaluation: Evaluation) -> tuple[str, str] | None:

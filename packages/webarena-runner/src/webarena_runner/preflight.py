@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.browser import find_chromium
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.planning import select_tasks
+from bench_core.protocols import TrialContext
 from webarena_runner.config import shared_cookie_hosts
 from webarena_runner.oracle.scorability import installed_notes
 from webarena_runner.sites import check_sites
@@ -88,13 +90,18 @@ def _refuse_unusable_agent(spec: RunSpec) -> None:
     agent = load_agent(spec.agent)
     if agent.name == "scripted" and spec.world != "built-in":
         raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
-    if agent.name == "browser-use":
-        from webarena_runner.agents.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
+    if agent.name == "browser-use" and "replay_calls" not in spec.config:
+        from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
-        if spec.model is None:
-            raise InputError(
-                "the agent 'browser-use' needs a model: add --model provider:model, e.g. "
-                "--model openai:gpt-4.1-mini"
-            )
-        if "replay_calls" not in spec.config:
-            open_chat(spec.model, spec.config)
+        open_chat(_trial_of(spec))
+
+
+def _trial_of(spec: RunSpec) -> TrialContext:
+    """Return a trial of the run, to open the agent's model beforehand; nothing is recorded there."""
+    return TrialContext(
+        run_id="preflight",
+        folder=Path(),
+        agent=spec.agent,
+        model=spec.model,
+        config={name: value for name, value in spec.config.items() if name != "record_calls"},
+    )

@@ -35,6 +35,8 @@ class SiteFacts:
         private_path: A page only a logged-in user sees; `{username}` is filled in.
         health_path: A page that answers below 500 when the site is up.
         login_header: By which the image logs in without a form; the value is `user:password`.
+        logout_path: Below which a user logs out.
+        login_field: Of the login form, where the image shows it at any address.
     """
 
     port: int
@@ -45,6 +47,8 @@ class SiteFacts:
     private_path: str = "/"
     health_path: str = "/"
     login_header: str | None = None
+    logout_path: str | None = None
+    login_field: str | None = None
 
 
 SITE_FACTS: dict[str, SiteFacts] = {
@@ -52,6 +56,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         port=8023,
         account=("byteblaze", "hello1234"),
         login_path="/users/sign_in",
+        logout_path="/users/sign_out",
         private_path="/dashboard/todos",
         health_path="/users/sign_in",
     ),
@@ -63,6 +68,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         login_path="/login",
         private_path="/user/{username}/edit_biography",
         login_header="X-Postmill-Auto-Login",
+        logout_path="/logout",
         health_path="/login",
     ),
     "shopping": SiteFacts(
@@ -71,6 +77,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         login_path="/customer/account/login/",
         private_path="/customer/account/",
         login_header="X-M2-Customer-Auto-Login",
+        logout_path="/customer/account/logout",
         health_path="/customer/account/login/",
     ),
     "shopping_admin": SiteFacts(
@@ -80,6 +87,8 @@ SITE_FACTS: dict[str, SiteFacts] = {
         login_path="",
         private_path="",
         login_header="X-M2-Admin-Auto-Login",
+        logout_path="/admin/auth/logout",
+        login_field="login[password]",
         health_path="",
     ),
     "wikipedia": SiteFacts(

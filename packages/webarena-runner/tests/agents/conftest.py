@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.browser import launch_chromium
-from bench_core.browser_use import ScriptedChat
+from bench_core.browser_use import BrowserUseAgent, ScriptedChat
+from bench_core.discovery import load_agent
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import Limits
-from webarena_runner.agents import BrowserUseAgent, ScriptedAgent
+from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.world import BuiltInWorld
 from webarena_runner.worlds import environment_of
@@ -65,11 +66,11 @@ class Trials:
     async def run(
         self, task_id: int, agent: Agent | None = None, limits: Limits | None = None
     ) -> TrialResult:
-        chosen = agent or ScriptedAgent()
-        benchmark = WebArenaBenchmark(environment_of(self.world), agent_for=lambda _: chosen)
+        chosen = agent or load_agent("scripted")
+        benchmark = WebArenaBenchmark(environment_of(self.world))
         task = next(each for each in benchmark.tasks() if each.task_id == str(task_id))
         changes = {"agent": chosen.name, "limits": limits or self.context.limits}
-        return await benchmark.run_trial(task, self.context.model_copy(update=changes))
+        return await run_trial(benchmark, task, self.context.model_copy(update=changes), chosen)
 
     def playing(self, *turns: Any) -> Agent:
         """An agent that takes these turns, whatever the task."""

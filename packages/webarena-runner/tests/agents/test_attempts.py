@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.browser_use import AgentSettings, BrowserUseAgent
 from bench_core.browser_use.scripted import answer, click, go
 from bench_core.browser_use.watch import Patience
 from bench_core.jsonl import read_lines
 from bench_core.records import AgentTask, Limits, Step, Usage
 from bench_core.testing.model_server import Answer as Said
 from bench_core.testing.model_server import ModelServer as OfficialFormats
-from webarena_runner.agents import BrowserUseAgent
-from webarena_runner.agents.browser_use import AgentSettings
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
@@ -171,5 +170,6 @@ async def test_a_model_that_never_makes_sense_is_the_agents_error(
     result = await trials.run(260, agent)
 
     assert (result.status.value, result.score) == ("agent_error", 0.0)
-    details: Any = result.details
-    assert details["agent"]["unusable_answers"] >= 5
+    assert result.ending is not None
+    details: Any = result.ending.details
+    assert details["unusable_answers"] >= 5

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.discovery import load_agent
 from bench_core.protocols import BrowserHandle, TrialContext
-from webarena_runner.agents import DoNothingAgent
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import HAR_FILE, evaluate, write_answer, write_config
 from webarena_runner.tasks import load_tasks, start_urls
@@ -41,7 +41,7 @@ async def _score(task: Task, context: TrialContext) -> float | None:
     """Score the do-nothing agent on a trial in which only the start pages were opened."""
     config, folder = default_config(), context.folder
     browser = BrowserHandle(cdp_url="http://127.0.0.1:1")
-    outcome = await DoNothingAgent().run(task.for_agent(), browser, context)
+    outcome = await load_agent("do-nothing").run(task.for_agent(), browser, context)
     urls = config.render(start_urls(task), list(task.groups["site"]))
     write_answer(folder, outcome.answer)
     write_config(folder, config)

@@ -2,27 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from bench_core.browser_use import BrowserUseAgent
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError, UnknownPluginError
-from bench_core.protocols import Agent, BrowserHandle, DesktopHandle, TrialContext
+from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
 from bench_core.records import AgentTask
-from webarena_runner.agents import BrowserUseAgent, DoNothingAgent, ScriptedAgent
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("browser-use", BrowserUseAgent),
-        ("scripted", ScriptedAgent),
-        ("do-nothing", DoNothingAgent),
-        ("webarena_runner.agents:DoNothingAgent", DoNothingAgent),
-    ],
-)
-def test_agents_are_found_by_name_and_by_reference(name: str, kind: type) -> None:
-    agent = load_agent(name)
-
-    assert type(agent) is kind
-    assert isinstance(agent, Agent)
 
 
 def test_an_unknown_name_lists_what_is_installed() -> None:

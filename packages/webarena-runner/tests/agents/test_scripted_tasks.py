@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.browser_use.scripted import answer, click, fill
+from bench_core.discovery import load_agent
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling.machine_locks import NoLocks
-from webarena_runner.agents import DoNothingAgent
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.evaluation import evaluate
 from webarena_runner.oracle import write_trial
@@ -134,6 +134,6 @@ async def test_a_task_done_wrong_scores_zero(trials: Trials, how: str) -> None:
 
 
 async def test_doing_nothing_scores_zero(trials: Trials) -> None:
-    result = await trials.run(260, DoNothingAgent())
+    result = await trials.run(260, load_agent("do-nothing"))
 
     assert (result.status.value, result.score, result.steps) == ("completed", 0.0, 0)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webarena_runner.recording.exchanges import Exchange, Traffic
+from webarena_runner.recording.exchanges import Exchange, Hop, Traffic
 
 Event = tuple[str, dict[str, Any]]
 
@@ -233,3 +233,40 @@ def test_what_a_left_page_asked_for_is_not_waited_for() -> None:
 def test_events_of_requests_that_began_before_the_recording_are_ignored() -> None:
     seen = traffic(response(), finished(), failed("net::ERR_ABORTED"), sent("x"))
     assert seen.exchanges() == []
+
+
+def unreported(path: str, request_id: str = "1", at: float = 0.5, **changes: Any) -> Hop:
+    fields: dict[str, Any] = {
+        "request_id": request_id, "url": f"http://site.test{path}", "method": "GET", "headers": {},
+        "kind": "Fetch", "frame_id": "frame", "loader": "", "page": "tab", "wall_time": at,
+        "started": at, "by_gesture": False, "has_body": False, "body": None, "is_recovered": True,
+    }  # fmt: skip
+    return Hop(**{**fields, **changes})
+
+
+def test_a_request_that_is_reported_after_all_is_recorded_once() -> None:
+    seen = Traffic(2)
+    assert seen.add(unreported("/a"))
+    assert seen.add(unreported("/b"))
+    for method, params in (request("/a"), request("/b", 1.1, redirected=302)):
+        seen.feed(method, params, "session")
+    assert [mark[0] for mark in marks(seen.exchanges())] == ["/a", "/b"]
+    assert [each.hop.is_recovered for each in seen.exchanges()] == [False, False]
+    assert seen.dropped == 0
+
+
+def test_a_new_document_does_not_end_what_the_old_one_sent_while_it_was_left() -> None:
+    seen = Traffic(10)
+    seen.add(unreported("/bye", "other"))
+    for method, params in (
+        request("/next", 1.1, "new", loader="new", kind="Document"),
+        finished(request_id="new"),
+    ):
+        seen.feed(method, params, "session")
+    assert [hop.url for hop in seen.pending()] == ["http://site.test/bye"]
+
+
+def test_unreported_requests_over_the_limit_are_counted_but_not_kept() -> None:
+    seen = traffic(request(), limit=1)
+    assert not seen.add(unreported("/bye", "other"))
+    assert (len(seen.exchanges()), seen.dropped) == (1, 1)

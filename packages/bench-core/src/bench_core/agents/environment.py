@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bench_core.protocols import BrowserHandle, DesktopHandle
+from bench_core.errors import InputError
+from bench_core.protocols import BrowserHandle, EnvironmentHandle, TextHandle
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -38,15 +40,23 @@ class Environment(Protocol):
 class Connect(Protocol):
     """Turns a handle into an environment for the time of a `with` block."""
 
-    def __call__(
-        self, handle: BrowserHandle | DesktopHandle
-    ) -> AbstractAsyncContextManager[Environment]:
+    def __call__(self, handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
         """Connect to the environment behind `handle`."""
         ...
 
 
-def connect(handle: BrowserHandle | DesktopHandle) -> AbstractAsyncContextManager[Environment]:
-    """Connect to a browser over CDP, or to a desktop that answers `/observe` and `/act`."""
+def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
+    """Connect to a browser over CDP, or to a desktop that answers `/observe` and `/act`.
+
+    In the process that opened the environment, the opened one itself is used.
+
+    Raises:
+        InputError: There is nothing to look at or to act on.
+    """
+    if isinstance(handle.live, Environment):
+        return contextlib.nullcontext(handle.live)
+    if isinstance(handle, TextHandle):
+        raise InputError("the task is all text: there is no environment to connect to")
     if isinstance(handle, BrowserHandle):
         from bench_core.agents.browser import connect_browser  # noqa: PLC0415  # needs an extra
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.environment import Connect, Environment
     from bench_core.agents.records import Observation
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
 __all__ = ["LoopAgent", "StepAgent"]
@@ -64,7 +64,7 @@ class LoopAgent:
         self._connect = connect
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` until done or out of limits; see `bench_core.protocols.Agent`."""
         async with self._connect(environment) as live:

@@ -7,55 +7,108 @@ from typing import TYPE_CHECKING
 from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
 from bench_core.agents.tool_calling import tool_calling_agent
 from bench_core.errors import InputError
-from bench_core.models.opening import open_model
-from bench_core.models.prices import published_prices
+from bench_core.guides import guide_of
+from bench_core.models.opening import model_of
+from bench_core.protocols import BrowserHandle, DesktopHandle
+from bench_core.records import AgentOutcome
 
 if TYPE_CHECKING:
-    from bench_core.models.client import Model
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
-    from bench_core.records import AgentOutcome, AgentTask
+    from bench_core.protocols import EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask
 
-__all__ = ["ComputerUsePlugin", "ToolCallingPlugin"]
+__all__ = ["ComputerUsePlugin", "DoNothingPlugin", "ScriptedPlugin", "ToolCallingPlugin"]
+
+_IMAGES = 3
+
+
+class DoNothingPlugin:
+    """`do-nothing`: the floor. It looks at nothing, does nothing and claims to be done."""
+
+    name = "do-nothing"
+    in_process = True
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """End at once with the claim under which the benchmark could pay for it."""
+        del environment, context
+        return AgentOutcome(answer=guide_of(task.benchmark).idle_answer)
+
+
+class ScriptedPlugin:
+    """`scripted`: carries out the benchmark's own reference solution of each task."""
+
+    name = "scripted"
+    in_process = True
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Work on `task`; see `bench_core.protocols.Agent`.
+
+        Raises:
+            InputError: The benchmark brings no solutions, or none of this task.
+        """
+        solver = guide_of(task.benchmark).solver
+        if solver is None:
+            raise InputError(
+                f"the benchmark {task.benchmark!r} brings no reference solutions for 'scripted': "
+                "use another agent"
+            )
+        return await solver(task, context).run(task, environment, context)
 
 
 class ToolCallingPlugin:
-    """`tool-calling`: any model with tools, in a browser or on a desktop."""
+    """`tool-calling`: any model with tools, in a browser or on a desktop.
+
+    The run's configuration may say how many of the latest screenshots it is shown, `{"images": 3}`.
+    """
 
     name = "tool-calling"
+    environments = ("browser", "desktop")
+    in_process = True
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
-        async with _model(self.name, context) as model:
-            return await tool_calling_agent(model).run(task, environment, context)
+        async with model_of(context) as model:
+            agent = tool_calling_agent(model, images=_images(context))
+            return await agent.run(task, environment, context)
 
 
 class ComputerUsePlugin:
     """`computer-use`: Claude through its native tool.
 
-    The run's configuration may name another version of it, `{"computer_tool": "computer_..."}`.
+    The run's configuration may name another version of it, `{"computer_tool": "computer_..."}`, and
+    say how many of the latest screenshots it is shown, `{"images": 3}`.
     """
 
     name = "computer-use"
+    environments = ("browser", "desktop")
+    in_process = True
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
-        browser = environment.kind == "browser"
-        screen = environment.viewport if environment.kind == "browser" else environment.screen
-        async with _model(self.name, context) as model:
+        async with model_of(context) as model:
             agent = computer_use_agent(
                 model,
-                screen=screen or (1280, 720),
+                screen=_screen_of(environment) or (1280, 720),
                 tool=str(context.config.get("computer_tool") or DEFAULT_TOOL),
-                browser=browser,
+                browser=isinstance(environment, BrowserHandle),
+                images=_images(context),
             )
             return await agent.run(task, environment, context)
 
 
-def _model(agent: str, context: TrialContext) -> Model:
-    if context.model is None:
-        raise InputError(f"the agent {agent!r} needs a model: `--model provider:name`")
-    return open_model(context.model, seed=context.seed, prices=published_prices())
+def _images(context: TrialContext) -> int:
+    images = context.config.get("images")
+    return images if isinstance(images, int) else _IMAGES
+
+
+def _screen_of(environment: EnvironmentHandle) -> tuple[int, int] | None:
+    if isinstance(environment, BrowserHandle):
+        return environment.viewport
+    return environment.screen if isinstance(environment, DesktopHandle) else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
+from pydantic import Field, JsonValue, PositiveInt
 
 from bench_core.models.records import ImagePart
-from bench_core.records import Record, Usage
+from bench_core.records import Dollars, Record, Usage
 
 __all__ = [
     "Action",
@@ -232,6 +232,6 @@ class Decision(Record):
     actions: tuple[Action, ...] = ()
     thought: str | None = None
     usage: Usage = Usage()
-    cost_usd: NonNegativeFloat | None = None
+    cost_usd: Dollars | None = None
     model_reported: str | None = None
     flags: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Environments over HTTP: what makes a desktop's handle a URL that survives pickling.
 
 `GET /observe` answers an `Observation`, `POST /act` takes an `Action` and answers an
-`ActionResult`; a fault of the environment is status 503 with `{"error": ...}`.
+`ActionResult`; a fault of the environment is status 503 with `{"error": ...}`, any other error of it 500.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = ["RemoteEnvironment", "connect_remote", "post_json", "serve_environmen
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _UNAVAILABLE = 503
+_FAILED = 500
 _BAD_REQUEST = 400
 # Loopback and VMs are never behind the user's proxy.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -150,6 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, future.result().model_dump(mode="json"))
         except EnvironmentFaultError as error:
             self._send(_UNAVAILABLE, {"error": str(error)})
+        # The environment may be anybody's; a dropped connection would say less of what is wrong.
+        except Exception as error:  # noqa: BLE001
+            self._send(_FAILED, {"error": f"{type(error).__name__}: {error}"})
 
     def _send(self, status: int, value: Any) -> None:
         data = json.dumps(value).encode("utf-8")

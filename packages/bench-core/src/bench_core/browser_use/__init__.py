@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bench_core.browser_use.agent import AgentSettings, Briefing, BrowserUseAgent, open_chat
     from bench_core.browser_use.attempt import Attempt
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from bench_core.browser_use.watch import ModelWatch, Patience
 
 __all__ = [
+    "AgentSettings",
     "Attempt",
+    "Briefing",
+    "BrowserUseAgent",
     "ModelChat",
     "ModelWatch",
     "Patience",
@@ -35,6 +39,7 @@ __all__ = [
     "is_known_model",
     "known_providers",
     "model_chat",
+    "open_chat",
     "prepare",
     "registry_fans_out",
     "release_session",
@@ -42,6 +47,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "agent": ("AgentSettings", "Briefing", "BrowserUseAgent", "open_chat"),
     "attempt": ("Attempt",),
     "cdp_handlers": ("fan_out", "registry_fans_out"),
     "chat": ("ModelChat", "is_known_model", "model_chat"),

@@ -7,6 +7,7 @@ command is imported when it runs.
 from __future__ import annotations
 
 from bench_core.cli.commands import (
+    execute_prepared,
     execute_rescore,
     execute_run,
     list_tasks,
@@ -15,7 +16,7 @@ from bench_core.cli.commands import (
 )
 from bench_core.cli.demo import DEMO_COLUMNS, execute_demo
 from bench_core.cli.doctor import Check, CheckResult, execute_doctor
-from bench_core.cli.groups import BenchGroup, CommandFailed, runner_group
+from bench_core.cli.groups import BenchGroup, CommandFailed, CommandUndecided, runner_group
 from bench_core.cli.options import (
     demo_out_option,
     demo_workers_option,
@@ -33,10 +34,12 @@ __all__ = [
     "Check",
     "CheckResult",
     "CommandFailed",
+    "CommandUndecided",
     "demo_out_option",
     "demo_workers_option",
     "execute_demo",
     "execute_doctor",
+    "execute_prepared",
     "execute_rescore",
     "execute_run",
     "json_option",

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +17,22 @@ from bench_core.cli.tables import render_table
 from bench_core.terminal import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
     from bench_core.planning import RunSpec, TaskFilter
-    from bench_core.protocols import Benchmark
+    from bench_core.preparing import Options, Prepare
+    from bench_core.progress.interface import Progress
     from bench_core.records import Task, World
     from bench_core.rescoring import RescoreOutcome
+    from bench_core.run_options import TaskOptions
     from bench_core.run_plan import RunPlan
-    from bench_core.running import Provenance, RunOutcome
-    from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.running import RunOutcome, Surroundings
+    from bench_core.trial import Benchmark
 
 __all__ = [
+    "execute_prepared",
     "execute_rescore",
     "execute_run",
     "list_tasks",
@@ -44,16 +48,10 @@ _SHOWN_CHANGES = 50
 
 def task_filter(options: Mapping[str, Any]) -> TaskFilter:
     """Return the task filter that the options of `task_options` describe."""
-    from bench_core.planning import TaskFilter  # noqa: PLC0415  # pydantic, which --help can do without
+    from bench_core.run_options import TaskOptions  # noqa: PLC0415  # pydantic, which --help can do without
 
-    return TaskFilter(
-        ids=options.get("ids", ()),
-        skip_ids=options.get("skip_ids", ()),
-        groups=options.get("groups", {}),
-        tags=tuple(options.get("tags", ())),
-        limit=options.get("limit"),
-        sample=options.get("sample"),
-    )
+    known = TaskOptions.model_fields
+    return TaskOptions(**{k: v for k, v in options.items() if k in known}).task_filter()
 
 
 def run_spec(
@@ -61,6 +59,7 @@ def run_spec(
     *,
     world: World = "real",
     profile: str = "official",
+    timing: str | None = None,
     config: Mapping[str, JsonValue] | None = None,
 ) -> RunSpec:
     """Return the spec that the options of `task_options` and `run_options` describe.
@@ -69,47 +68,27 @@ def run_spec(
         options: The command's keyword arguments; those of the runner itself are ignored.
         world: Whether the systems are the benchmark's real ones.
         profile: Which rules score the run.
+        timing: How fast the harness acts, where the benchmark has a choice.
         config: The runner's own settings that make the run what it is.
     """
-    from bench_core.budgets import Budget  # noqa: PLC0415  # pydantic, see above
-    from bench_core.planning import RunSpec  # noqa: PLC0415
-    from bench_core.records import Limits  # noqa: PLC0415
+    from bench_core.run_options import RunOptions  # noqa: PLC0415  # pydantic, see above
 
-    return RunSpec(
-        tasks=task_filter(options),
-        trials=options["trials"],
-        workers=options["workers"],
-        seed=options["seed"],
-        agent=options["agent"],
-        model=options["model"],
-        world=world,
-        profile=profile,
-        limits=Limits(max_steps=options["max_steps"], time_limit_s=options["time_limit"]),
-        budget=Budget(
-            max_cost_usd=options["max_cost"],
-            max_tokens=options["max_tokens"],
-            max_minutes=options["max_minutes"],
-        ),
-        attempts=options["attempts"],
-        site_locks=options["site_locks"],
-        config=dict(config or {}),
-    )
+    known = RunOptions.model_fields
+    asked = RunOptions(**{k: v for k, v in options.items() if k in known})
+    return asked.spec(world=world, profile=profile, timing=timing, config=config)
 
 
-def execute_run(  # noqa: PLR0913  # keywords with defaults
+def execute_run(
     benchmark: Benchmark,
     spec: RunSpec,
     options: Mapping[str, Any],
-    *,
-    provenance: Provenance | None = None,
-    price_of: Callable[[str], object | None] | None = None,
-    locks: MachineLocks | None = None,
+    surroundings: Surroundings | None = None,
 ) -> None:
     """Do what a `run` command does, show it and exit with the right code.
 
-    Uses `out`, `dry_run` and `as_json` of the options. `locks` hold resources against other
-    processes; by default as lock files. Exit codes: 0 every planned trial has a
-    lasting result, 1 some have none, 75 aborted, 130 interrupted.
+    Uses `out`, `dry_run` and `as_json` of the options; progress and redactor of the surroundings are
+    the command's own. Exit codes: 0 every planned trial has a lasting result, 1 some have none,
+    75 aborted, 130 interrupted.
     """
     from bench_core.run_plan import plan_run  # noqa: PLC0415  # see above
 
@@ -118,7 +97,28 @@ def execute_run(  # noqa: PLR0913  # keywords with defaults
         plan = plan_run(benchmark, spec, out)
         click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
         return
-    outcome = _run(benchmark, spec, out, bool(options.get("as_json")), provenance, price_of, locks)
+    outcome = _run(benchmark, spec, out, surroundings, as_json=bool(options.get("as_json")))
+    _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
+
+
+def execute_prepared(
+    prepare: Prepare[Options], options: Options, *, dry_run: bool = False, as_json: bool = False
+) -> None:
+    """Do what a `run` command does: one call of the library, shown, and the right exit code.
+
+    Exit codes: 0 every planned trial has a lasting result, 1 some have none, 75 aborted, 130
+    interrupted.
+    """
+    from bench_core.preparing import plan_prepared, run_prepared  # noqa: PLC0415  # see above
+
+    if dry_run:
+        plan = plan_prepared(prepare, options)
+        click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))
+        return
+    outcome = run_prepared(
+        prepare, options, progress=_progress(as_json=as_json), guard=True, tell=_warn
+    )
+    _show(outcome, as_json=as_json)
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
 
 
@@ -130,16 +130,22 @@ def run_folder(benchmark: str, spec: RunSpec, options: Mapping[str, Any]) -> Pat
 
 
 def list_tasks(
-    tasks: Sequence[Task], options: Mapping[str, Any], columns: Sequence[str] = ()
+    tasks: Sequence[Task],
+    options: Mapping[str, Any] | TaskOptions,
+    columns: Sequence[str] = (),
+    *,
+    as_json: bool = False,
 ) -> None:
     """Do what a `tasks` command does: print the tasks that fit the options.
 
     `columns` are names of groups to show between id and goal; all by default.
     """
     from bench_core.planning import select_tasks  # noqa: PLC0415  # see above
+    from bench_core.run_options import TaskOptions  # noqa: PLC0415
 
-    chosen = select_tasks(tasks, task_filter(options), options.get("seed", 0))
-    if options.get("as_json"):
+    wanted = options.task_filter() if isinstance(options, TaskOptions) else task_filter(options)
+    chosen = select_tasks(tasks, wanted)
+    if as_json or (isinstance(options, dict) and options.get("as_json")):
         fields = {"config", "inputs"}
         records = [t.model_dump(mode="json", exclude=fields, exclude_none=True) for t in chosen]
         click.echo(json.dumps(records, indent=2))
@@ -176,36 +182,38 @@ def execute_rescore(  # noqa: PLR0913  # keywords with defaults
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
 
 
-def _run(  # noqa: PLR0913, PLR0917  # what execute_run was given, and the folder
+def _run(
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,
-    as_json: bool,  # noqa: FBT001  # same
-    provenance: Provenance | None,
-    price_of: Callable[[str], object | None] | None,
-    locks: MachineLocks | None,
+    surroundings: Surroundings | None,
+    *,
+    as_json: bool,
 ) -> RunOutcome:
+    from bench_core.running import Surroundings, run_benchmark_sync  # noqa: PLC0415  # see above
+
+    progress = _progress(as_json=as_json)
+    surroundings = replace(surroundings or Surroundings(), progress=progress)
+    outcome = run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
+    _show(outcome, as_json=as_json)
+    return outcome
+
+
+def _progress(*, as_json: bool) -> Progress:
     from bench_core.progress import make_progress  # noqa: PLC0415  # see above
     from bench_core.redaction import Redactor  # noqa: PLC0415
-    from bench_core.running import Provenance, Surroundings, run_benchmark_sync  # noqa: PLC0415
-    from bench_core.scheduling.machine_locks import FileLocks  # noqa: PLC0415
 
-    redactor = Redactor.from_environment()
-    progress = make_progress(sys.stdout, as_json=as_json, redact=redactor.redact)
-    surroundings = Surroundings(
-        progress=progress,
-        provenance=provenance or Provenance(),
-        price_of=price_of,
-        redactor=redactor,
-        locks=locks or FileLocks(),
-    )
-    outcome = run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
-    click.echo(
-        json.dumps({"event": "outcome", **outcome.model_dump(mode="json")})
-        if as_json
-        else _outcome_text(outcome)
-    )
-    return outcome
+    redact = Redactor.from_environment().redact
+    return make_progress(sys.stdout, as_json=as_json, redact=redact)
+
+
+def _show(outcome: RunOutcome, *, as_json: bool) -> None:
+    record = json.dumps({"event": "outcome", **outcome.model_dump(mode="json")})
+    click.echo(record if as_json else _outcome_text(outcome))
+
+
+def _warn(warning: str) -> None:
+    click.echo(f"Warning: {warning}", err=True)
 
 
 def _exit_code(outcome: RunOutcome) -> int:
@@ -232,6 +240,8 @@ def _outcome_text(outcome: RunOutcome) -> str:
         tokens = f"{outcome.spent.usage.total_tokens:,} tokens"
         cost = "" if outcome.spent.unpriced_calls else f", ${outcome.spent.cost_usd:.2f}"
         lines.append(f"Spent: {tokens}{cost} in {outcome.spent.usage.requests:,} model calls")
+    if outcome.stopped:
+        lines.append(f"Looks: {outcome.stopped}; `bench-report gate` says what that means.")
     if outcome.remaining:
         lines.append(
             f"{outcome.remaining} of {outcome.planned} trials have no lasting result: run the "
@@ -243,7 +253,12 @@ def _outcome_text(outcome: RunOutcome) -> str:
 def _standing(outcome: RunOutcome) -> str:
     by_status = ", ".join(f"{count} {status}" for status, count in outcome.statuses.items())
     rest = f" ({by_status})" if by_status else ""
-    return f"{outcome.succeeded} of {outcome.scored} scored trials succeeded{rest}"
+    standing = f"{outcome.succeeded} of {outcome.scored} scored trials succeeded{rest}"
+    if not outcome.suspects:
+        return standing
+    left = outcome.scored - outcome.suspects
+    clear = f"without them {outcome.succeeded - outcome.suspects_succeeded} of {left}"
+    return f"{standing}; {outcome.suspects} of them are suspect, {clear}"
 
 
 def _plan_text(plan: RunPlan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import traceback
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from bench_core.terminal import plain_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["BenchGroup", "CommandFailed", "runner_group"]
+__all__ = ["BenchGroup", "CommandFailed", "CommandUndecided", "runner_group"]
 
 _DEBUG = "bench_core.cli.debug"
 
@@ -30,6 +31,12 @@ class CommandFailed(click.ClickException):
         click.echo("Error: " + "\n".join(lines), file=file, err=file is None)
 
 
+class CommandUndecided(CommandFailed):
+    """What a command that gives a verdict raises where nothing could be found out; exit code 3."""
+
+    exit_code = exit_codes.UNDECIDED
+
+
 class _InputRefused(CommandFailed):
     exit_code = exit_codes.USAGE
 
@@ -37,20 +44,30 @@ class _InputRefused(CommandFailed):
 class BenchGroup(click.Group):
     """A command group that tells errors plainly.
 
-    `BenchError` and `OSError` become `Error: ...` on standard error with exit code 2 for what the
-    user gave and 1 for the rest; `--debug` shows the traceback instead. Ctrl-C ends with 130.
+    `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback where
+    `--debug` asks for it. The exit code is 2 for what the user gave, files that cannot be read or
+    written included, and 1 for a system that failed. Ctrl-C ends with 130. Whatever else is raised is
+    a fault of ours: its traceback is shown and the exit code is 70, which no command gives a verdict
+    with, as 1 would be.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and turn its errors into messages."""
         try:
             return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
         except (BenchError, OSError) as error:
-            if ctx.meta.get(_DEBUG) or _is_broken_pipe(error):
+            if _is_broken_pipe(error):
                 raise
+            if ctx.meta.get(_DEBUG):
+                _show_traceback(error)
             raise _failure_of(error) from error
         except KeyboardInterrupt:
             ctx.exit(exit_codes.INTERRUPTED)
+        except Exception as error:  # noqa: BLE001  # the outermost border: Python would exit with 1
+            _show_traceback(error)
+            ctx.exit(exit_codes.CRASHED)
 
 
 def runner_group(
@@ -94,7 +111,24 @@ def _is_broken_pipe(error: Exception) -> bool:
 
 
 def _failure_of(error: Exception) -> CommandFailed:
+    given = isinstance(error, InputError) or (
+        isinstance(error, OSError) and not isinstance(error, ConnectionError | TimeoutError)
+    )
+    return (_InputRefused if given else CommandFailed)(_redacted(_message_of(error)))
+
+
+def _message_of(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"cannot use {error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _show_traceback(error: Exception) -> None:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    click.echo(_redacted("\n".join(map(plain_text, lines))), err=True)
+
+
+def _redacted(text: str) -> str:
     from bench_core.redaction import Redactor  # noqa: PLC0415  # only when something failed
 
-    kind = _InputRefused if isinstance(error, InputError) else CommandFailed
-    return kind(Redactor.from_environment().redact(str(error)) or type(error).__name__)
+    return Redactor.from_environment().redact(text)

@@ -99,6 +99,7 @@ def run_options(
                          help="Every trial's own seed is derived from it."),
             *_limit_options(attempts),
             *_budget_options(),
+            *_look_options(),
             click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
             json_option,
         )  # fmt: skip
@@ -173,6 +174,23 @@ def _budget_options() -> tuple[Callable[[Any], Any], ...]:
                      help="Stop the run when it has used this many tokens."),
         click.option("--max-minutes", type=_POSITIVE_AMOUNT, metavar="N",
                      help="Stop the run when it has taken this long."),
+    )  # fmt: skip
+
+
+def _look_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--looks", type=click.IntRange(1, 20), metavar="N",
+                     help="Stop early where one of N looks at complete random batches decides."),
+        click.option("--against", type=click.Path(exists=True, file_okay=False, path_type=Path),
+                     metavar="RUN", help="The run folder that looks compare with."),
+        click.option("--looks-for", type=click.Choice(["drop", "difference"]), default="drop",
+                     show_default=True, help="What looks test for."),
+        click.option("--planned-drop", type=click.FloatRange(0, 100, min_open=True), metavar="POINTS",
+                     help="Stop where such a drop would hardly be found any more.  "
+                          "[default: what the run can detect]"),
+        click.option("--unscored", type=click.Choice(["wait", "leave-out"]), default="wait",
+                     show_default=True,
+                     help="Whether looks wait for trials without a score that may run again."),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bench_core.models.client import Model, SyncModel, Transport
     from bench_core.models.errors import MissingKeyError, ModelError
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
-    from bench_core.models.opening import open_model
+    from bench_core.models.opening import model_of, open_model
     from bench_core.models.prices import (
         PriceList,
         PublishedPrices,
@@ -64,6 +64,7 @@ __all__ = [
     "Transport",
     "load_prices",
     "load_script",
+    "model_of",
     "open_model",
     "parse_json",
     "portable_schema",
@@ -77,7 +78,7 @@ _HOMES = {
     "client": ("Model", "SyncModel", "Transport"),
     "errors": ("MissingKeyError", "ModelError"),
     "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
-    "opening": ("open_model",),
+    "opening": ("model_of", "open_model"),
     "prices": ("PriceList", "PublishedPrices", "load_prices", "price_row", "published_prices"),
     "records": (
         "ImagePart", "Message", "ModelRequest", "OpaquePart", "Reply", "TextPart", "Tool",

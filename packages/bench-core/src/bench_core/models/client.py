@@ -8,7 +8,9 @@ import threading
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bench_core.closing import Closing
+from bench_core.models.errors import ModelError
 from bench_core.models.retrying import RetryPolicy, retry
+from bench_core.records import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -103,9 +105,14 @@ class Model:
         """
         reply = self._stored(request)
         if reply is None:
-            reply = await self._ask(request, deadline_s)
+            try:
+                reply = await self._ask(request, deadline_s)
+            except ModelError as error:
+                if meter is not None:
+                    meter.spend(_requests(error.attempts), 0.0)
+                raise
             if meter is not None:
-                meter.spend(reply.usage, reply.cost_usd)
+                meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         return reply
 
     async def aclose(self) -> None:
@@ -208,3 +215,13 @@ class SyncModel(Closing):
         except BaseException:  # KeyboardInterrupt too: the request must not go on alone
             future.cancel()
             raise
+
+
+def _requests(made: int) -> Usage:
+    """Return the usage of a call that failed: providers charge no tokens for it."""
+    return Usage(requests=made, retries=made - 1)
+
+
+def _retries(attempts: int) -> Usage:
+    """Return what a call used that was tried several times, beside its reply."""
+    return Usage(requests=attempts - 1, retries=attempts - 1)

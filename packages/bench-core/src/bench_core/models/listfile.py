@@ -39,5 +39,5 @@ def _yaml(path: Path, text: str) -> Any:
         ) from error
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error)) from error

@@ -11,6 +11,7 @@ from bench_core.errors import InputError, UnknownPluginError
 from bench_core.models.cassettes import Cassette
 from bench_core.models.client import Model
 from bench_core.models.errors import MissingKeyError
+from bench_core.models.prices import published_prices
 from bench_core.models.scripted import ScriptedAdapter, load_script
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
     from bench_core.models.prices import Prices
     from bench_core.models.retrying import RetryPolicy
+    from bench_core.protocols import TrialContext
 
     class ModelOptions(TypedDict, total=False):
         """What `Model` takes beside its transport."""
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
         seed: int
 
 
-__all__ = ["PROVIDERS", "open_model"]
+__all__ = ["PROVIDERS", "model_of", "open_model"]
+
+
+_NO_KEY = "no-key"
 
 
 class _Provider:
@@ -80,12 +85,12 @@ def open_model(
         name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
             is compatible), `google:…`, `scripted:FILE` or `replay:CASSETTE`.
         api_key: Instead of the provider's environment variable.
-        base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs.
+        base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs. Then no key is needed.
         options: What else `Model` takes.
 
     Raises:
         UnknownPluginError: There is no such provider.
-        MissingKeyError: Neither `api_key` nor the environment has a key.
+        MissingKeyError: Neither `api_key` nor the environment has a key, and there is no `base_url`.
         InputError: The provider's SDK is not installed, or a script or cassette is missing.
 
     >>> from bench_core.models import Message, ModelRequest, SyncModel, open_model
@@ -100,6 +105,25 @@ def open_model(
     if provider == "replay":
         return _replayed(options.get("cassette") or Cassette(model), options)
     return Model(_adapter(provider, model, api_key, base_url), **options)
+
+
+def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
+    """Open the model of a trial: as the run says, or by its name, at published prices.
+
+    Args:
+        context: The trial; its agent is named where there is no model.
+        options: What else `Model` takes, where the run does not open it in a way of its own.
+
+    Raises:
+        InputError: The run names no model, or it cannot be opened.
+    """
+    if context.model_opener is not None:
+        model: Model = context.model_opener(context)
+        return model
+    if context.model is None:
+        raise InputError(f"the agent {context.agent!r} needs a model: `--model provider:name`")
+    chosen: ModelOptions = {"seed": context.seed, "prices": published_prices(), **options}
+    return open_model(context.model, **chosen)
 
 
 def _replayed(cassette: Cassette, options: ModelOptions) -> Model:
@@ -120,6 +144,8 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
     if known is None:
         raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
     key = api_key or next((os.environ[k] for k in known.keys if os.environ.get(k)), None)
+    if not key and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
+        key = _NO_KEY
     if not key:
         raise MissingKeyError(provider, known.keys[0])
     if not _installed(known.sdk):

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import traceback
 from typing import TYPE_CHECKING
 
-from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
 from bench_core.records import ErrorInfo, Status, TrialResult
+from bench_core.trial.results import (
+    HARNESS_ERROR,
+    NOT_RETRIED,
+    conditions,
+    fault_fields,
+    unscored_result,
+)
+from bench_core.vocabulary import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -19,12 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HARNESS_ERROR", "NOT_RETRIED", "RunningAttempt", "StopReason", "conclude"]
 
-HARNESS_ERROR = "harness_error"
-"""Flags results of trials that failed because of a defect in the harness or the benchmark."""
-
-NOT_RETRIED = "not_retried"
-"""Flags results whose fault came after the agent's paid work: another try would pay for it again."""
-
 
 class StopReason(enum.Enum):
     """Why an attempt was told to stop before it was over."""
@@ -34,6 +34,8 @@ class StopReason(enum.Enum):
     BUDGET = Status.BUDGET_EXCEEDED
 
 
+_RULES = frozenset({"profile", "timing"})
+"""What an evaluation may decide of a result's conditions."""
 _KINDS = {
     StopReason.DEADLINE: "hard_deadline",
     StopReason.CANCELLED: "cancelled",
@@ -107,12 +109,11 @@ def conclude(
     reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
     if reason is not None:
         error = _stopped(reason, context, abandoned=attempt.abandoned)
-        return _unscored(trial, context, reason.value, error)
+        mode = FailureMode(reason.value.value)
+        fields = {"status": reason.value, "error": error, "failure_mode": mode}
+        return unscored_result(trial.task, context, fields)
     if attempt.task.cancelled():
-        error = ErrorInfo(
-            kind="CancelledError", message="the trial cancelled itself", phase="harness"
-        )
-        return _harness_error(trial, context, error)
+        return _harness_error(trial, context, RuntimeError("the trial cancelled itself"))
     raised = attempt.task.exception()
     if raised is not None:
         return _result_of_error(raised, trial, context)
@@ -139,58 +140,28 @@ def _limit_in_words(context: TrialContext) -> str:
 def _result_of_error(
     raised: BaseException, trial: PlannedTrial, context: TrialContext
 ) -> TrialResult:
-    statuses = (
-        (EnvironmentFaultError, Status.ENVIRONMENT_ERROR),
-        (EvaluationError, Status.EVALUATION_ERROR),
-        (BudgetExceededError, Status.BUDGET_EXCEEDED),
-    )
-    error = ErrorInfo(
-        kind=type(raised).__name__,
-        message=str(raised) or type(raised).__name__,
-        traceback="".join(traceback.format_exception(type(raised), raised, raised.__traceback__)),
-    )
-    for kind, status in statuses:
-        if isinstance(raised, kind):
-            return _unscored(trial, context, status, error)
-    # a bare KeyError says no more than its key
-    message = f"{error.kind}: {error.message}"
-    return _harness_error(
-        trial, context, error.model_copy(update={"phase": "harness", "message": message})
+    error = raised if isinstance(raised, Exception) else RuntimeError(repr(raised))
+    return unscored_result(
+        trial.task, context, fault_fields(error, "environment", after_work=False)
     )
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:
     """Refuse what is not a result of this very trial: it would be booked on another one."""
-    if isinstance(result, TrialResult) and (result.task_id, result.trial) == (
-        trial.key.task_id,
-        trial.key.trial,
-    ):
+    if not isinstance(result, TrialResult):
+        problem = f"run_trial returned {type(result).__name__} instead of a TrialResult"
+        return _harness_error(trial, context, TypeError(problem))
+    wrong = [
+        f"{name} {got!r} instead of {wanted!r}"
+        for name, wanted in conditions(trial.task, context).items()
+        if name not in _RULES and (got := getattr(result, name)) != wanted
+    ]
+    if not wrong:
         return result
-    got = (
-        f"a result of task {result.task_id!r}, trial {result.trial}"
-        if isinstance(result, TrialResult)
-        else f"{type(result).__name__} instead of a TrialResult"
-    )
-    error = ErrorInfo(kind="TypeError", message=f"run_trial returned {got}", phase="harness")
-    return _harness_error(trial, context, error)
+    problem = f"run_trial returned a result of {', '.join(wrong)}"
+    return _harness_error(trial, context, TypeError(problem))
 
 
-def _harness_error(trial: PlannedTrial, context: TrialContext, error: ErrorInfo) -> TrialResult:
-    result = _unscored(trial, context, Status.ENVIRONMENT_ERROR, error)
-    return result.model_copy(update={"flags": (HARNESS_ERROR,)})
-
-
-def _unscored(
-    trial: PlannedTrial, context: TrialContext, status: Status, error: ErrorInfo
-) -> TrialResult:
-    return TrialResult(
-        benchmark=trial.task.benchmark,
-        task_id=trial.key.task_id,
-        trial=trial.key.trial,
-        agent=context.agent,
-        model=context.model,
-        world=context.world,
-        profile=context.profile,
-        status=status,
-        error=error,
-    )
+def _harness_error(trial: PlannedTrial, context: TrialContext, error: Exception) -> TrialResult:
+    fields = fault_fields(error, "harness", after_work=False)
+    return unscored_result(trial.task, context, fields)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from bench_core.budgets import Spent
+from bench_core.budgets import AGENT
 from bench_core.processes import ProcessGroups
-from bench_core.records import Attempt, Event, Usage
+from bench_core.records import Attempt, Event, Spending
 from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
+from bench_core.trial.results import USAGE_REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.budgets import RunBudget, TrialMeter
+    from bench_core.budgets import RunBudget, Spent, TrialMeter
     from bench_core.planning import PlannedTrial, Timeouts
     from bench_core.protocols import TrialContext
     from bench_core.records import Task, TrialKey, TrialResult
@@ -56,6 +59,7 @@ class LiveAttempt:
     started: datetime
     started_at: float
     number: int
+    token: str
 
 
 class AttemptRunner:
@@ -100,9 +104,12 @@ class AttemptRunner:
             cancel_grace_s=self._timeouts.cancel_grace_s,
             name=f"{trial.key.task_id} trial {trial.key.trial} attempt {number}",
         )
-        live = LiveAttempt(trial, context, running, meter, processes, started, started_at, number)
+        token = secrets.token_hex(8)
+        live = LiveAttempt(
+            trial, context, running, meter, processes, started, started_at, number, token
+        )
         meter.on_spend = self._spend_listener(live)
-        self.event("attempt_started", live)
+        self.event("attempt_started", live, token=token)
         return live
 
     def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
@@ -110,12 +117,15 @@ class AttemptRunner:
         live.meter.revoked = live.running.abandoned
         result = conclude(live.running, live.trial, live.context, out_of_budget=live.meter.stopped)
         duration_s = max(0.0, self._clock.monotonic() - live.started_at)
+        spent = live.meter.spendings()
         attempt = Attempt(
             number=live.number,
             status=result.status,
             started=live.started,
             duration_s=duration_s,
             error=result.error,
+            token=live.token,
+            spent=spent or result.spent,
         )
         self.event(
             "attempt_finished", live, status=result.status.value, duration_s=round(duration_s, 3)
@@ -125,7 +135,7 @@ class AttemptRunner:
                 "attempts": (*before, attempt),
                 "started": result.started or live.started,
                 "timings_s": {"total": duration_s, **result.timings_s},
-                **_metered(result, live.meter.spent),
+                **_metered(result, spent),
             }
         )
 
@@ -167,13 +177,14 @@ class AttemptRunner:
             }
         )
 
-    def _spend_listener(self, live: LiveAttempt) -> Callable[[Spent], None]:
-        """Return what hears of model calls, which agents may report from threads of their own."""
+    def _spend_listener(self, live: LiveAttempt) -> Callable[[str, Spent], None]:
+        """Return what receives model calls, which agents may report from threads of their own."""
         loop = asyncio.get_running_loop()
-        return lambda spent: _call_threadsafe(loop, self._note_spending, live, spent)
+        return partial(_call_threadsafe, loop, self._note_spending, live)
 
-    def _note_spending(self, live: LiveAttempt, spent: Spent) -> None:
-        self.event("spend", live, **spent.model_dump(mode="json", exclude_defaults=True))
+    def _note_spending(self, live: LiveAttempt, source: str, spent: Spent) -> None:
+        amount = spent.model_dump(mode="json", exclude_defaults=True)
+        self.event("spend", live, source=source, **amount)
         if live.meter.stopped:
             # it should end by itself now; some agents swallow every error and go on
             live.running.stop_later(self._timeouts.cancel_grace_s, StopReason.BUDGET)
@@ -186,9 +197,11 @@ def _call_threadsafe(
         loop.call_soon_threadsafe(function, *arguments)
 
 
-def _metered(result: TrialResult, spent: Spent) -> dict[str, object]:
-    """Return what the meter counted, for results that do not say themselves what they used."""
-    told = result.usage != Usage() or result.cost_usd is not None
-    if told or spent == Spent():
-        return {}
-    return {"usage": spent.usage, "cost_usd": None if spent.unpriced_calls else spent.cost_usd}
+def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, object]:
+    """Return what the meter counted; only of an agent it never saw, what that one says stands."""
+    own = next((each for each in spent if each.source == AGENT), None)
+    if own is not None:
+        return {"usage": own.usage, "cost_usd": own.cost_usd, "spent": tuple(spent)}
+    reported = [each for each in result.spent if each.reported]
+    flags = dict.fromkeys([*result.flags, *([USAGE_REPORTED] if reported else [])])
+    return {"flags": tuple(flags), "spent": (*reported, *spent)}

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         task_differences,
     )
     from bench_core.statistics.costs import describe, total_usage
+    from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low, units_needed
+    from bench_core.statistics.gate_simulation import SimulatedGate, simulate_alarms, simulate_gate
     from bench_core.statistics.gating import GateCheck, GateResult, GateVerdict, gate
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
     from bench_core.statistics.judge_correction import (
@@ -42,7 +44,11 @@ if TYPE_CHECKING:
         ppi,
         rogan_gladen,
     )
-    from bench_core.statistics.multiplicity import benjamini_hochberg, holm
+    from bench_core.statistics.limits import difference_limits
+    from bench_core.statistics.look_simulation import SimulatedLooks, simulate_looks
+    from bench_core.statistics.looks import Look, LookPlan, look_at, looks_of, plan_looks
+    from bench_core.statistics.multiplicity import benjamini_hochberg, holm, tarone
+    from bench_core.statistics.noise import Items, Noise, TaskItem, items_of, noise_of
     from bench_core.statistics.paired_tests import (
         fisher_exact,
         mcnemar_mid_p,
@@ -57,9 +63,11 @@ if TYPE_CHECKING:
         pass_hat_k,
         pass_hat_k_interval,
     )
+    from bench_core.statistics.permutation import WithinTask, within_task
     from bench_core.statistics.planning import (
         Design,
         Plan,
+        Templates,
         Variability,
         plan,
         plans_for,
@@ -67,6 +75,13 @@ if TYPE_CHECKING:
         tasks_needed,
     )
     from bench_core.statistics.proportions import clopper_pearson, jeffreys, wilson
+    from bench_core.statistics.ranking import (
+        Dominance,
+        Leaderboard,
+        RankSet,
+        dominance,
+        leaderboard,
+    )
     from bench_core.statistics.rates import macro_average_interval, success_rate_interval
     from bench_core.statistics.scores import (
         IDENTITY,
@@ -81,9 +96,7 @@ if TYPE_CHECKING:
     from bench_core.statistics.simulation import (
         Population,
         SimulatedCoverage,
-        SimulatedGate,
         simulate_coverage,
-        simulate_gate,
     )
     from bench_core.statistics.summary import summarise
     from bench_core.statistics.summary_records import (
@@ -107,6 +120,7 @@ __all__ = [
     "Coverage",
     "Design",
     "Distribution",
+    "Dominance",
     "EndedTrial",
     "EndedTrials",
     "Estimand",
@@ -115,16 +129,26 @@ __all__ = [
     "GateResult",
     "GateVerdict",
     "Interval",
+    "Items",
+    "Leaderboard",
+    "Look",
+    "LookPlan",
+    "Noise",
     "PassRate",
     "Plan",
     "Population",
+    "RankSet",
     "Rate",
     "SimulatedCoverage",
     "SimulatedGate",
+    "SimulatedLooks",
     "Slice",
     "Summary",
     "TaskComparison",
+    "TaskItem",
+    "Templates",
     "Variability",
+    "WithinTask",
     "accuracy",
     "benjamini_hochberg",
     "bootstrap_macro_average",
@@ -138,40 +162,55 @@ __all__ = [
     "compare_tasks",
     "corrected_rate",
     "describe",
+    "difference_limits",
+    "dirichlet_high",
+    "dirichlet_low",
+    "dominance",
     "ended_trials",
     "fisher_exact",
     "gate",
     "holm",
     "identity_of",
+    "items_of",
     "jeffreys",
     "krippendorff_alpha",
     "latent_class",
     "latest_results",
+    "leaderboard",
+    "look_at",
+    "looks_of",
     "macro_average_interval",
     "mcnemar_mid_p",
     "newcombe",
+    "noise_of",
     "paired_t",
     "pass_at_k",
     "pass_at_k_interval",
     "pass_hat_k",
     "pass_hat_k_interval",
     "plan",
+    "plan_looks",
     "plans_for",
     "power_of",
     "ppi",
     "rogan_gladen",
     "sign_flip",
+    "simulate_alarms",
     "simulate_coverage",
     "simulate_gate",
+    "simulate_looks",
     "success_rate_interval",
     "summarise",
     "tango",
+    "tarone",
     "task_differences",
     "task_scores",
     "task_successes",
     "tasks_needed",
     "total_usage",
+    "units_needed",
     "wilson",
+    "within_task",
 ]
 
 _HOMES = {
@@ -194,14 +233,30 @@ _HOMES = {
         "task_differences",
     ),
     "costs": ("describe", "total_usage"),
+    "dirichlet": ("dirichlet_high", "dirichlet_low", "units_needed"),
     "gating": ("GateCheck", "GateResult", "GateVerdict", "gate"),
     "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
     "judge_correction": ("CorrectedRate", "corrected_rate", "latent_class", "ppi", "rogan_gladen"),
-    "multiplicity": ("benjamini_hochberg", "holm"),
+    "limits": ("difference_limits",),
+    "look_simulation": ("SimulatedLooks", "simulate_looks"),
+    "looks": ("Look", "LookPlan", "look_at", "looks_of", "plan_looks"),
+    "multiplicity": ("benjamini_hochberg", "holm", "tarone"),
+    "noise": ("Items", "Noise", "TaskItem", "items_of", "noise_of"),
     "paired_tests": ("fisher_exact", "mcnemar_mid_p", "newcombe", "paired_t", "sign_flip", "tango"),
     "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
-    "planning": ("Design", "Plan", "Variability", "plan", "plans_for", "power_of", "tasks_needed"),
+    "permutation": ("WithinTask", "within_task"),
+    "planning": (
+        "Design",
+        "Plan",
+        "Templates",
+        "Variability",
+        "plan",
+        "plans_for",
+        "power_of",
+        "tasks_needed",
+    ),
     "proportions": ("clopper_pearson", "jeffreys", "wilson"),
+    "ranking": ("Dominance", "Leaderboard", "RankSet", "dominance", "leaderboard"),
     "rates": ("macro_average_interval", "success_rate_interval"),
     "scores": (
         "IDENTITY",
@@ -216,10 +271,9 @@ _HOMES = {
     "simulation": (
         "Population",
         "SimulatedCoverage",
-        "SimulatedGate",
         "simulate_coverage",
-        "simulate_gate",
     ),
+    "gate_simulation": ("SimulatedGate", "simulate_alarms", "simulate_gate"),
     "summary": ("summarise",),
     "summary_records": (
         "Coverage",

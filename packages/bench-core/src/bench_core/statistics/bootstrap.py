@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bench_core.errors import MissingExtraError, NotEstimableError
-from bench_core.statistics.clustering import macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.clustering import finite, macro_mean, reduce_tasks, task_mean
 from bench_core.statistics.distributions import normal_cdf, normal_quantile
 from bench_core.statistics.intervals import Interval, require_level
 
@@ -135,6 +135,7 @@ def bootstrap_mean(  # noqa: PLR0913 - as above
         raise NotEstimableError(f"a bootstrap needs at least two values, got {len(values)}")
     numpy = load_numpy("a bootstrap interval")
     totals = numpy.asarray(values, dtype=float)
+    finite(totals.tolist())
     sample = _Sample(totals, numpy.ones(len(totals)))
     how = _Resampling(method, level, draws, seed, indices)
     return _interval(numpy, sample, float(totals.mean()), how)

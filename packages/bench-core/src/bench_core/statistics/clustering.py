@@ -18,6 +18,7 @@ __all__ = [
     "Scores",
     "TaskMean",
     "WeightedMean",
+    "finite",
     "macro_mean",
     "reduce_tasks",
     "task_mean",
@@ -110,6 +111,21 @@ def reduce_tasks(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> 
     return reduced
 
 
+def finite(scores: Sequence[float]) -> Sequence[float]:
+    """Return scores as they are, refusing what is no number.
+
+    Raises:
+        ValueError: A score is NaN or infinite.
+
+    >>> finite([0.5, 1])
+    [0.5, 1]
+    """
+    if not all(map(math.isfinite, scores)):
+        wrong = next(score for score in scores if not math.isfinite(score))
+        raise ValueError(f"a score is {wrong!r}: leave trials without a score out")
+    return scores
+
+
 def task_mean(tasks: Sequence[TaskMean]) -> WeightedMean:
     """Average over tasks, each weighing the same.
 
@@ -144,7 +160,7 @@ def _require_some(tasks: Sequence[TaskMean]) -> None:
 
 def _moments(scores: Sequence[float]) -> _Moments:
     """Return mean, number and unbiased variance (null for a single score)."""
-    trials = len(scores)
+    trials = len(finite(scores))
     mean = math.fsum(scores) / trials
     if trials == 1:
         return mean, 1, None

@@ -60,6 +60,15 @@ class Interval(Record):
         """High minus low."""
         return self.high - self.low
 
+    def within(self, tolerance: float) -> bool | None:
+        """Return whether it lies within -tolerance to tolerance; null where it reaches across.
+
+        False only where all of it lies beyond.
+        """
+        if -tolerance <= self.low and self.high <= tolerance:
+            return True
+        return False if self.low > tolerance or self.high < -tolerance else None
+
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 

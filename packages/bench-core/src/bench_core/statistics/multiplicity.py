@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["benjamini_hochberg", "holm"]
+__all__ = ["benjamini_hochberg", "holm", "tarone", "tarone_level"]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -43,6 +45,45 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
         lowest = min(lowest, p_values[index] * (len(order) / rank))
         adjusted[index] = lowest
     return adjusted
+
+
+def tarone(p_values: Sequence[float], attainable: Sequence[float]) -> list[float]:
+    """Adjust exact p-values so that the chance of any false finding stays at the level tested at.
+
+    As Holm, but a test counts only where it could have been significant at all: with p-values of
+    small parts, most could not. Tarone (1990), Biometrics 46:515; step-down by Hommel and
+    Krummenauer (1998), Biometrics 54:673.
+
+    Args:
+        p_values: One per test, exact for discrete data.
+        attainable: The smallest p-value each test could have given.
+
+    >>> tarone([0.02, 0.5, 1.0], [0.001, 0.25, 0.25])
+    [0.02, 1.0, 1.0]
+    """
+    order = _ascending(p_values)
+    adjusted = [0.0] * len(order)
+    highest = 0.0
+    for rank, index in enumerate(order):
+        p_value = p_values[index]
+        competing = sum(attainable[each] <= p_value for each in order[rank:])
+        highest = max(highest, min(1.0, competing * p_value))
+        adjusted[index] = highest
+    return adjusted
+
+
+def tarone_level(attainable: Sequence[float], alpha: float) -> float:
+    """Return the highest p-value that would be a finding at alpha, among so many tests.
+
+    >>> tarone_level([0.001, 0.25, 0.25], 0.05)
+    0.05
+    """
+    level = 0.0
+    for tests, (least, following) in enumerate(pairwise([*sorted(attainable), math.inf]), start=1):
+        if least > alpha / tests:
+            break
+        level = min(alpha / tests, math.nextafter(following, 0.0))
+    return level
 
 
 def _ascending(p_values: Sequence[float]) -> list[int]:

@@ -152,7 +152,8 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
     """Test whether the mean over tasks of paired differences is zero.
 
     With a task per cluster the paired t test of every textbook; with templates the cluster-robust
-    one on clusters - 1 degrees of freedom.
+    one on clusters - 1 degrees of freedom. Where no cluster differs from another there is no
+    variance to test by: the p-values are then those of the sign-flip test, 2^-clusters one-sided.
 
     Args:
         differences: Task id to new minus other, each a mean over trials.
@@ -170,13 +171,18 @@ def paired_t(differences: Mapping[Key, float], *, clusters: Clusters[Key] | None
     df = mean.clusters - 1
     error = math.sqrt(mean.variance_over_new_tasks())
     if error <= _TIE:
-        same = abs(mean.estimate) <= _TIE
-        return PairedT(
-            mean.estimate, 0.0, df, float(same), 0.5 if same else float(mean.estimate > 0)
-        )
+        return PairedT(mean.estimate, 0.0, df, *_alike(mean.estimate, mean.clusters))
     statistic = mean.estimate / error
     two_sided = 2.0 * t_cdf(-abs(statistic), df)
     return PairedT(mean.estimate, error, df, two_sided, t_cdf(statistic, df))
+
+
+def _alike(difference: float, clusters: int) -> tuple[float, float]:
+    """Return both p-values of the sign-flip test when all clusters have one difference."""
+    if abs(difference) <= _TIE:
+        return 1.0, 0.5
+    tail = math.ldexp(1.0, -clusters)
+    return 2.0 * tail, tail if difference < 0.0 else 1.0
 
 
 def sign_flip(differences: Sequence[float], *, draws: int = FLIPS, seed: int = 0) -> float:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics.clustering import TaskMean, task_mean
+from bench_core.records import SUCCESS_SCORE
+from bench_core.statistics.clustering import TaskMean, finite, task_mean
 from bench_core.statistics.rates import interval_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def pass_at_k_interval(
     """Return the mean pass@k over tasks with at least `k` scored trials, for new tasks.
 
     Args:
-        successes: Task id to its trials' outcomes (any truthy value is a success).
+        successes: Task id to the scores of its trials; from 1 on they are successes.
         k: How many tries.
         clusters: Task id to template.
         level: Nominal confidence.
@@ -113,7 +114,10 @@ def mean_over_tasks(
 
 
 def _counted(successes: Scores[Key]) -> dict[Key, tuple[int, int]]:
-    return {key: (sum(map(bool, each)), len(each)) for key, each in successes.items()}
+    return {
+        key: (sum(score >= SUCCESS_SCORE for score in finite(each)), len(each))
+        for key, each in successes.items()
+    }
 
 
 @lru_cache(maxsize=4096)

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
-from bench_core.statistics.clustering import reduce_tasks, task_mean
 from bench_core.statistics.distributions import t_cdf, t_quantile
+from bench_core.statistics.noise import noise_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.statistics.clustering import Key, Scores
+    from bench_core.statistics.clustering import Clusters, Key, Scores
 
-__all__ = ["Design", "Plan", "Variability", "plan", "plans_for", "power_of", "tasks_needed"]
+__all__ = [
+    "Design",
+    "Plan",
+    "Templates",
+    "Variability",
+    "plan",
+    "plans_for",
+    "power_of",
+    "tasks_needed",
+]
 
 Design = Literal["paired", "unpaired"]
 """Two agents on the same tasks, or each on tasks of its own."""
@@ -25,6 +34,33 @@ Design = Literal["paired", "unpaired"]
 _MOST_TASKS = 10_000_000
 _LEAST_TASKS = 2
 _LEAST_CHANCE = 0.5
+
+
+class Templates(Record):
+    """How tasks are grouped: tasks of one template are alike and count for less than as many others.
+
+    Attributes:
+        size: Mean number of tasks of a template.
+        weighted_size: The same over tasks (a template counts once for each of its tasks); larger
+            where templates differ in size.
+    """
+
+    size: float = Field(default=1.0, ge=1)
+    weighted_size: float = Field(default=1.0, ge=1)
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Templates:
+        """Take the grouping from the numbers of tasks of each template.
+
+        >>> Templates.of([5, 5, 1, 1])
+        Templates(size=3.0, weighted_size=4.333333333333333)
+        """
+        tasks = sum(sizes)
+        squares = sum(size * size for size in sizes)
+        return cls(size=tasks / len(sizes), weighted_size=squares / tasks)
+
+
+_ALONE = Templates()
 
 
 class Variability(Record):
@@ -38,23 +74,47 @@ class Variability(Record):
         alike: Intra-class correlation of trials of one task, from 0 (every task as hard as any
             other) to 1 (a task is always or never solved).
         task_effect_sd: Standard deviation over tasks of the true difference between the agents.
+        templates_alike: Correlation of the chances of success of two tasks of one template.
+        template_effects_alike: Correlation of the true differences of two tasks of one template:
+            a change that helps one of them mostly helps the others.
     """
 
     rate: float = Field(default=0.42, ge=0, le=1)
     alike: float = Field(default=0.485, ge=0, le=1)
     task_effect_sd: float = Field(default=0.148, ge=0, le=1)
+    templates_alike: float = Field(default=0.3, ge=0, le=1)
+    template_effects_alike: float = Field(default=0.6, ge=0, le=1)
 
-    def variance(self, trials: int, design: Design) -> float:
-        """Variance of one task's difference between two agents with `trials` trials each."""
+    def variance(self, trials: int, design: Design, templates: Templates = _ALONE) -> float:
+        """Variance of the difference between two agents with `trials` trials each, per task."""
+        noise = 2.0 * self.rate * (1.0 - self.rate) * (1.0 - self.alike) / trials
+        if design == "unpaired":
+            return 2.0 * self._between(templates) + noise
+        others = templates.weighted_size - 1.0
+        return self.task_effect_sd**2 * (1.0 + others * self.template_effects_alike) + noise
+
+    def variance_of_one(self, trials: int, templates: Templates = _ALONE) -> float:
+        """Variance of one agent's rate with `trials` trials, per task."""
         spread = self.rate * (1.0 - self.rate)
-        noise = 2.0 * spread * (1.0 - self.alike) / trials
-        if design == "paired":
-            return self.task_effect_sd**2 + noise
-        return 2.0 * spread * self.alike + noise
+        return self._between(templates) + spread * (1.0 - self.alike) / trials
+
+    def _between(self, templates: Templates) -> float:
+        others = templates.weighted_size - 1.0
+        spread = self.rate * (1.0 - self.rate)
+        return spread * self.alike * (1.0 + others * self.templates_alike)
 
     @classmethod
-    def of(cls, scores: Scores[Key], *, task_effect_sd: float = 0.148) -> Variability:
+    def of(
+        cls,
+        scores: Scores[Key],
+        *,
+        clusters: Clusters[Key] | None = None,
+        task_effect_sd: float = 0.148,
+    ) -> Variability:
         """Estimate rate and likeness from a pilot run with two or more trials per task.
+
+        Where `clusters` (task id to template) say which tasks are of one template, how alike these
+        are is estimated, too.
 
         Raises:
             NotEstimableError: No task has two trials, or all outcomes are equal.
@@ -62,17 +122,13 @@ class Variability(Record):
         >>> Variability.of({"a": [1, 1], "b": [0, 1], "c": [0, 0]}).alike
         0.5
         """
-        mean = task_mean(reduce_tasks(scores))
-        if mean.single_trial_tasks == len(mean.tasks) or mean.clusters == 1:
-            raise NotEstimableError("a pilot needs at least two tasks, some with two trials")
-        noise = [task.variance for task in mean.tasks if task.variance is not None]
-        within = math.fsum(noise) / len(noise)
-        trials = mean.trials / len(mean.tasks)
-        between = mean.variance_over_new_tasks() * len(mean.tasks) - within / trials
-        if within + between <= 0.0:
+        noise = noise_of(scores, clusters)
+        if noise.trial + noise.task + noise.template <= 0.0:
             raise NotEstimableError("all outcomes of the pilot are equal: they show no variability")
-        alike = round(min(1.0, max(0.0, between / (within + between))), 12)
-        return cls(rate=mean.estimate, alike=alike, task_effect_sd=task_effect_sd)
+        found = cls(rate=noise.rate, alike=noise.icc, task_effect_sd=task_effect_sd)
+        if noise.template_icc is None:
+            return found
+        return found.model_copy(update={"templates_alike": noise.template_icc})
 
 
 class Plan(Record):
@@ -81,6 +137,7 @@ class Plan(Record):
     Attributes:
         tasks: Tasks of each agent.
         trials: Trials per task and agent.
+        templates: Independent groups of tasks of each agent.
         runs: Trials of both agents together.
         detectable: Smallest true difference found with probability `power`.
         half_width: Expected half width of one agent's interval for new tasks (normal scale).
@@ -89,6 +146,7 @@ class Plan(Record):
     design: Design
     tasks: int
     trials: int
+    templates: int
     runs: int
     level: float
     power: float
@@ -102,6 +160,7 @@ def plan(  # noqa: PLR0913 - a design is what its settings say
     *,
     design: Design = "paired",
     variability: Variability | None = None,
+    templates: Templates = _ALONE,
     level: float = 0.95,
     power: float = 0.8,
 ) -> Plan:
@@ -112,32 +171,36 @@ def plan(  # noqa: PLR0913 - a design is what its settings say
     variance between tasks.
 
     Args:
-        tasks: Tasks of each agent, independent of each other (templates where tasks have them).
+        tasks: Tasks of each agent.
         trials: Trials per task and agent.
         design: Whether both agents do the same tasks.
         variability: What scatters the difference; see `Variability.of` for a pilot run.
+        templates: How tasks are grouped by the templates they were made from; `Templates.of`.
         level: 1 minus the two-sided error rate of the test.
         power: Probability with which the difference shall be found.
 
     Raises:
-        NotEstimableError: Fewer than two tasks.
+        NotEstimableError: Fewer than two tasks or templates.
 
     >>> round(plan(68, 3).detectable, 3)
     0.112
+    >>> round(plan(812, 3, templates=Templates.of([5] * 163)).detectable, 3)
+    0.039
     """
-    _require(tasks, trials, power)
     known = variability or Variability()
-    spread = known.rate * (1.0 - known.rate)
-    one_agent = spread * (known.alike + (1.0 - known.alike) / trials) / tasks
+    clusters = _clusters(tasks, trials, power, templates)
+    error = math.sqrt(known.variance(trials, design, templates) / tasks)
     return Plan(
         design=design,
         tasks=tasks,
         trials=trials,
+        templates=clusters,
         runs=2 * tasks * trials,
         level=level,
         power=power,
-        detectable=_quantiles(tasks, design, level, power) * _error(tasks, trials, design, known),
-        half_width=t_quantile(0.5 + level / 2.0, tasks - 1) * math.sqrt(one_agent),
+        detectable=_quantiles(clusters, design, level, power) * error,
+        half_width=t_quantile(0.5 + level / 2.0, clusters - 1)
+        * math.sqrt(known.variance_of_one(trials, templates) / tasks),
     )
 
 
@@ -147,6 +210,7 @@ def tasks_needed(  # noqa: PLR0913 - as above
     *,
     design: Design = "paired",
     variability: Variability | None = None,
+    templates: Templates = _ALONE,
     level: float = 0.95,
     power: float = 0.8,
 ) -> int:
@@ -162,26 +226,32 @@ def tasks_needed(  # noqa: PLR0913 - as above
     """
     if not 0.0 < difference <= 1.0:
         raise ValueError(f"a difference of rates lies between 0 and 1, got {difference!r}")
-    _require(_LEAST_TASKS, trials, power)
+    least = math.ceil(_LEAST_TASKS * templates.size)
 
     def enough(tasks: int) -> bool:
         found = plan(
-            tasks, trials, design=design, variability=variability, level=level, power=power
+            tasks,
+            trials,
+            design=design,
+            variability=variability,
+            templates=templates,
+            level=level,
+            power=power,
         )
         return found.detectable <= difference
 
-    high = _LEAST_TASKS
+    high = least
     while not enough(high):
         high *= 2
         if high > _MOST_TASKS:
             raise NotEstimableError(
                 f"a difference of {difference} is out of reach of any benchmark"
             )
-    low = high // 2
+    low = max(least - 1, high // 2)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, _LEAST_TASKS)
+    return high
 
 
 def plans_for(  # noqa: PLR0913 - as above
@@ -190,6 +260,7 @@ def plans_for(  # noqa: PLR0913 - as above
     trials: Sequence[int] = (1, 3, 5, 10),
     design: Design = "paired",
     variability: Variability | None = None,
+    templates: Templates = _ALONE,
     level: float = 0.95,
     power: float = 0.8,
 ) -> tuple[Plan, ...]:
@@ -198,19 +269,14 @@ def plans_for(  # noqa: PLR0913 - as above
     >>> [(each.tasks, each.runs) for each in plans_for(0.1, trials=(1, 3))]
     [(217, 434), (85, 510)]
     """
-    return tuple(
-        plan(
-            tasks_needed(
-                difference, each, design=design, variability=variability, level=level, power=power
-            ),
-            each,
-            design=design,
-            variability=variability,
-            level=level,
-            power=power,
-        )
-        for each in trials
-    )
+    how: dict[str, Any] = {
+        "design": design,
+        "variability": variability,
+        "templates": templates,
+        "level": level,
+        "power": power,
+    }
+    return tuple(plan(tasks_needed(difference, each, **how), each, **how) for each in trials)
 
 
 def power_of(  # noqa: PLR0913 - as above
@@ -220,6 +286,7 @@ def power_of(  # noqa: PLR0913 - as above
     *,
     design: Design = "paired",
     variability: Variability | None = None,
+    templates: Templates = _ALONE,
     level: float = 0.95,
 ) -> float:
     """Return the probability with which a two-sided test finds a true `difference`.
@@ -229,33 +296,35 @@ def power_of(  # noqa: PLR0913 - as above
     >>> round(power_of(0.112, 68, 3), 2)
     0.8
     """
-    _require(tasks, trials, _LEAST_CHANCE)
-    error = _error(tasks, trials, design, variability or Variability())
+    clusters = _clusters(tasks, trials, _LEAST_CHANCE, templates)
+    known = variability or Variability()
+    error = math.sqrt(known.variance(trials, design, templates) / tasks)
     if error == 0.0:
         return float(difference != 0.0)
-    df = _df(tasks, design)
+    df = _df(clusters, design)
     critical = t_quantile(0.5 + level / 2.0, df)
     distance = abs(difference) / error
     return t_cdf(distance - critical, df) + t_cdf(-distance - critical, df)
 
 
-def _error(tasks: int, trials: int, design: Design, variability: Variability) -> float:
-    return math.sqrt(variability.variance(trials, design) / tasks)
-
-
-def _quantiles(tasks: int, design: Design, level: float, power: float) -> float:
-    df = _df(tasks, design)
+def _quantiles(clusters: int, design: Design, level: float, power: float) -> float:
+    df = _df(clusters, design)
     return t_quantile(0.5 + level / 2.0, df) + t_quantile(power, df)
 
 
-def _df(tasks: int, design: Design) -> int:
-    return tasks - 1 if design == "paired" else 2 * (tasks - 1)
+def _df(clusters: int, design: Design) -> int:
+    return clusters - 1 if design == "paired" else 2 * (clusters - 1)
 
 
-def _require(tasks: int, trials: int, power: float) -> None:
-    if tasks < _LEAST_TASKS:
-        raise NotEstimableError(f"a comparison needs at least {_LEAST_TASKS} tasks, got {tasks}")
+def _clusters(tasks: int, trials: int, power: float, templates: Templates) -> int:
+    """Return how many independent groups so many tasks are, refusing designs that cannot be."""
+    found = round(tasks / templates.size)
+    if found < _LEAST_TASKS:
+        raise NotEstimableError(
+            f"a comparison needs at least {_LEAST_TASKS} tasks or templates, got {found}"
+        )
     if trials < 1:
         raise ValueError(f"a task needs at least one trial, got {trials}")
     if not _LEAST_CHANCE <= power < 1.0:
         raise ValueError(f"power lies between 0.5 and 1, got {power!r}")
+    return found

@@ -35,7 +35,9 @@ def success_rate_interval(
     """Return the rate over tasks with the default interval for `estimand`.
 
     New tasks: Wilson on the effective sample size (design effect; Kish 1965), clipped to between
-    one observation per cluster and one per trial, with Student's t on clusters - 1. Same tasks:
+    one observation per cluster and one per trial, with Student's t on clusters - 1. Where
+    clusters hold several trials it is joined with the same after one successful and one failed
+    cluster were added, which holds at rates near 0 and 1, too. Same tasks:
     the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
     0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
     (conservative) for them; scores beyond give a plain t interval, named so.
@@ -52,7 +54,7 @@ def success_rate_interval(
             trials (same tasks).
 
     >>> print(success_rate_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}))
-    0.556 [0.044, 0.971]
+    0.556 [0.041, 0.971]
     """
     return interval_of(task_mean(reduce_tasks(scores, clusters)), estimand=estimand, level=level)
 
@@ -119,7 +121,12 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
     effective = _effective_n(mean.estimate, variance, none=lowest, certain=highest)
     effective = min(max(effective, lowest), highest)
     method = "Wilson on the effective sample size, t quantile on clusters - 1"
-    return _wilson(mean, effective, question, method)
+    limits = wilson_limits(mean.estimate, effective, quantile)
+    if mean.clusters < mean.trials:
+        method += ", joined with add-two"
+        low, high = _add_two(mean.estimate, variance, lowest, effective, quantile)
+        limits = min(low, limits[0]), max(high, limits[1])
+    return _interval(mean, question, limits, method, effective)
 
 
 def _same_tasks(mean: WeightedMean, level: float) -> Interval:
@@ -138,6 +145,22 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
     effective = _effective_n(mean.estimate, variance, none=trials, certain=trials)
     method = "Wilson on the effective sample size of the stratified variance"
     return _wilson(mean, effective, question, method)
+
+
+def _add_two(
+    estimate: float, variance: float, clusters: float, effective: float, quantile: float
+) -> tuple[float, float]:
+    """Return Wilson's limits with one successful and one failed cluster added to what was seen.
+
+    Near 0 and 1 a few clusters with the rarer outcome make the variance, and where clusters differ in
+    size often too small a one. As Agresti and Coull (1998), American Statistician 52:119, do for
+    proportions.
+    """
+    weight = clusters + 2.0
+    middle = (estimate * clusters + 1.0) / weight
+    spread = variance * clusters**2 + middle**2 + (1.0 - middle) ** 2
+    added = min(effective, middle * (1.0 - middle) * weight**2 / spread)
+    return wilson_limits(middle, max(added, clusters), quantile)
 
 
 def _effective_n(estimate: float, variance: float, *, none: float, certain: float) -> float:

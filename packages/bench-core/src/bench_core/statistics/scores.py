@@ -55,6 +55,7 @@ class EndedTrial(NamedTuple):
     failure_mode: str | None
     method: str | None
     flags: tuple[str, ...]
+    suspect: tuple[str, ...]
     steps: int
     cost_usd: float | None
     error: ErrorInfo | None

@@ -1,4 +1,4 @@
-"""How often an interval covers and a gate is right, by simulation with a seed.
+"""How often an interval covers, by simulation with a seed.
 
 Everybody who doubts a claim about coverage can run it; the coverage table of the documentation and the
 tests are made with it. Needs numpy.
@@ -6,12 +6,10 @@ tests are made with it. Needs numpy.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bench_core.statistics.bootstrap import load_numpy
-from bench_core.statistics.gating import gate
-from bench_core.statistics.rates import macro_average_interval, success_rate_interval
+from bench_core.statistics.proportions import t_or_normal_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +17,19 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from bench_core.statistics.gating import GateVerdict
-    from bench_core.statistics.intervals import Estimand, Interval
+    from bench_core.statistics.intervals import Estimand
 
 __all__ = [
     "Population",
     "SimulatedCoverage",
-    "SimulatedGate",
+    "interval_ends",
+    "simulate_chances",
     "simulate_coverage",
-    "simulate_gate",
     "simulate_scores",
 ]
+
+
+_NOTHING = 1e-15
 
 
 class Population(NamedTuple):
@@ -50,14 +50,6 @@ class SimulatedCoverage(NamedTuple):
 
     covered: float
     width: float
-
-
-class SimulatedGate(NamedTuple):
-    """Shares of replications by the gate's verdict."""
-
-    regression: float
-    fine: float
-    undecided: float
 
 
 def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
@@ -93,69 +85,78 @@ def simulate_coverage(  # noqa: PLR0913 - a simulation is what its settings say
     """
     numpy = load_numpy("a simulation")
     generator = numpy.random.Generator(numpy.random.PCG64(seed))
-    templates = numpy.repeat(numpy.arange(len(sizes)), sizes)
-    clusters = dict(enumerate(templates.tolist()))
-    weights = 1.0 / numpy.repeat(sizes, sizes) if average == "templates" else None
-    covered, width = 0, 0.0
-    for _ in range(replications):
-        chances, scores = simulate_scores(population, sizes, trials, generator)
-        table = dict(enumerate(scores.tolist()))
-        interval = _interval(table, clusters, average, estimand, level)
-        truth = population.rate
-        if estimand == "same_tasks":
-            truth = float(numpy.average(chances, weights=weights))
-        covered += truth in interval
-        width += interval.width
-    return SimulatedCoverage(covered / replications, width / replications)
+    chances = numpy.stack(
+        [simulate_chances(population, sizes, generator) for _ in range(replications)]
+    )
+    means = generator.binomial(trials, chances) / trials
+    tasks = numpy.repeat(sizes, sizes) * len(sizes) if average == "templates" else sum(sizes)
+    weights = numpy.ones(sum(sizes)) / tasks
+    low, high = interval_ends(means, weights, sizes, trials, estimand=estimand, level=level)
+    truth = population.rate if estimand == "new_tasks" else chances @ weights
+    covered = (low <= truth) & (truth <= high)
+    return SimulatedCoverage(float(covered.mean()), float((high - low).mean()))
 
 
-def simulate_gate(  # noqa: PLR0913 - as above
-    population: Population,
-    *,
-    tasks: int,
+def interval_ends(  # noqa: PLR0913 - as above
+    means: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    sizes: Sequence[int],
     trials: int,
-    drop: float = 0.0,
-    tolerance: float = 0.05,
-    alpha: float = 0.05,
-    replications: int = 1_000,
-    seed: int = 0,
-) -> SimulatedGate:
-    """Return how often the gate decides what when an agent's rate has dropped by `drop`.
-
-    Every task's chance of success falls by the same factor, so none leaves the range from 0 to 1.
-    A drop of 0 is the same agent run again: its regressions are false alarms.
+    *,
+    estimand: Estimand,
+    level: float,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the ends of `interval_of` for many benchmarks at once.
 
     Args:
-        population: Where tasks come from.
-        tasks: Tasks of the benchmark, each its own cluster.
-        trials: Trials per task, before and after.
-        drop: True fall of the rate, at most the population's rate.
-        tolerance: As for `gate`.
-        alpha: As for `gate`.
-        replications: Simulated pairs of runs.
-        seed: Seed of numpy's PCG64.
-
-    Raises:
-        MissingExtraError: numpy is not installed.
-
-    >>> found = simulate_gate(Population(0.42, 0.485), tasks=68, trials=3, replications=100)
-    >>> found.regression < 0.15
-    True
+        means: Of each task's trials, shape (replications, tasks), tasks of a template together.
+        weights: Of each task in the mean.
+        sizes: Number of tasks of each template.
+        trials: Trials per task.
+        estimand: As for `interval_of`.
+        level: Nominal confidence.
     """
     numpy = load_numpy("a simulation")
-    generator = numpy.random.Generator(numpy.random.PCG64(seed))
-    verdicts: Counter[GateVerdict] = Counter()
-    for _ in range(replications):
-        chances, before = simulate_scores(population, [1] * tasks, trials, generator)
-        chances = chances * (1.0 - drop / population.rate)
-        now = (generator.random((tasks, trials)) < chances[:, None]).astype(float)
-        tables = (dict(enumerate(scores.tolist())) for scores in (now, before))
-        verdicts[gate(*tables, tolerance=tolerance, alpha=alpha).verdict] += 1
-    return SimulatedGate(
-        regression=verdicts["regression"] / replications,
-        fine=verdicts["fine"] / replications,
-        undecided=verdicts["not_enough_evidence"] / replications,
-    )
+    starts = numpy.cumsum([0, *sizes[:-1]])
+    clusters = len(sizes)
+    estimate = means @ weights
+    homes = numpy.add.reduceat(weights, starts)
+    fewest = 1.0 / float(homes @ homes)
+    most = max(fewest, trials / float(weights @ weights))
+    if estimand == "same_tasks":
+        variance = (means * (1.0 - means)) @ weights**2 / (trials - 1)
+        quantile, none, bounds = t_or_normal_quantile(level, None), most, (0.0, numpy.inf)
+    else:
+        totals = numpy.add.reduceat(weights * (means - estimate[:, None]), starts, axis=1)
+        variance = (totals**2).sum(axis=1) * clusters / (clusters - 1)
+        quantile, none, bounds = t_or_normal_quantile(level, clusters - 1), fewest, (fewest, most)
+    spread = estimate * (1.0 - estimate)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        effective = numpy.where(variance > _NOTHING, spread / variance, most)
+    effective = numpy.where(spread > _NOTHING, effective, none).clip(*bounds)
+    low, high = _wilson_ends(estimate, effective, quantile)
+    if estimand == "new_tasks" and clusters < len(weights) * trials:
+        middle = (estimate * fewest + 1.0) / (fewest + 2.0)
+        two = variance * fewest**2 + middle**2 + (1.0 - middle) ** 2
+        added = numpy.minimum(effective, middle * (1.0 - middle) * (fewest + 2.0) ** 2 / two)
+        ends = _wilson_ends(middle, numpy.maximum(added, fewest), quantile)
+        low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
+    return low, high
+
+
+def _wilson_ends(
+    estimate: npt.NDArray[np.float64], number: npt.NDArray[np.float64], quantile: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    numpy = load_numpy("a simulation")
+    square = quantile**2
+    shrink = 1.0 + square / number
+    centre = (estimate + square / (2.0 * number)) / shrink
+    spread = estimate * (1.0 - estimate) / number + square / (4.0 * number**2)
+    half = quantile * numpy.sqrt(numpy.maximum(spread, 0.0)) / shrink
+    # as `wilson_limits`: rounding must not leave out a truth next to 0 or 1
+    low = numpy.where(estimate <= 0.0, 0.0, (centre - half).clip(0.0))
+    high = numpy.where(estimate >= 1.0, 1.0, (centre + half).clip(None, 1.0))
+    return low, high
 
 
 def simulate_scores(
@@ -174,23 +175,18 @@ def simulate_scores(
     >>> chances.shape, scores.shape
     ((3,), (3, 4))
     """
-    numpy = load_numpy("a simulation")
-    centre = _beta(generator, numpy.full(len(sizes), population.rate), population.templates_alike)
-    chances = _beta(generator, numpy.repeat(centre, sizes), population.alike)
+    chances = simulate_chances(population, sizes, generator)
     outcomes = generator.random((len(chances), trials)) < chances[:, None]
     return chances, outcomes.astype(float)
 
 
-def _interval(
-    table: dict[int, list[float]],
-    clusters: dict[int, int],
-    average: str,
-    estimand: Estimand,
-    level: float,
-) -> Interval:
-    if average == "templates":
-        return macro_average_interval(table, clusters, estimand=estimand, level=level)
-    return success_rate_interval(table, clusters=clusters, estimand=estimand, level=level)
+def simulate_chances(
+    population: Population, sizes: Sequence[int], generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Draw the chance of success of each task, tasks of one template following each other."""
+    numpy = load_numpy("a simulation")
+    centre = _beta(generator, numpy.full(len(sizes), population.rate), population.templates_alike)
+    return _beta(generator, numpy.repeat(centre, sizes), population.alike)
 
 
 def _beta(

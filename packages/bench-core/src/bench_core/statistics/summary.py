@@ -23,7 +23,7 @@ from bench_core.statistics.slices import (
     success_rate,
     template_slices,
 )
-from bench_core.statistics.summary_records import Exclusion, PassRate, Summary
+from bench_core.statistics.summary_records import Exclusion, PassRate, Rate, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -71,7 +71,8 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     ended = ended_trials(results)
     identity = identity_of(ended, allow_mixed=allow_mixed)
     per_task = max([trials or 1, *(each.trial for each in ended)])
-    entries = entries_of(tasks, ended, per_task)
+    planned = list(tasks)
+    entries = entries_of(planned, ended, per_task)
     strict = strict_entries(entries)
     if count_errors_as_failures:
         entries = strict
@@ -91,6 +92,7 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         strict=success_rate(strict, level),
         macro_average=whole.macro_average,
         macro_score=macro_rate(entries, level, of_scores=True),
+        without_suspects=_without_suspects(planned, ended, per_task, level),
         pass_rates=_pass_rates(entries, level),
         groups=group_slices(entries, level),
         templates=template_slices(entries, level),
@@ -99,12 +101,23 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         failure_modes=count(_failure_modes(ended)),
         methods=count(each.method for each in ended if each.method and each.score is not None),
         flags=count(chain.from_iterable(column("flags"))),
+        suspects=count(chain.from_iterable(column("suspect"))),
         usage=total_usage(column("usage")),
         tokens=describe(column("tokens")),
         cost_usd=describe(column("cost_usd")),
         time_s=describe(column("time_s")),
         steps=describe(column("steps")),
     )
+
+
+def _without_suspects(
+    tasks: Sequence[Task], ended: EndedTrials, per_task: int, level: float
+) -> Rate | None:
+    """Return the headline without trials whose score may not be the agent's own doing."""
+    clear = [each for each in ended if not each.suspect]
+    if len(clear) == len(ended):
+        return None
+    return success_rate(entries_of(tasks, clear, per_task), level)
 
 
 def _pass_rates(entries: Sequence[Entry], level: float) -> tuple[PassRate, ...]:

@@ -123,6 +123,8 @@ class Summary(Record):
         templates: Slices by template; clusters are tasks there.
         failure_modes: Failed trials by failure mode, `unclassified` for none given.
         methods: Scored trials by evaluation method.
+        suspects: Scored trials by why their score may not be the agent's own doing.
+        without_suspects: `success` without these trials; null where there are none.
     """
 
     schema_version: Literal[1] = 1
@@ -136,6 +138,7 @@ class Summary(Record):
     strict: Rate
     macro_average: Rate | None = None
     macro_score: Rate | None = None
+    without_suspects: Rate | None = None
     pass_rates: tuple[PassRate, ...] = ()
     groups: dict[str, tuple[Slice, ...]] = Field(default_factory=dict)
     templates: tuple[Slice, ...] = ()
@@ -144,6 +147,7 @@ class Summary(Record):
     failure_modes: dict[str, int] = Field(default_factory=dict)
     methods: dict[str, int] = Field(default_factory=dict)
     flags: dict[str, int] = Field(default_factory=dict)
+    suspects: dict[str, int] = Field(default_factory=dict)
     usage: Usage = Usage()
     tokens: Distribution
     cost_usd: Distribution

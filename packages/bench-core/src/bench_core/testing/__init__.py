@@ -18,11 +18,13 @@ if TYPE_CHECKING:
         ReporterConformance,
         WorldConformance,
     )
+    from bench_core.testing.fault_matrix import FaultMatrix
     from bench_core.testing.runs import make_results, make_run, make_tasks
 
 __all__ = [
     "AgentConformance",
     "BenchmarkConformance",
+    "FaultMatrix",
     "JudgeConformance",
     "ReporterConformance",
     "WorldConformance",
@@ -32,27 +34,30 @@ __all__ = [
 ]
 
 _CONFORMANCE = "bench_core.testing.conformance"
+_MATRIX = "bench_core.testing.fault_matrix"
 _HOMES = {
     _CONFORMANCE: (
         "AgentConformance", "BenchmarkConformance", "JudgeConformance", "ReporterConformance",
         "WorldConformance",
     ),
+    _MATRIX: ("FaultMatrix",),
     "bench_core.testing.runs": ("make_results", "make_run", "make_tasks"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name.endswith("Conformance"):
-        _explain_asserts()
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if home in {_CONFORMANCE, _MATRIX}:
+        _explain_asserts(home)
+    return getattr(importlib.import_module(home), name)
 
 
-def _explain_asserts() -> None:
-    """Have pytest rewrite the asserts of the conformance classes, as it does those of tests."""
-    if _CONFORMANCE not in sys.modules:
+def _explain_asserts(module: str) -> None:
+    """Have pytest rewrite the asserts of a module of tests, as it does those of others."""
+    if module not in sys.modules:
         import pytest  # noqa: PLC0415  # only here is it needed
 
-        pytest.register_assert_rewrite(_CONFORMANCE)
+        pytest.register_assert_rewrite(module)

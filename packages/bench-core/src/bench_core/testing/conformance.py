@@ -30,15 +30,23 @@ import pytest
 from bench_core.errors import BudgetExceededError
 from bench_core.files import folder_name
 from bench_core.judging import Criterion, JudgeCase, Verdict
-from bench_core.protocols import Agent, Benchmark, Judge, Reporter, TrialContext, World, WorldInfo
+from bench_core.protocols import (
+    Agent,
+    EnvironmentHandle,
+    Judge,
+    Reporter,
+    TrialContext,
+    World,
+    WorldInfo,
+)
 from bench_core.records import AgentOutcome, AgentTask, Limits, Status, Task, TrialResult, Usage
 from bench_core.testing.runs import make_run, make_tasks
+from bench_core.trial import Benchmark, rescore_trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bench_core.protocols import BrowserHandle, DesktopHandle
 
 __all__ = [
     "AgentConformance",
@@ -67,6 +75,10 @@ class _CountingMeter:
         if self.limit is not None and self.usage.requests >= self.limit:
             raise BudgetExceededError(f"the budget of {self.limit} model calls is spent")
 
+    def of(self, source: str) -> _CountingMeter:
+        del source
+        return self
+
 
 class AgentConformance:
     """An agent acts, reports honestly and stops when the budget is gone.
@@ -80,7 +92,7 @@ class AgentConformance:
         raise NotImplementedError
 
     @pytest.fixture
-    def environment(self) -> BrowserHandle | DesktopHandle:
+    def environment(self) -> EnvironmentHandle:
         """Return something the agent can act on."""
         raise NotImplementedError
 
@@ -104,7 +116,7 @@ class AgentConformance:
     def test_reports_an_outcome_that_can_be_stored(
         self,
         agent: Agent,
-        environment: BrowserHandle | DesktopHandle,
+        environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
     ) -> None:
@@ -116,7 +128,7 @@ class AgentConformance:
     def test_takes_arguments_that_crossed_a_process_border(
         self,
         agent: Agent,
-        environment: BrowserHandle | DesktopHandle,
+        environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
     ) -> None:
@@ -128,7 +140,7 @@ class AgentConformance:
     def test_the_meter_hears_of_every_model_call(
         self,
         agent: Agent,
-        environment: BrowserHandle | DesktopHandle,
+        environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
     ) -> None:
@@ -140,7 +152,7 @@ class AgentConformance:
     def test_stops_when_the_budget_is_gone(
         self,
         agent: Agent,
-        environment: BrowserHandle | DesktopHandle,
+        environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
     ) -> None:
@@ -201,14 +213,14 @@ class BenchmarkConformance:
         task, result, folder = _given(trial)
         assert (result.benchmark, result.task_id) == (benchmark_under_test.name, task.task_id)
         assert TrialResult.model_validate_json(result.model_dump_json()) == result
-        assert [name for name in result.artifacts if not (folder / name).exists()] == []
+        assert [name for name in result.artifact_paths if not (folder / name).exists()] == []
 
     def test_rescoring_gives_the_same_score(
         self, benchmark_under_test: Benchmark, trial: tuple[Task, TrialResult, Path] | None
     ) -> None:
         """The artifacts alone lead to the score of the run."""
         task, result, folder = _given(trial)
-        again = asyncio.run(benchmark_under_test.rescore(task, result, folder))
+        again = asyncio.run(rescore_trial(benchmark_under_test, task, result, folder))
         assert (again.key, again.score, again.success) == (
             result.key, result.score, result.success,
         )  # fmt: skip

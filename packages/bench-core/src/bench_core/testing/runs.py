@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.provenance import describe_run
 from bench_core.records import (
+    ArtifactFile,
     Attempt,
     Check,
     ErrorInfo,
@@ -20,6 +21,7 @@ from bench_core.records import (
 )
 from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder
+from bench_core.vocabulary import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,12 +46,6 @@ DEFAULT_STATUSES: Mapping[Status, float] = {
 }
 """How often trials of `make_run` end in which way."""
 
-_FAILURE_MODES = {
-    Status.COMPLETED: "wrong_answer",
-    Status.STEP_LIMIT: "ran_out_of_steps",
-    Status.TIME_LIMIT: "ran_out_of_time",
-    Status.AGENT_ERROR: "agent_crashed",
-}
 _ERRORS = {
     Status.AGENT_ERROR: ErrorInfo(kind="ValueError", message="no action in the reply"),
     Status.ENVIRONMENT_ERROR: ErrorInfo(
@@ -205,17 +201,23 @@ def _result(
         score=score,
         method="exact match 1.0" if status.scored else None,
         checks=_checks(task, succeeded=succeeded) if status.scored else (),
-        failure_mode=None if succeeded else _FAILURE_MODES.get(status),
+        failure_mode=None if succeeded else _failure_mode(status),
         steps=steps,
         usage=Usage(requests=steps, input_tokens=tokens, output_tokens=steps * 120),
         cost_usd=round(tokens * _DOLLARS_PER_TOKEN, 6),
         timings_s={"environment": 1.5, "agent": seconds, "evaluation": 0.02},
         started=started,
         attempts=(Attempt(status=status, started=started, duration_s=seconds + 1.52, error=error),),
-        artifacts=("log.txt",),
+        artifacts=(ArtifactFile(path="log.txt"),),
         error=error,
         details={"official_score": score},
     )
+
+
+def _failure_mode(status: Status) -> FailureMode:
+    if status is Status.COMPLETED:
+        return FailureMode.WRONG_ANSWER
+    return FailureMode(status.value)
 
 
 def _checks(task: Task, *, succeeded: bool) -> tuple[Check, ...]:

@@ -154,7 +154,8 @@ function checkTable(checks) {
     const [outcome, word] = VERDICTS[String(check.passed)];
     const compared = check.expected !== null || check.actual !== null;
     return h("li", { class: OUTCOMES[outcome] },
-      h("p", { class: "criterion" }, h("span", { class: `mark ${OUTCOMES[outcome]}` }, h("span", { class: "spoken" }, word)), h("span", {}, check.criterion)),
+      h("p", { class: "criterion" }, h("span", { class: `mark ${OUTCOMES[outcome]}` }, h("span", { class: "spoken" }, word)), h("span", {}, check.criterion),
+        check.by ? h("span", { class: "quiet" }, `by ${check.by}`) : null),
       check.reason ? h("p", { class: "check-reason" }, check.reason) : null,
       compared ? h("div", { class: "compared" }, compare("Expected", check.expected), compare("Found", check.actual)) : null);
   }));

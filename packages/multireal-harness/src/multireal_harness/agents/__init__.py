@@ -1,1 +1,1 @@
-"""Who works on a task: browser-use, Claude's computer use, any model with tools, scripts, yours."""
+"""What agents need on Multi-REAL: what to be told, and the reference solutions."""

@@ -9,43 +9,41 @@ from bench_core.errors import AgentError
 from bench_core.records import AgentOutcome, Status, Step
 
 if TYPE_CHECKING:
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
-    from multireal_harness.browsers import Lease
     from multireal_harness.world.solutions_file import Solution, SolutionStep
 
-__all__ = ["DoNothingAgent", "ScriptedAgent", "locate"]
+__all__ = ["ScriptedAgent", "locate"]
 
 _STEP_MS = 10_000
 
 
 class ScriptedAgent:
-    """Does the steps of one solution on the lent context.
+    """Does the steps of one solution on the opened pages.
 
     Args:
         solution: What to do.
-        lease: Where.
     """
 
     name = "scripted"
+    in_process = True
 
-    def __init__(self, solution: Solution, lease: Lease) -> None:
+    def __init__(self, solution: Solution) -> None:
         self._solution = solution
-        self._lease = lease
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Do all steps and report how it ended; see `bench_core.protocols.Agent`."""
-        del environment
+        browser = environment.live.lease.context
         artifacts = TrialArtifacts(context.folder)
         apps: Any = task.inputs["apps"]
-        page = self._lease.context.pages[0]
+        page = browser.pages[0]
         limit = context.limits.max_steps or len(self._solution.steps)
         for number, step in enumerate(self._solution.steps, 1):
             if number > limit:
                 return AgentOutcome(status=Status.STEP_LIMIT, steps=limit)
-            page = await self._do(page, step, apps)
+            page = await self._do(browser, page, step, apps)
             artifacts.append_step(
                 Step(step=number, url=page.url, actions=(step.model_dump(exclude_defaults=True),))
             )
@@ -55,12 +53,12 @@ class ScriptedAgent:
                 return AgentOutcome(steps=number, answer=answer, flags=flags)
         return AgentOutcome(steps=len(self._solution.steps))
 
-    async def _do(self, page: Any, step: SolutionStep, apps: dict[str, str]) -> Any:
+    async def _do(self, browser: Any, page: Any, step: SolutionStep, apps: dict[str, str]) -> Any:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
         try:
             if step.do == "open":
-                return await self._open(step.app, apps)
+                return await _open(browser, step.app, apps)
             if step.do == "fill":
                 await page.locator(f'[name="{step.field}"]').fill(step.text, timeout=_STEP_MS)
             elif step.do == "click":
@@ -73,29 +71,17 @@ class ScriptedAgent:
             ) from error
         return page
 
-    async def _open(self, app: str, apps: dict[str, str]) -> Any:
-        """Bring the app's page to the front, or open it again when it was closed."""
-        origin = next(url for name, url in apps.items() if name.casefold() == app.casefold())
-        for page in self._lease.context.pages:
-            if page.url.startswith(origin):
-                await page.bring_to_front()
-                return page
-        page = await self._lease.context.new_page()
-        await page.goto(origin, timeout=_STEP_MS)
-        return page
 
-
-class DoNothingAgent:
-    """The floor: looks at nothing, does nothing and claims to be done."""
-
-    name = "do-nothing"
-
-    async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
-    ) -> AgentOutcome:
-        """End at once."""
-        del task, environment, context
-        return AgentOutcome()
+async def _open(browser: Any, app: str, apps: dict[str, str]) -> Any:
+    """Bring the app's page to the front, or open it again when it was closed."""
+    origin = next(url for name, url in apps.items() if name.casefold() == app.casefold())
+    for page in browser.pages:
+        if page.url.startswith(origin):
+            await page.bring_to_front()
+            return page
+    page = await browser.new_page()
+    await page.goto(origin, timeout=_STEP_MS)
+    return page
 
 
 def locate(page: Any, text: str) -> Any:

@@ -34,6 +34,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "number_result": ("warning", "gives a number where true is expected: only 1 passes"),
     "first_of_unordered": ("warning", "takes the first value of an object without order"),
     "null_agent_passes": ("warning", "is satisfied by an untouched state"),
+    "too_deep": ("warning", "nests too deeply to be looked at"),
     "raises_on_empty_state": ("warning", "raises an error on an untouched state"),
     "hard_coded_year": ("warning", "asks for a year the goal does not name"),
     "literal_not_in_goal": ("info", "asks for a text the goal does not hold"),
@@ -59,12 +60,24 @@ class Fix(Record):
 
     Attributes:
         weaker: Whether it asks for less than the criterion says, because the query never said more.
+        left: What is still wrong with it: no correct run satisfies it, or an untouched state does.
     """
 
     query: str
     expected_value: JsonValue
     changes: tuple[str, ...]
     weaker: bool = False
+    left: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is worth writing: nothing fatal is left of it."""
+        return not self.left
+
+    @property
+    def sound(self) -> bool:
+        """Whether it asks for what the criterion says, and nothing is wrong with it."""
+        return self.usable and not self.weaker
 
 
 class EvalReport(Record):

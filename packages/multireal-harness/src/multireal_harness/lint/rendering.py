@@ -26,7 +26,8 @@ def lint_text(report: LintReport, *, fixes: bool = False) -> str:
     rows.sort(key=lambda row: order.index(row[0]))
     summary = (
         f"{report.fatal_evals} of {report.evals} evals in {report.fatal_tasks} of {report.tasks} "
-        f"tasks are fatally defective; {report.mended} of them have a rewrite"
+        f"tasks are fatally defective; {report.mended} of them have a sound rewrite, {report.weakened} one "
+        f"that asks for less, and {report.unmended} one that does not mend them and is not written"
     )
     return "\n".join(
         [*lines, "", render_table(("severity", "finding", "evals"), rows), "", summary]
@@ -41,5 +42,7 @@ def _eval_lines(report: EvalReport, fixes: bool) -> Iterator[str]:  # noqa: FBT0
             yield f"  {each.code}: {each.message}{where}"
     if fixes and report.fix is not None:
         weaker = "  (asks for less than the criterion)" if report.fix.weaker else ""
+        if report.fix.left:
+            weaker = f"  (not written: {', '.join(report.fix.left)} is left)"
         yield f"  before: {report.query}  ->  {report.expected_value!r}"
         yield f"  after:  {report.fix.query}  ->  {report.fix.expected_value!r}{weaker}"

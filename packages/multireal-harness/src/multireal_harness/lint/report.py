@@ -35,7 +35,10 @@ class LintReport(Record):
         evals: How many evals with a query they have.
         fatal_evals: How many of these no correct run satisfies, or a wrong one does.
         fatal_tasks: How many tasks have such an eval.
-        mended: How many fatal evals have a rewrite.
+        mended: How many fatal evals have a sound rewrite: linted itself, it has no fatal finding, is not
+            satisfied by an untouched state and asks for no less than the criterion.
+        weakened: How many have one that only asks for less.
+        unmended: How many have one in which something is still wrong; it is not written.
         by_code: Evals per kind of finding, the most frequent first.
         without_evals: Tasks that nothing decides.
     """
@@ -45,6 +48,8 @@ class LintReport(Record):
     fatal_evals: NonNegativeInt
     fatal_tasks: NonNegativeInt
     mended: NonNegativeInt
+    weakened: NonNegativeInt = 0
+    unmended: NonNegativeInt = 0
     by_code: dict[str, NonNegativeInt]
     without_evals: tuple[str, ...] = ()
     reports: tuple[EvalReport, ...] = ()
@@ -61,7 +66,11 @@ def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None
         evals=len(reports),
         fatal_evals=len(fatal),
         fatal_tasks=len({each.task_id for each in fatal}),
-        mended=sum(each.fix is not None for each in fatal),
+        mended=sum(each.fix is not None and each.fix.sound for each in fatal),
+        weakened=sum(
+            each.fix is not None and each.fix.usable and each.fix.weaker for each in fatal
+        ),
+        unmended=sum(each.fix is not None and not each.fix.usable for each in fatal),
         by_code={code: counts[code] for code in sorted(counts, key=lambda c: (-counts[c], c))},
         without_evals=tuple(each.id for each in known if not each.evals),
         reports=tuple(reports),
@@ -70,7 +79,11 @@ def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None
 
 def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> Definition:
     """Return a task with every eval rewritten that has a rewrite; the others stay as they are."""
-    fixes = {each.index: each.fix for each in lint_task(definition, schemas) if each.fix}
+    fixes = {
+        each.index: each.fix
+        for each in lint_task(definition, schemas)
+        if each.fix and each.fix.usable
+    }
     evals = tuple(
         one
         if index not in fixes
@@ -89,7 +102,7 @@ def apply_fixes(raw: dict[str, Any], reports: Sequence[EvalReport]) -> dict[str,
     """Return a task's JSON with its rewritten evals, each marked with what it was."""
     evals = [dict(each) for each in raw.get("evals", [])]
     for report in reports:
-        if report.fix is not None:
+        if report.fix is not None and report.fix.usable:
             before = {"query": report.query, "expected_value": report.expected_value}
             evals[report.index] |= {
                 "query": report.fix.query,
@@ -123,6 +136,6 @@ def write_fixed(source: Path, report: LintReport, out: Path) -> list[Path]:
         found = by_task.get(raw["id"], [])
         text = json.dumps(apply_fixes(raw, found), indent=2, ensure_ascii=False)
         write_atomic(out / path.name, f"{text}\n".encode())
-        if any(each.fix for each in found):
+        if any(each.fix and each.fix.usable for each in found):
             changed.append(out / path.name)
     return changed

@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import jmespath
-from jmespath.exceptions import JMESPathError
-
 from multireal_harness.lint.findings import EvalReport, finding
 from multireal_harness.lint.fixes import fix_of
 from multireal_harness.lint.inference import infer
 from multireal_harness.lint.shapes import ANY
 from multireal_harness.lint.syntax import is_path, normalise, unparse, walk
-from multireal_harness.queries import evaluate_query, matches
+from multireal_harness.queries import QueryError, compile_query, evaluate_query, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multireal_harness.definitions import Definition, Eval
-    from multireal_harness.lint.findings import Finding
+    from multireal_harness.lint.findings import Finding, Fix
     from multireal_harness.lint.schemas import Schemas
     from multireal_harness.lint.shapes import Shape
     from multireal_harness.lint.syntax import Node
@@ -36,6 +33,8 @@ _SEEDED = frozenset({"finalstate", "initialstate", "state"})
 """What an untouched app already fills, with nobody knows what."""
 _SHORTEST = 4
 _LIST_USES = frozenset({"projection", "filter_projection"})
+_UNORDERED = frozenset({"keys", "values"})
+"""Functions that give an object's members, in whatever order it keeps them."""
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "string", dict: "object",
           list: "array", type(None): "null"}  # fmt: skip
 
@@ -58,16 +57,12 @@ def lint_eval(
     definition: Definition, index: int, one: Eval, schemas: Schemas | None = None
 ) -> EvalReport:
     """Return what is wrong with one eval, and the eval as it should be."""
-    found: list[Finding] = []
-    fix = None
     try:
-        parsed: Any = jmespath.compile(one.query).parsed
-    except JMESPathError as error:
-        found.append(finding("does_not_compile", str(error).splitlines()[0]))
-    else:
-        tree = normalise(parsed)
-        found += _findings(definition, one, tree, schemas)
-        fix = fix_of(one, tree, found, positive=_is_positive(one))
+        found, fix = _looked_at(definition, one, schemas)
+    except QueryError as error:
+        found, fix = [finding("does_not_compile", error.reason)], None
+    except RecursionError:
+        found, fix = [finding("too_deep")], None
     if one.is_todo:
         found.append(finding("todo_expectation"))
     return EvalReport(
@@ -79,6 +74,28 @@ def lint_eval(
         findings=tuple(found),
         fix=fix,
     )
+
+
+def _looked_at(
+    definition: Definition, one: Eval, schemas: Schemas | None
+) -> tuple[list[Finding], Fix | None]:
+    parsed: Any = compile_query(one.query).parsed
+    tree = normalise(parsed)
+    found = list(_findings(definition, one, tree, schemas))
+    fix = fix_of(one, tree, found, positive=_is_positive(one))
+    return found, None if fix is None else _held(definition, one, fix, schemas)
+
+
+def _held(definition: Definition, one: Eval, fix: Fix, schemas: Schemas | None) -> Fix:
+    """Hold a rewrite against the same rules: it may still be wrong, or be met by doing nothing."""
+    mended = one.model_copy(update={"query": fix.query, "expected_value": fix.expected_value})
+    parsed: Any = compile_query(fix.query).parsed
+    left = {
+        each.code
+        for each in _findings(definition, mended, normalise(parsed), schemas)
+        if each.severity == "fatal" or (each.code == "null_agent_passes" and _is_positive(one))
+    }
+    return fix.model_copy(update={"left": tuple(sorted(left))})
 
 
 def _findings(
@@ -163,7 +180,8 @@ def _unordered(tree: Node) -> Iterator[Finding]:
     for each in walk(tree):
         if each["type"] == "index_expression":
             first, *rest = each["children"]
-            values = first["type"] == "function_expression" and first["value"] == "values"
+            last = first["children"][-1] if first["type"] == "subexpression" else first
+            values = last["type"] == "function_expression" and last["value"] in _UNORDERED
             if values and any(child["type"] == "index" for child in rest):
                 yield finding("first_of_unordered", where=unparse(each))
                 return

@@ -44,11 +44,12 @@ def node(kind: str, *children: Node, value: Any = None) -> Node:
 
 
 def walk(tree: Node) -> Iterator[Node]:
-    """Yield the node and everything below it."""
-    yield tree
-    for child in tree["children"]:
-        if isinstance(child, dict):
-            yield from walk(child)
+    """Yield the node and everything below it, however deep that goes."""
+    left = [tree]
+    while left:
+        found = left.pop()
+        yield found
+        left += [child for child in reversed(found["children"]) if isinstance(child, dict)]
 
 
 def normalise(tree: Node) -> Node:

@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "FaultKind"]
+__all__ = ["FAULTS", "AppFault", "FaultKind", "read_faults"]
 
 FaultKind = Literal["drop", "status", "slow", "stall", "invalid_json", "no_pre"]
 """`drop`: close the connection; `status`: answer with the status `value`; `slow`: answer after
 `value` seconds; `stall`: never answer; `invalid_json`, `no_pre`: what `/finish` shows is broken."""
 
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
+
+_PAGES = {"config": "/config", "finish": "/finish", "page": "/"}
+_FAULT = re.compile(
+    r"(?P<page>[\w/-]+)=(?:(?P<status>[45]\d\d)|slow:(?P<seconds>\d+(?:\.\d+)?)|(?P<kind>[a-z_]+?))(?:x(?P<times>\d+))?"
+)
+
+
+@dataclass(frozen=True)
+class AppFault:
+    """One way in which one app misbehaves; `times` null means for ever."""
+
+    app: str
+    kind: FaultKind
+    path: str = "/"
+    times: int | None = None
+    value: float = 0
+
+
+def read_faults(text: str) -> tuple[AppFault, ...]:
+    """Read `app=dining,finish=503x2`: pages of one app with what happens to them, and how often.
+
+    A page is `finish`, `config`, `page` (all) or a path; what happens is a status, `slow:SECONDS`, `drop`,
+    `stall`, `invalid_json` or `no_pre`.
+
+    Raises:
+        ValueError: It is not of this form; the message says where.
+
+    >>> read_faults("app=dining,finish=503x2")
+    (AppFault(app='dining', kind='status', path='/finish', times=2, value=503.0),)
+    """
+    first, *rest = [each.strip() for each in text.split(",")]
+    name, _, app = first.partition("=")
+    if name != "app" or not app or not rest:
+        raise ValueError(
+            f"{text!r}: begin with app=NAME, then PAGE=WHAT, e.g. app=dining,finish=503x2"
+        )
+    return tuple(_read(app, each) for each in rest)
+
+
+def _read(app: str, text: str) -> AppFault:
+    found = _FAULT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no fault: write PAGE=WHAT, e.g. finish=503x2 or page=slow:3")
+    path = _PAGES.get(found["page"], found["page"])
+    if not path.startswith("/"):
+        raise ValueError(
+            f"{found['page']!r} is no page: {', '.join(_PAGES)} or a path that begins with /"
+        )
+    times = None if found["times"] is None else int(found["times"])
+    if found["status"]:
+        return AppFault(app, "status", path, times, float(found["status"]))
+    if found["seconds"]:
+        return AppFault(app, "slow", path, times, float(found["seconds"]))
+    for kind in FAULTS:
+        if kind == found["kind"] and kind not in {"status", "slow"}:
+            return AppFault(app, kind, path, times)
+    raise ValueError(
+        f"{found['kind']!r} is no fault: a status, slow:SECONDS, drop, stall, invalid_json, no_pre"
+    )

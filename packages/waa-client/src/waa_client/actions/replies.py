@@ -63,26 +63,27 @@ def parse_reply(text: str) -> tuple[str, ...]:
                 return (word,)
     code = _PYTHON.search(text)
     if code:
-        return (textwrap.dedent(code[1]),)
+        return (_filled(textwrap.dedent(code[1])),)
     if text.strip() in SPECIAL:
         return (text.strip(),)
     raise ReplyError("the reply has no ```python block and no decision DONE, FAIL or WAIT")
 
 
 def actions_of_reply(text: str) -> tuple[Action, ...]:
-    """Return the actions of a reply: a JSON list or object of actions, or what vanilla takes.
+    """Return the actions of a reply: what vanilla takes, or a JSON list or object of actions.
+
+    JSON is all of the reply, or a ```json block of one that has nothing vanilla takes.
 
     Raises:
         ReplyError: There is no action in it, or one makes no sense.
     """
     text = text[:_MOST_CHARACTERS]
-    found = _JSON.search(text)
-    given = (found[1] if found else text).strip()
-    if given.startswith(("[", "{")):
-        return _from_json(given)
-    return tuple(
-        _WORDS[each]() if each in _WORDS else RunCode(code=each) for each in parse_reply(text)
-    )
+    found = [_tried(read, text) for read in (_all_json, _as_vanilla, _json_block)]
+    for each in found:
+        if isinstance(each, tuple):
+            return each
+    # the more it looks like actions, the more its mistake says
+    raise next(each for each in (found[2], found[0], found[1]) if isinstance(each, ReplyError))
 
 
 def parse_block(code: str) -> tuple[Action, ...]:
@@ -106,14 +107,48 @@ class _TooMuchError(Exception):
     """The block is more than the vocabulary can say."""
 
 
-def _from_json(text: str) -> tuple[Action, ...]:
+_Actions = tuple[Action, ...]
+
+
+def _tried(read: Callable[[str], _Actions | None], text: str) -> _Actions | ReplyError | None:
     try:
-        given = TypeAdapter(Any).validate_json(text)
-        return _ACTIONS.validate_python(tuple(given) if isinstance(given, list) else (given,))
+        return read(text)
+    except ReplyError as error:
+        return error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "reply"
-        raise ReplyError(f"{where}: {first['msg']}") from error
+        return ReplyError(f"{where}: {first['msg']}")
+
+
+def _all_json(text: str) -> _Actions | None:
+    given = text.strip()
+    return _from_json(given) if given.startswith(("[", "{")) else None
+
+
+def _as_vanilla(text: str) -> _Actions:
+    taken = parse_reply(text)
+    return tuple(_WORDS[each]() if each in _WORDS else RunCode(code=each) for each in taken)
+
+
+def _json_block(text: str) -> _Actions | None:
+    found = _JSON.search(text)
+    return _from_json(found[1].strip()) if found else None
+
+
+def _filled(code: str) -> str:
+    """Refuse a block without code: it does nothing, or vanilla's agent stumbles over it."""
+    if not code.strip():
+        raise ReplyError("the ```python block is empty")
+    return code
+
+
+def _from_json(text: str) -> _Actions:
+    given = TypeAdapter(Any).validate_json(text)
+    actions = _ACTIONS.validate_python(tuple(given) if isinstance(given, list) else (given,))
+    if not actions:
+        raise ReplyError("the reply is an empty list of actions")
+    return actions
 
 
 def _call(node: ast.stmt) -> tuple[str, dict[str, Any]]:

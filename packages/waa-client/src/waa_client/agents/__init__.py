@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from waa_client.agents.checkout import CheckoutAgent
-    from waa_client.agents.loading import DesktopAgent, load_agent
+    from waa_client.agents.loading import load_agent
     from waa_client.agents.simple import (
         ComputerUseAgent,
         DoNothingAgent,
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CheckoutAgent",
     "ComputerUseAgent",
-    "DesktopAgent",
     "DoNothingAgent",
     "HttpAgent",
     "ReplayAgent",
@@ -31,7 +30,7 @@ __all__ = [
 
 _HOMES = {
     "checkout": ("CheckoutAgent",),
-    "loading": ("DesktopAgent", "load_agent"),
+    "loading": ("load_agent",),
     "simple": ("ComputerUseAgent", "DoNothingAgent", "HttpAgent", "ReplayAgent", "ScriptedAgent"),
     "vision": ("VisionAgent",),
 }

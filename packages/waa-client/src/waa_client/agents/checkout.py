@@ -32,7 +32,7 @@ from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from bench_core.agents.records import ActionResult
-    from bench_core.protocols import TrialContext
+    from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
     from waa_client.desktop import WaaDesktop
 
@@ -47,22 +47,24 @@ class CheckoutAgent:
     """Runs a class with `predict(instruction, obs)` under vanilla's loop."""
 
     name = "checkout"
+    environments = ("desktop",)
+    in_process = True
 
     def view(self, context: TrialContext) -> View:
         """Fetch the tree unless the option `tree` is false; vanilla fetches it by default."""
         return View(windows=True, tree=option(context, "tree", "true") not in {False, "false"})
 
-    async def run_on(
-        self, desktop: WaaDesktop, task: AgentTask, context: TrialContext
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
-        """Work on `task`; see `waa_client.agents.DesktopAgent`.
+        """Work on `task`; see `bench_core.protocols.Agent`.
 
         Raises:
             InputError: The class is missing or cannot be made.
             EnvironmentFaultError: The VM failed.
         """
         agent = await asyncio.to_thread(_make, context)
-        trial = _Trial(agent, desktop, task, context)
+        trial = _Trial(agent, environment.live, task, context)
         try:
             await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
         except TimeoutError:
@@ -114,7 +116,7 @@ class _Trial:
         # as vanilla does: without it there is nothing the agent could be shown
         window = self._desktop.window
         if window is None:
-            window = await self._desktop.vm.send(calls.obs_winagent())
+            window = await self._desktop.ask(calls.obs_winagent())
         picture = await self._desktop.picture()
         return {
             "screenshot": picture.data,
@@ -153,7 +155,7 @@ class _Trial:
         picture = io.BytesIO()
         given["screenshot"].save(picture, "PNG")
         x, y = given.get("scale") or (1.0, 1.0)
-        await self._desktop.vm.send(
+        await self._desktop.ask(
             calls.update_computer(
                 given.get("rects") or [],
                 given["window_rect"],

@@ -30,6 +30,7 @@ from bench_core.files import folder_name
 from waa_client.agents.loading import option
 from waa_client.agents.models import model_of
 from waa_client.desktop import View
+from waa_client.worlds import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +60,7 @@ class DoNothingAgent:
     """`do-nothing`: says at once that it is done. What it scores is the floor."""
 
     name = "do-nothing"
+    environments = ("desktop",)
 
     def view(self, _: TrialContext) -> View:
         """Look at the screenshot only."""
@@ -72,32 +74,44 @@ class DoNothingAgent:
 
 
 class ScriptedAgent:
-    """`scripted`: does what the file of the option `script` says for the task."""
+    """`scripted`: does what the file of the option `script` says for the task.
+
+    In the built-in world it needs no file: there it does what solves the task.
+    """
 
     name = "scripted"
+    environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:
         """Look at the tree only where the script aims at elements."""
+        if _solves(context):
+            return View(elements=True, marks=True, windows=True, backend="uia")  # as a model would
         script = Path(_needed(context, self.name, "script"))
         return View(elements='"element"' in _text(script))
 
     def check(self, tasks: Sequence[str], context: TrialContext) -> None:
         """Refuse a script that cannot be followed for every one of these tasks."""
         for task_id in tasks:
-            read_script(Path(_needed(context, self.name, "script")), task_id)
+            self._steps(task_id, context)
 
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
     ) -> AgentOutcome:
         """Follow the script; see `bench_core.protocols.Agent`."""
-        steps = read_script(Path(_needed(context, self.name, "script")), task.task_id)
+        steps = self._steps(task.task_id, context)
         return await named_agent(steps).run(task, environment, context)
+
+    def _steps(self, task_id: str, context: TrialContext) -> list[tuple[Action, ...]]:
+        if _solves(context):
+            return _solution(task_id)
+        return read_script(Path(_needed(context, self.name, "script")), task_id)
 
 
 class ReplayAgent:
     """`replay`: does again what the run folder of the option `run` recorded for the task."""
 
     name = "replay"
+    environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:
         """Look at what the recorded agent looked at, as far as its actions need it."""
@@ -120,6 +134,7 @@ class HttpAgent:
     """`http`: asks the endpoint of the option `url` for each step; see `bench_core.agents`."""
 
     name = "http"
+    environments = ("desktop",)
 
     def check(self, tasks: Sequence[str], context: TrialContext) -> None:
         """Refuse to run without a URL."""
@@ -141,6 +156,7 @@ class ComputerUseAgent:
     """
 
     name = "computer-use"
+    environments = ("desktop",)
 
     def view(self, _: TrialContext) -> View:
         """Look at the screenshot only."""
@@ -248,6 +264,17 @@ def _action(given: Any) -> Action:
     if isinstance(given, str):
         return _WORDS[given]() if given in _WORDS else RunCode(code=given)
     return _STEP.validate_python(given)
+
+
+def _solves(context: TrialContext) -> bool:
+    return context.world == "built-in" and not option(context, "script")
+
+
+def _solution(task_id: str) -> list[tuple[Action, ...]]:
+    solution = built_in_world().solutions().get(task_id)
+    if solution is None:
+        raise InputError(f"the simulated desktop has no solution of {task_id}")
+    return [*((action,) for action in solution.elements), (Done(),)]
 
 
 def _needed(context: TrialContext, agent: str, name: str) -> str:

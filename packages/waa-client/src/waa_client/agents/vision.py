@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Decision, Observation
     from bench_core.models.client import Model
     from bench_core.models.records import Part, ToolCall
-    from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
+    from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
 __all__ = ["VisionAgent"]
@@ -52,6 +52,7 @@ class VisionAgent:
     """
 
     name = "vision"
+    environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:
         """Look at elements and windows, with marks unless the option says otherwise."""
@@ -61,7 +62,7 @@ class VisionAgent:
         return View(elements=True, marks=marks, tree=tree, windows=True, backend=backend)
 
     async def run(
-        self, task: AgentTask, environment: BrowserHandle | DesktopHandle, context: TrialContext
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
         async with model_of(self.name, context) as model:

@@ -7,6 +7,7 @@ from waa_client.vm.answers import (
     CommandOutcome,
     DirectoryEntry,
     Picture,
+    ServerInfo,
     SetupOutcome,
     WindowView,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "CommandOutcome",
     "DirectoryEntry",
     "Picture",
+    "ServerInfo",
     "SetupOutcome",
     "SyncVmClient",
     "VmClient",

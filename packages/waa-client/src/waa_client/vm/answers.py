@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from bench_core.records import Record
+from bench_core.records import Record, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,7 @@ __all__ = [
     "CommandOutcome",
     "DirectoryEntry",
     "Picture",
+    "ServerInfo",
     "SetupOutcome",
     "WindowView",
     "png_size",
@@ -23,6 +24,17 @@ __all__ = [
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
 _HEADER_BYTES = 13
+
+
+class ServerInfo(Record):
+    """What a server says of itself.
+
+    Attributes:
+        world: `built-in` where it says that it is a simulation; WAA's own says nothing.
+    """
+
+    message: str = ""
+    world: World = "real"
 
 
 class Picture(Record):
@@ -96,22 +108,36 @@ class DirectoryEntry(Record):
 
 
 def png_size(data: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG whose every chunk is whole.
+    """Return width and height of a PNG whose every chunk is whole and whose pixels unpack.
 
     Raises:
         ValueError: It is no PNG, or it is torn or damaged.
     """
     if not data.startswith(_SIGNATURE):
         raise ValueError(f"no PNG: it starts with {data[:8]!r}")
-    size = (0, 0)
+    size, packed = (0, 0), bytearray()
     for kind, body in _chunks(data):
         if kind == b"IHDR" and len(body) == _HEADER_BYTES:
             size = (int.from_bytes(body[:4], "big"), int.from_bytes(body[4:8], "big"))
+        if kind == b"IDAT":
+            packed += body
         if kind == b"IEND":
             if not all(size):
                 raise ValueError("a PNG without a size")
+            _unpack(packed)
             return size
     raise ValueError(f"a PNG that ends after {len(data)} bytes, before its end mark")
+
+
+def _unpack(packed: bytes | bytearray) -> None:
+    """Raise ValueError unless all pixels are there: a fault of the VM, and nobody else's."""
+    pixels = zlib.decompressobj()
+    try:
+        pixels.decompress(packed)
+    except zlib.error as error:
+        raise ValueError(f"a PNG whose pixels cannot be unpacked: {error}") from error
+    if not pixels.eof:
+        raise ValueError("a PNG whose pixels end too early")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

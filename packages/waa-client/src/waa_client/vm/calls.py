@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         CommandOutcome,
         DirectoryEntry,
         Picture,
+        ServerInfo,
         SetupOutcome,
         WindowView,
     )
@@ -60,6 +61,7 @@ __all__ = [
     "platform",
     "probe",
     "recycle",
+    "reset_simulation",
     "revert_to_snapshot",
     "save_state",
     "screen_size",
@@ -84,9 +86,9 @@ _QUICK_S = 10.0
 Backend = Literal["win32", "uia"]
 
 
-def probe() -> Call[str]:
-    """Ask whether the server is up; gives its message."""
-    return Call("GET", "/probe", readers.message, repeatable=True, timeout_s=_QUICK_S)
+def probe() -> Call[ServerInfo]:
+    """Ask whether the server is up, and what it is."""
+    return Call("GET", "/probe", readers.server_info, repeatable=True, timeout_s=_QUICK_S)
 
 
 def platform() -> Call[str]:
@@ -332,6 +334,11 @@ def end_recording() -> Call[SetupOutcome]:
 def revert_to_snapshot() -> Call[bool]:
     """Ask for a reset; WAA's server has none and answers 501, which gives false."""
     return Call("POST", "/revert_to_snapshot", readers.reverted)
+
+
+def reset_simulation() -> Call[None]:
+    """Put a simulated desktop back to its start; no real VM has this route."""
+    return Call("POST", "/simulation/reset", readers.nothing, json={}, repeatable=True)
 
 
 def save_state(name: str) -> Call[SetupOutcome]:

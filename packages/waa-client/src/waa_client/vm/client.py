@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from bench_core.errors import InputError
-from waa_client.errors import VmAnswerError, VmUnreachableError
+from waa_client.errors import VmAnswerError, VmTimeoutError, VmUnreachableError
 from waa_client.vm.wire import Answer
 
 if TYPE_CHECKING:
@@ -223,7 +223,8 @@ def _may_repeat(call: Call[Any], error: Exception, number: int, options: VmOptio
 
 def _unreachable(url: str, call: Call[Any], error: Exception) -> VmUnreachableError:
     said = str(error) or type(error).__name__
-    return VmUnreachableError(url, f"{call.method} {call.path} got no answer: {said}")
+    kind = VmTimeoutError if isinstance(error, httpx.ReadTimeout) else VmUnreachableError
+    return kind(url, f"{call.method} {call.path} got no answer: {said}")
 
 
 def _refuse_flood(url: str, call: Call[Any], body: bytearray, options: VmOptions) -> None:

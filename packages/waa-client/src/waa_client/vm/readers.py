@@ -11,6 +11,7 @@ from waa_client.vm.answers import (
     CommandOutcome,
     DirectoryEntry,
     Picture,
+    ServerInfo,
     SetupOutcome,
     WindowView,
     png_size,
@@ -19,6 +20,8 @@ from waa_client.vm.wire import Answer, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from bench_core.records import World
 
 __all__ = [
     "action",
@@ -34,6 +37,7 @@ __all__ = [
     "pair",
     "picture",
     "reverted",
+    "server_info",
     "setup_outcome",
     "size",
     "text",
@@ -66,6 +70,13 @@ def nothing(answer: Answer) -> None:
 def message(answer: Answer) -> str:
     """Read the `message` of a JSON object."""
     return str(answer.demand().object().get("message", ""))
+
+
+def server_info(answer: Answer) -> ServerInfo:
+    """Read what a server says of itself."""
+    body = answer.demand().object()
+    world: World = "built-in" if body.get("world") == "built-in" else "real"
+    return ServerInfo(message=str(body.get("message", "")), world=world)
 
 
 def field(name: str) -> Callable[[Answer], str]:
@@ -120,13 +131,16 @@ def window_view(answer: Answer) -> WindowView:
     body = answer.demand().object()
     try:
         left, top, right, bottom = (int(each) for each in body["rect"])
+        image = base64.b64decode(body.get("image") or "", validate=True)
+        if image:
+            png_size(image)
         return WindowView(
             title=str(body["window_title"]),
             rect=(left, top, right, bottom),
             windows=tuple(filter(None, str(body.get("window_names_str") or "").split("\n"))),
             clipboard=_text_or_null(body.get("computer_clipboard")),
             human_input=_text_or_null(body.get("human_input")),
-            image=base64.b64decode(body.get("image") or "", validate=True),
+            image=image,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise VmAnswerError(answer.url, f"no view of a window: {answer.shown()}") from error

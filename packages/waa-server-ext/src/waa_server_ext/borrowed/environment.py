@@ -126,7 +126,7 @@ class Environment:
         self._watch.phase = "evaluate"
 
     def _watch_calls(self, evaluator: Mapping[str, Any]) -> None:
-        """Wrap what vanilla resolved; lists stay lists and what is None stays None."""
+        """Wrap what vanilla resolved; lists stay lists and what cannot be called stays what it is."""
         names = evaluator["func"]
         many = isinstance(names, list)
         metrics = self.metric if many else [self.metric]
@@ -144,8 +144,9 @@ class Environment:
         self.expected_getter = wrapped_expected if many else wrapped_expected[0]
 
     def _getter(self, stage: Stage, function: Any, index: int) -> Any:
-        if function is None:
-            return None
+        if not callable(function):
+            # none, or a list beside a single metric, over which vanilla stumbles in its own way
+            return function
         seen = self._watch.metric(index)
         name = function.__name__.removeprefix("get_")
         if stage == "result":

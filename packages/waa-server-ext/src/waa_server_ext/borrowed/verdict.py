@@ -72,6 +72,7 @@ def as_setup_report(watch: Watch, bounds: Bounds, fidelity: str) -> SetupReport:
         steps.append(SetupStep(type="setup", ok=False, error=_message(watch.error)))
     return SetupReport(
         ok=all(step.ok for step in steps),
+        abandoned=watch.error is not None,
         steps=tuple(steps),
         evaluator="borrowed",
         fidelity=fidelity,
@@ -101,9 +102,7 @@ def _stage(watch: Watch, error: BaseException) -> Stage:
     if watch.stage is None:
         return "result"
     # it stumbled over the task itself: an `expected` that is missing or empty, else the arguments
-    about_expected = (
-        isinstance(error, KeyError) or str(error) == "'NoneType' object is not callable"
-    )
+    about_expected = isinstance(error, KeyError) or "object is not callable" in str(error)
     return "expected" if watch.stage == "result" and about_expected else "metric"
 
 

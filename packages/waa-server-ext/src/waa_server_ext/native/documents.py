@@ -7,7 +7,13 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.refusals import check_archive, check_size, or_else, read_member
+from waa_server_ext.native.refusals import (
+    check_archive,
+    check_size,
+    or_else,
+    parse_xml,
+    read_member,
+)
 from waa_server_ext.native.registry import metric
 
 if TYPE_CHECKING:
@@ -338,10 +344,8 @@ def _numbers_pages(footer: Any) -> bool:
 
 
 def _highlighted(path: str) -> set[str | None]:
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
-
     with zipfile.ZipFile(check_archive(path)) as archive:
-        root = fromstring(read_member(archive, "word/document.xml"))
+        root = parse_xml(Path(path).name, read_member(archive, "word/document.xml"))
     found = set()
     for run in root.findall(f".//{_W}r"):
         highlight, text = run.find(f".//{_W}highlight"), run.find(f".//{_W}t")
@@ -367,10 +371,8 @@ def _cells(table: Any, wanted: int) -> list[Any]:
 
 
 def _default_font(path: str) -> str | None:
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
-
     # in one piece: fed in parts, expat starts a long token again with every part
-    root = fromstring(Path(check_size(path)).read_bytes())
+    root = parse_xml(Path(path).name, Path(check_size(path)).read_bytes())
     found = [
         value.text
         for item in root.iter("item")

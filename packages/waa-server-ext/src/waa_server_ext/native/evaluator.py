@@ -104,9 +104,10 @@ class NativeEvaluator:
             self._reaching(vm, deadline) as surroundings,
             self._environment(surroundings, deadline) as env,
         ):
-            steps = _run_setup(env, own.get("config", []))
+            steps, abandoned = _run_setup(env, own.get("config", []))
         return SetupReport(
             ok=all(step.ok for step in steps),
+            abandoned=abandoned,
             steps=tuple(steps),
             evaluator="native",
             fidelity=self._fidelity,
@@ -247,8 +248,8 @@ class _Run:
             self._fault = _fault("evaluate", "metric", None, error)
 
 
-def _run_setup(env: Environment, steps: Any) -> list[SetupStep]:
-    """Run steps and say how each went; one that raises is the last."""
+def _run_setup(env: Environment, steps: Any) -> tuple[list[SetupStep], bool]:
+    """Run steps and say how each went, and whether one raised, which is the last."""
     done: list[SetupStep] = []
     started = time.monotonic()
     step: Any = None
@@ -269,7 +270,8 @@ def _run_setup(env: Environment, steps: Any) -> list[SetupStep]:
         message = f"{type(error).__name__}: {error}"[:_MESSAGE]
         seconds = round(time.monotonic() - started, 6)
         done.append(SetupStep(type=kind or "setup", ok=False, error=message, seconds=seconds))
-    return done
+        return done, True
+    return done, False
 
 
 def _pause(deadline: float | None) -> Callable[[float], None]:

@@ -6,7 +6,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.native.documents import paragraph_texts, same_texts
-from waa_server_ext.native.refusals import check_archive, read_member
+from waa_server_ext.native.refusals import check_archive, parse_xml, read_member
 from waa_server_ext.native.registry import metric
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def _own_text(paragraph: Any) -> str:
 
 
 def _part(path: str, name: str) -> Any:
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
-
     with zipfile.ZipFile(check_archive(path)) as archive:
-        return fromstring(read_member(archive, name))
+        return parse_xml(name, read_member(archive, name))
 
 
 def _body(path: str) -> Any:

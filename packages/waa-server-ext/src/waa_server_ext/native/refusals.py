@@ -25,7 +25,9 @@ __all__ = [
     "check_archive",
     "check_size",
     "or_else",
+    "parse_xml",
     "read_member",
+    "refuse_doctype",
 ]
 
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
@@ -121,6 +123,36 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int = MAX_DOCUMENT_B
     if info.file_size > limit:
         raise RefusedFileError(name, f"{info.file_size} bytes unpacked are more than {limit}")
     return archive.read(info)
+
+
+def parse_xml(name: str, data: bytes | str) -> Any:
+    """Return the root of what the VM sent as XML.
+
+    Raises:
+        RefusedFileError: It declares a document type: entities may grow without end.
+        xml.etree.ElementTree.ParseError: It is none.
+    """
+    from defusedxml import DefusedXmlException  # noqa: PLC0415  # an extra
+    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # same
+
+    try:
+        return fromstring(data, forbid_dtd=True)
+    except DefusedXmlException as error:
+        raise _doctype_refusal(name) from error
+
+
+def refuse_doctype(name: str, tree: Any) -> None:
+    """Refuse what lxml has parsed, entities left alone, where it declares a document type.
+
+    Raises:
+        RefusedFileError: It does.
+    """
+    if tree.getroottree().docinfo.doctype:
+        raise _doctype_refusal(name)
+
+
+def _doctype_refusal(name: str) -> RefusedFileError:
+    return RefusedFileError(name, "it declares a document type or entities")
 
 
 def _check_packing(name: str, infos: Sequence[zipfile.ZipInfo], size: int) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.native.environment import Environment
 
-__all__ = ["matches_rule"]
+__all__ = ["matches_rule", "refuse_half_characters"]
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -62,7 +62,9 @@ def time_diff_range(env: Environment, config: Mapping[str, Any]) -> Any:
 @metric(failure="0.0 for an unequal value, None too", source="general.py")
 def exact_match(result: Any, rules: Mapping[str, Any]) -> float:
     """Whether the result equals `expected`, as Python compares: True equals 1."""
-    return float(bool(result == rules["expected"]))
+    expected = rules["expected"]
+    refuse_half_characters(result, expected)
+    return float(bool(result == expected))
 
 
 @metric(failure="TypeError for what is no string", source="general.py", needs=("rapidfuzz",))
@@ -101,6 +103,7 @@ def check_include_exclude(result: str | None, rules: Mapping[str, Any]) -> float
     """Whether a text has all of `include` and none of `exclude`."""
     if result is None:
         return 0.0
+    refuse_half_characters(result)
     included = all(part in result for part in rules.get("include", []))
     return float(included and all(part not in result for part in rules.get("exclude", [])))
 
@@ -129,6 +132,18 @@ def check_moved_jpgs(tree: Mapping[str, Any], rules: Mapping[str, Any]) -> int:
 @metric(failure="a TypeError: it takes nothing", source="__init__.py")
 def infeasible() -> None:
     """Nothing: the control flow scores `infeasible` before any metric is called."""
+
+
+def refuse_half_characters(*values: Any) -> None:
+    """Raise where vanilla does because it prints values: half a character cannot be written.
+
+    In WAA's container, as wherever Python runs in the locale C.UTF-8, single bytes can.
+
+    Raises:
+        UnicodeEncodeError: A value is text with half a character.
+    """
+    for value in values:
+        str(value).encode("utf-8", "surrogateescape")
 
 
 def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:

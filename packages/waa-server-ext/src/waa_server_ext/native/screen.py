@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.refusals import refuse_doctype
 from waa_server_ext.native.registry import getter, metric
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def check_accessibility_tree(result: str, rules: Sequence[Mapping[str, Any]]) ->
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     tree = etree.fromstring(result, parser)
+    refuse_doctype("the accessibility tree", tree)
     total = 1.0
     for each in rules:
         found = _select(tree, each)

@@ -6,7 +6,13 @@ import re
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.refusals import RefusedFileError, check_archive, or_else, read_member
+from waa_server_ext.native.refusals import (
+    RefusedFileError,
+    check_archive,
+    or_else,
+    parse_xml,
+    read_member,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,15 +45,13 @@ def parsed_sheet(archive: zipfile.ZipFile, sheet: str) -> Any:
     Raises:
         KeyError: There is none.
     """
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
-
-    workbook = fromstring(read_member(archive, "xl/workbook.xml"))
+    workbook = _part(archive, "xl/workbook.xml")
     ids = {
         each.get("name"): each.get("sheetId")
         for sheets in workbook.iter(f"{_MAIN}sheets")
         for each in sheets.findall(f"{_MAIN}sheet")
     }
-    return fromstring(read_member(archive, f"xl/worksheets/sheet{ids[sheet]}.xml"))
+    return _part(archive, f"xl/worksheets/sheet{ids[sheet]}.xml")
 
 
 def style_of(name: str, cell: Any, differential: Any = None) -> Any:
@@ -102,10 +106,12 @@ def cell_styles(book: Any, sheet: str, path: str, rule: Mapping[str, Any]) -> di
     return styles
 
 
-def _shared_strings(archive: zipfile.ZipFile) -> list[str]:
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
+def _part(archive: zipfile.ZipFile, name: str) -> Any:
+    return parse_xml(name, read_member(archive, name))
 
-    root = fromstring(read_member(archive, "xl/sharedStrings.xml"))
+
+def _shared_strings(archive: zipfile.ZipFile) -> list[str]:
+    root = _part(archive, "xl/sharedStrings.xml")
     return ["".join(text.text for text in each.iter(f"{_MAIN}t")) for each in root]
 
 

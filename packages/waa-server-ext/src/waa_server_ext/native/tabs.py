@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlparse
 
-from waa_server_ext.native.refusals import MAX_TEXT_BYTES, RefusedFileError
+from waa_server_ext.native.refusals import MAX_TEXT_BYTES, RefusedFileError, parse_xml
 from waa_server_ext.native.registry import getter, metric
+from waa_server_ext.native.rules import refuse_half_characters
 from waa_server_ext.native.urls import same_pages, same_url
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def is_expected_active_tab(active_tab_info: Any, rule: Mapping[str, Any]) -> flo
         return 0
     tab = active_tab_info
     found = tab.get("url", None) if isinstance(tab, dict) else tab
+    refuse_half_characters(rule["url"], found)
     return int(same_url(rule["url"], found))
 
 
@@ -98,7 +100,10 @@ def is_expected_url_pattern_match(result: Any, rules: Mapping[str, Any]) -> floa
     """Whether a URL has all the expected patterns."""
     if not result:
         return 0.0
-    url = result["url"] if type(result) is dict else result
+    url = result
+    if type(result) is dict:
+        url = result["url"]
+        refuse_half_characters(url)
     return float(all(re.search(pattern, url) for pattern in rules["expected"]))
 
 
@@ -133,9 +138,7 @@ def active_url(env: Environment, config: Mapping[str, Any]) -> str | None:
 
 def _address_bars(tree: str, system: str) -> list[Any]:
     """Return what is called address bar inside a Chromium window, in the order of the tree."""
-    from defusedxml.ElementTree import fromstring  # noqa: PLC0415  # an extra
-
-    root = fromstring(tree)
+    root = parse_xml("the accessibility tree", tree)
     if system == "Windows":
         windows, tag = root.iter("chrome_widgetwin_1"), None
     else:

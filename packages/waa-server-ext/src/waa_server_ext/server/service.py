@@ -19,6 +19,7 @@ from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
 from waa_server_ext.rescoring import replayed
 from waa_server_ext.server.journal import ANONYMOUS, Journal
+from waa_server_ext.stand_in import world_of
 from waa_server_ext.tasks import TaskFolder
 from waa_server_ext.verdicts import Body
 from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_address
@@ -26,6 +27,7 @@ from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_addre
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bench_core.records import World
     from waa_server_ext.evaluating import Evaluator
     from waa_server_ext.server.bodies import EvaluationRequest
     from waa_server_ext.server.journal import Claim
@@ -142,7 +144,8 @@ class Service(Closing):
 
     def health(self) -> dict[str, Any]:
         """Return whether evaluator and VM are there."""
-        reachable, why = self._probe()
+        world, why = self._probe()
+        reachable = world is not None
         described = self._description
         return {
             "status": "ok" if reachable else "degraded",
@@ -155,7 +158,12 @@ class Service(Closing):
                 "stubbed": list(described.stubbed),
                 "missing": dict(described.missing),
             },
-            "vm": {"address": self.settings.vm, "reachable": reachable, "error": why},
+            "vm": {
+                "address": self.settings.vm,
+                "reachable": reachable,
+                "world": world,
+                "error": why,
+            },
             "busy": self._turn.locked(),
             "uptime_s": round(time.monotonic() - self._started, 3),
         }
@@ -208,13 +216,16 @@ class Service(Closing):
                 f"{self.settings.vm}` finds out why. Nothing was done; ask again"
             ) from error
 
-    def _probe(self) -> tuple[bool, str | None]:
+    def _probe(self) -> tuple[World | None, str | None]:
+        """Return the VM's world, or null and why it does not answer."""
         with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536) as http:
             try:
-                status = http.get("/probe").status
+                answer = http.get("/probe")
             except VmTransportError as error:
-                return False, error.reason
-        return status == 200, None if status == 200 else f"GET /probe: {status}"  # noqa: PLR2004  # HTTP
+                return None, error.reason
+        if answer.status != 200:  # noqa: PLR2004  # HTTP
+            return None, f"GET /probe: {answer.status}"
+        return world_of(answer), None
 
 
 def _never_answered(verdict: Verdict) -> bool:

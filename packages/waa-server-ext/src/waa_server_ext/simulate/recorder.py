@@ -38,6 +38,9 @@ def with_pointer(picture: Image.Image, x: int, y: int) -> Image.Image:
 class Recorder:
     """Keeps a frame each time the screen has changed.
 
+    Attributes:
+        desktop: Whose screen; it may be replaced.
+
     Example:
         >>> from waa_server_ext.simulate.desktop import Desktop
         >>> from waa_server_ext.simulate.machine import Machine
@@ -49,15 +52,15 @@ class Recorder:
     """
 
     def __init__(self, desktop: Desktop, *, width: int = 720) -> None:
-        self._desktop = desktop
+        self.desktop = desktop
         self._width = width
         self.frames: list[Image.Image] = []
         self.names: list[str] = []
 
     def add(self, name: str = "") -> None:
         """Keep the screen as it is now, where it differs from the last frame."""
-        mouse = self._desktop.mouse
-        picture = with_pointer(self._desktop.picture(), mouse.x, mouse.y)
+        mouse = self.desktop.mouse
+        picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
         height = round(picture.height * self._width / picture.width)
         frame = picture.resize((self._width, height), Image.Resampling.LANCZOS)
         same = bool(self.frames) and ImageChops.difference(frame, self.frames[-1]).getbbox() is None

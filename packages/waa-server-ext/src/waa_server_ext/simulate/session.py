@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from bench_core.files import write_atomic
+from bench_core.files import require_writable, write_atomic
 from bench_core.records import Record
 from waa_server_ext.evaluating import EvaluatorSettings, make_evaluator
 from waa_server_ext.running import ended_by_signals
@@ -21,6 +22,8 @@ from waa_server_ext.tasks import TaskFolder
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
+
+    from waa_server_ext.assets import AssetStore
 
 __all__ = ["Session", "run_session"]
 
@@ -45,16 +48,25 @@ def run_session(
 
     Raises:
         InputError: The scene, the task or the address cannot be used.
+        OSError: Recording or snapshot could not be written.
     """
+    for file in (session.record, session.snapshot):
+        if file is not None:
+            require_writable(file)
     scene = load_scene(session.scene) if session.scene else Scene()
     with tempfile.TemporaryDirectory(prefix="waa-simulate-") as folder:
-        vm = SimulatedVm(scene, host=session.host, port=session.port, seed=session.seed)
+        task = _task(session)
+        store = write_assets([task] if task else [], Path(folder) / "assets")
+        vm = SimulatedVm(
+            scene, host=session.host, port=session.port, seed=session.seed,
+            overrides=Overrides(download=store.read),
+        )  # fmt: skip
         with vm:
-            if session.task is not None:
-                _set_up(session, vm, Path(folder))
+            if task is not None:
+                _set_up(session, task, vm, store)
             recorder = Recorder(vm.desktop)
             if session.record is not None:
-                vm.api.listeners.append(recorder.add)
+                vm.api.listeners.append(partial(_keep_frame, vm, recorder))
             say(
                 f"a simulated desktop answers at {vm.url}; scores on it are never WAA scores; Ctrl-C stops"
             )
@@ -66,12 +78,21 @@ def run_session(
     say("stopped")
 
 
-def _set_up(session: Session, vm: SimulatedVm, folder: Path) -> None:
-    tasks = TaskFolder(session.tasks) if session.tasks else built_in_tasks()
-    task = tasks.load(session.task or "")
-    store = write_assets([task], folder / "assets")
-    vm.api.overrides = Overrides(download=store.read)
-    settings = EvaluatorSettings(cache=folder, assets=store.folder, offline=True, skip_sleeps=True)
+def _task(session: Session) -> dict[str, Any] | None:
+    if session.task is None:
+        return None
+    return (TaskFolder(session.tasks) if session.tasks else built_in_tasks()).load(session.task)
+
+
+def _keep_frame(vm: SimulatedVm, recorder: Recorder, name: str) -> None:
+    recorder.desktop = vm.desktop  # after a reset it is another one
+    recorder.add(name)
+
+
+def _set_up(session: Session, task: dict[str, Any], vm: SimulatedVm, store: AssetStore) -> None:
+    settings = EvaluatorSettings(
+        cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True
+    )
     report = make_evaluator(settings).set_up(task, vm=vm.address)
     failed = [step for step in report.steps if not step.ok]
     if failed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from waa_server_ext.serving import LocalServer
+from waa_server_ext.simulate.control import control_routes
 from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
 from waa_server_ext.simulate.vm_api import VmApi
 from waa_server_ext.vm_http import VM_PORT
@@ -43,6 +44,7 @@ class SimulatedVm:
         self._seed = seed
         self._overrides = overrides or Overrides()
         self.api = VmApi(self.scene.build(seed=seed), self._overrides)
+        self.api.app.register_blueprint(control_routes(self.reset))
         self._server = LocalServer("the simulated VM", host, port)
 
     @classmethod

@@ -19,6 +19,7 @@ from waa_server_ext.simulate.code.python import ServerProcess
 from waa_server_ext.simulate.code.shell import Shell
 from waa_server_ext.simulate.files_api import file_routes
 from waa_server_ext.simulate.recorder import png_bytes, with_pointer
+from waa_server_ext.stand_in import PROBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,10 +88,7 @@ class VmApi:
 
     def _routes(self) -> dict[tuple[str, str], Callable[[], Answer]]:
         return {
-            ("GET", "/probe"): lambda: {
-                "status": "Probe successful",
-                "message": "Service is operational",
-            },
+            ("GET", "/probe"): lambda: PROBE,
             ("POST", "/execute"): self.execute,
             ("POST", "/setup/execute"): self.execute,
             ("POST", "/execute_windows"): self.execute_windows,

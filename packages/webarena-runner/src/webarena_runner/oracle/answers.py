@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webarena_runner.oracle.examples import example, is_pattern
+from webarena_runner.oracle.examples import example
+from webarena_runner.patterns import is_pattern
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["example", "is_pattern"]
+__all__ = ["example"]
 
 _LIKELY = "a1 -_/.?=&xA:"
 _MAY_REPEAT = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-
-
-def is_pattern(value: Any) -> bool:
-    """Return whether the evaluator takes `value` for a regular expression."""
-    return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
 
 
 def example(pattern: str, filler: str = "") -> str:

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from webarena_runner.oracle.examples import example, is_pattern
+from webarena_runner.oracle.examples import example
+from webarena_runner.patterns import is_pattern
 from webarena_runner.tasks import start_urls, task_sites
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from webarena_runner.oracle.examples import example, is_pattern
+from webarena_runner.oracle.examples import example
 from webarena_runner.oracle.traffic import navigation
+from webarena_runner.patterns import is_pattern
 from webarena_runner.tasks import task_type
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def entry(exchange: Exchange) -> dict[str, Any]:
         result["pageref"] = hop.page
     if hop.is_recovered:
         result["_recovered"] = True
-        result["comment"] = "The browser opened this tab itself; its request was not seen."
+        result["comment"] = "Chromium's Network domain did not report this request."
     if hop.response is not None:
         result.update(_server(hop))
     return result

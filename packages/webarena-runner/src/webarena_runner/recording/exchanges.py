@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Params = Mapping[str, Any]
 
-__all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic"]
+__all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic", "inline_body"]
 
 _T = TypeVar("_T")
 
@@ -83,7 +83,7 @@ class Hop:
         loader: Which document of the frame asked; a document's own request id is its loader.
         failure: The browser's error text.
         content: The response body; None when it was not kept, and then `content_note` says why.
-        is_recovered: Whether it was put together afterwards because nobody saw it begin.
+        is_recovered: Whether its beginning was not reported by the Network domain, or not yet.
     """
 
     request_id: str
@@ -145,6 +145,7 @@ class Traffic:
         self._max_hops = max_hops
         self._count = 0
         self._chains: defaultdict[str, _Chain] = defaultdict(_Chain)
+        self._pages: dict[str, str] = {}
         self._owners: dict[tuple[str, str], str | None] = {}
         self._handlers: dict[str, Callable[[Params, str | None], Hop | None]] = {
             "Network.requestWillBeSent": self._request,
@@ -179,19 +180,42 @@ class Traffic:
         for key in [key for key, owner in self._owners.items() if owner == session]:
             del self._owners[key]
 
-    def knows(self, request_id: str) -> bool:
-        """Tell whether the beginning of a request was seen."""
-        chain = self._chains.get(request_id)
-        return chain is not None and bool(chain.hops)
-
-    def recover(self, hop: Hop) -> None:
-        """Add a request nobody saw begin."""
+    def add(self, hop: Hop) -> bool:
+        """Add a request, or the next hop of one, unless there are too many; tell whether."""
+        if self._count >= self._max_hops:
+            self.dropped += 1
+            return False
+        self._count += 1
         self._chains[hop.request_id].hops.append(hop)
+        if hop.page is not None:
+            self._pages.setdefault(hop.frame_id, hop.page)
+        return True
+
+    def page_of(self, frame_id: str) -> str | None:
+        """Return the tab a frame was seen in."""
+        return self._pages.get(frame_id)
+
+    def last(self, request_id: str) -> Hop | None:
+        """Return the last hop of a request."""
+        chain = self._chains.get(request_id)
+        return chain.hops[-1] if chain and chain.hops else None
+
+    def deferred(self, hop: Hop) -> Hop | None:
+        """Return the `fetchLater` that `hop` is: of those the browser reports only the beginning.
+
+        The browser's own ids are tokens; those of renderers are two numbers and a dot.
+        """
+        every = (each for chain in self._chains.values() for each in chain.hops)
+        same = ("Fetch", None, hop.frame_id, hop.method, hop.url)
+        for each in every:
+            facts = (each.kind, each.response, each.frame_id, each.method, each.url)
+            if facts == same and "." not in each.request_id:
+                return each
+        return None
 
     def pending(self) -> list[Hop]:
         """Return the requests whose end was not reported."""
-        last = (chain.hops[-1] for chain in self._chains.values() if chain.hops)
-        return [hop for hop in last if hop.is_pending]
+        return [hop for hop in map(self.last, self._chains) if hop is not None and hop.is_pending]
 
     def exchanges(self) -> list[Exchange]:
         """Return all requests in the order in which they started."""
@@ -200,21 +224,19 @@ class Traffic:
 
     def _request(self, params: Params, page: str | None) -> Hop | None:
         chain = self._chains[params["requestId"]]
+        if chain.hops and chain.hops[0].is_recovered:  # recorded before it was reported
+            self._count -= len(chain.hops)
+            chain.hops.clear()
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
             _end_by_redirect(previous, params)
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
-        if self._count >= self._max_hops:
-            self.dropped += 1
-            return None
-        self._count += 1
         hop = _hop(params, page)
         if previous is not None and not hop.has_body and previous.method == hop.method:
             # A redirect that keeps the method keeps the body, which the browser does not repeat.
             hop.body, hop.has_body = previous.body, previous.has_body
-        chain.hops.append(hop)
-        return hop
+        return hop if self.add(hop) else None
 
     def _sent(self, params: Params, _page: str | None) -> Hop | None:
         self._chains[params["requestId"]].sent.append(Sent(params["headers"]))
@@ -261,19 +283,19 @@ class Traffic:
     def _abandon(self, document: Hop) -> None:
         """End what the frame's earlier document still waited for: no event will tell."""
         for hop in self.pending():
-            if hop.frame_id == document.frame_id and hop.loader != document.loader:
+            if hop.frame_id == document.frame_id and hop.loader not in ("", document.loader):
                 hop.ended = document.ended
                 hop.failure = "the page was left before it ended"
 
     def _open(self, params: Params) -> Hop | None:
         """Return the hop an event is about; None for what is not HTTP or began before us."""
-        chain = self._chains.get(params["requestId"])
-        return chain.hops[-1] if chain and chain.hops and chain.hops[-1].is_pending else None
+        hop = self.last(params["requestId"])
+        return hop if hop is not None and hop.is_pending else None
 
 
 def _hop(params: Params, page: str | None) -> Hop:
     request = params["request"]
-    body = _inline_body(request)
+    body = inline_body(request)
     return Hop(
         request_id=params["requestId"],
         url=request["url"],
@@ -291,7 +313,7 @@ def _hop(params: Params, page: str | None) -> Hop:
     )
 
 
-def _inline_body(request: Params) -> bytes | None:
+def inline_body(request: Params) -> bytes | None:
     """Return the posted bytes if the event holds all of them; its text form is lossy."""
     entries = request.get("postDataEntries", [])
     if entries and all("bytes" in entry for entry in entries):

@@ -1,0 +1,116 @@
+"""Runs on simulated desktops are recorded as such, and no trial gains from the one before."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from bench_core.run_folder import read_run
+from bench_report.write import build_report
+from waa_client.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TASKS = (
+    "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS",
+    "clock/91A30BE9-0E11-4374-8D43-41D4D097080A-WOS",
+    "file_explorer/34a4fee9-e52e-4a4a-96d2-68d35091504a-WOS",
+    "file_explorer/7AB09EF1-331B-4A21-90C9-996ADE3B6E1A-WOS",
+    "settings/37e10fc4-b4c5-4b02-a65c-bfae8bc51d3f-wos",
+    "windows_calc/28b91a24-5d97-4c2a-891c-dccbd3820c62-WOS",
+)
+"""Six that need no reference file, as three ways to end can come in six orders."""
+
+SOLVES, IDLE, CRASHES = ("completed", 1.0), ("completed", 0.0), ("agent_error", 0.0)
+ORDERS = dict(zip(TASKS, itertools.permutations((SOLVES, IDLE, CRASHES)), strict=True))
+"""How the trials of each task end."""
+
+AGENT = f"""
+from bench_core.agents import RunCode, connect
+from waa_client.agents import DoNothingAgent, ScriptedAgent
+
+ORDERS = {ORDERS!r}
+
+
+class Changing(ScriptedAgent):
+    name = "changing"
+
+    async def run(self, task, environment, context):
+        ends, score = ORDERS[task.task_id][context.trial - 1]
+        if score:
+            return await super().run(task, environment, context)
+        if ends == "completed":
+            return await DoNothingAgent().run(task, environment, context)
+        async with connect(environment) as desktop:
+            await desktop.act(RunCode(code="computer.os.open_program('notepad')"))
+            raise RuntimeError("a bug in the agent")
+"""
+
+
+@contextmanager
+def server(*command: str) -> Iterator[str]:
+    """Run a command of waa-server-ext that says where it answers; gives its URL."""
+    start = "from waa_server_ext.cli import main; main()"
+    line = [sys.executable, "-u", "-c", start, *command]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            (url,) = {each.strip(";") for each in said.split() if each.startswith("http://")}
+            yield url.removesuffix("/evaluate")
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+@contextmanager
+def started_by_hand(folder: Path) -> Iterator[list[str]]:
+    """Start a simulation and its evaluator; gives the options that name them."""
+    from waa_server_ext.simulate.world import built_in_tasks  # noqa: PLC0415  # here only
+
+    with (
+        server("simulate", "--port", "0") as vm,
+        server(
+            "serve", "--vm", vm.removeprefix("http://"), "--port", "0", "--offline",
+            "--cache", str(folder / "cache"),
+        ) as evaluator,
+    ):  # fmt: skip
+        yield ["--vm", vm, "--evaluate", evaluator, "--tasks", str(built_in_tasks().folder)]
+
+
+@contextmanager
+def of_its_own(_: Path) -> Iterator[list[str]]:
+    """Let the run start a desktop for each trial."""
+    yield ["--world", "built-in", "--workers", "2"]
+
+
+@pytest.mark.parametrize("place", [of_its_own, started_by_hand], ids=["own", "by-hand"])
+def test_no_trial_gains_from_another_and_all_are_marked_as_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any
+) -> None:
+    (tmp_path / "changing_agents.py").write_text(AGENT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with place(tmp_path) as options:
+        found = CliRunner().invoke(
+            main,
+            ["run", *options, "-k", "3", "--task", ",".join(TASKS), "--out", str(tmp_path / "run"),
+             "--agent", "changing_agents:Changing"],
+        )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    run = read_run(tmp_path / "run")
+    results = {key: run.results[key] for key in sorted(run.results, key=lambda key: key.trial)}
+    assert {
+        task: tuple((r.status.value, r.score) for key, r in results.items() if key.task_id == task)
+        for task in TASKS
+    } == ORDERS
+    assert {run.info.world, *(each.world for each in results.values())} == {"built-in"}
+    report, _ = build_report([tmp_path / "run"], tmp_path / "report", formats=["md"])
+    assert [each.code for each in report.caveats][:1] == ["built_in_world"]

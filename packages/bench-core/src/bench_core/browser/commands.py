@@ -1,0 +1,124 @@
+"""What an agent told its browser to do, and which of it ends a browser: evidence for blame."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["AgentCommand", "CommandLog", "closes_page", "command_of_message", "command_of_request"]
+
+_RECENT = 1000
+_NAMES = 500
+_TEXT = 200
+_OTHERS = "(others)"
+_UNREADABLE = "(unreadable)"
+# The process of the graphics card is restarted a few times, then Chromium gives up with it.
+_ENDS = frozenset({"Browser.close", "Browser.crash", "Browser.crashGpuProcess"})
+_CLOSES_PAGE = frozenset({"Target.closeTarget", "Page.close", "/json/close"})
+_OPENS_PAGE = frozenset({"Target.createTarget", "/json/new"})
+_OPENS = frozenset({"Page.navigate", *_OPENS_PAGE})
+_ENDING_URL = re.compile(
+    r"\s*chrome://(quit|restart|inducebrowsercrashforrealz|crash/?browser)\b", re.IGNORECASE
+)
+_REQUEST = re.compile(r"(/json/\w+)(?:[/?](.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class AgentCommand:
+    """One command of an agent's: a DevTools method or a path of the DevTools HTTP port.
+
+    Attributes:
+        subject: The page or URL it is about, where that matters for what becomes of the browser.
+        connection: Which of the agent's connections it came on, from 1.
+        at: When, on the clock of `time.monotonic`.
+    """
+
+    method: str
+    subject: str = ""
+    connection: int = 0
+    at: float = field(default_factory=time.monotonic)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.subject}".rstrip()
+
+
+class CommandLog:
+    """Everything an agent told its browser, by name and number, within bounds.
+
+    Attributes:
+        counts: How often each method was called; methods beyond 500 names count as one.
+        recent: The last thousand commands.
+        ending: The last one that ends a browser or closed its only page; null without any.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.recent: deque[AgentCommand] = deque(maxlen=_RECENT)
+        self.ending: AgentCommand | None = None
+        self._closed: set[str] = set()
+
+    def note(self, command: AgentCommand, pages: Collection[str] = ()) -> None:
+        """Add a command; `pages` are those that were open when it would close one."""
+        self.counts[self._name(command.method)] += 1
+        self.recent.append(command)
+        if _ends_browser(command) or self._closes_last(command, pages):
+            self.ending = command
+        elif command.method in _OPENS_PAGE and self.ending and closes_page(self.ending):
+            self.ending = None  # so it did not end with its last page
+
+    def _name(self, method: str) -> str:
+        return method if method in self.counts or len(self.counts) < _NAMES else _OTHERS
+
+    def _closes_last(self, command: AgentCommand, pages: Collection[str]) -> bool:
+        if not closes_page(command):
+            return False
+        left = set(pages) - self._closed  # what closes is listed for a moment yet
+        if command.subject:
+            self._closed.add(command.subject)
+            return bool(left) and not left - {command.subject}
+        return len(left) == 1
+
+
+def closes_page(command: AgentCommand) -> bool:
+    """Whether a command closes one page."""
+    return command.method in _CLOSES_PAGE
+
+
+def command_of_message(message: bytes, connection: int, page: str = "") -> AgentCommand:
+    """Return the command in a message; `page` is the one its connection is about."""
+    try:
+        told = json.loads(message.decode())
+        method = told["method"][:_TEXT]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return AgentCommand(_UNREADABLE, connection=connection)
+    params = told.get("params")
+    about = page if method == "Page.close" and "sessionId" not in told else ""
+    subject = about or _subject(method, params if isinstance(params, dict) else {})
+    return AgentCommand(method, subject, connection)
+
+
+def command_of_request(path: str, connection: int) -> AgentCommand | None:
+    """Return the command that an HTTP request is; null for one that opens a websocket."""
+    found = _REQUEST.fullmatch(path)
+    if found is None:
+        return None
+    return AgentCommand(found[1], (found[2] or "")[:_TEXT], connection)
+
+
+def _subject(method: str, params: Mapping[str, Any]) -> str:
+    name = "url" if method in _OPENS else "targetId" if method in _CLOSES_PAGE else ""
+    value = params.get(name, "")
+    return value[:_TEXT] if isinstance(value, str) else ""
+
+
+def _ends_browser(command: AgentCommand) -> bool:
+    return command.method in _ENDS or (
+        command.method in _OPENS and _ENDING_URL.match(command.subject) is not None
+    )

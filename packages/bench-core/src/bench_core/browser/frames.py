@@ -1,0 +1,74 @@
+"""WebSocket frames as they stand on the wire (RFC 6455, section 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Frame", "FrameError", "read_frame"]
+
+_FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
+_MASKED, _LENGTH = 0x80, 0x7F
+_CLOSE = 8
+_WIDTHS = {126: 2, 127: 8}
+_KEY = 4
+
+
+class FrameError(Exception):
+    """What cannot be passed on: too large, or of an extension nobody agreed to."""
+
+
+class Frame(NamedTuple):
+    """One frame: its bytes as they came, and what they say.
+
+    Attributes:
+        final: Whether a message ends with it.
+        payload: Without the mask.
+    """
+
+    raw: bytes
+    final: bool
+    opcode: int
+    payload: bytes
+
+    @property
+    def control(self) -> bool:
+        """Whether it is no part of a message: a ping, a pong, a close."""
+        return self.opcode >= _CLOSE
+
+    @property
+    def closes(self) -> bool:
+        """Whether nothing may follow it."""
+        return self.opcode == _CLOSE
+
+
+async def read_frame(reader: asyncio.StreamReader, largest: int) -> Frame:
+    """Read the next frame.
+
+    Raises:
+        FrameError: Its payload has more than `largest` bytes, or it uses an extension.
+        EOFError: The other side is gone.
+    """
+    head = await reader.readexactly(2)
+    if head[0] & _RESERVED:
+        raise FrameError("a frame uses an extension that was not agreed on")
+    length = head[1] & _LENGTH
+    width = _WIDTHS.get(length, 0)
+    key_width = _KEY if head[1] & _MASKED else 0
+    more = await reader.readexactly(width + key_width) if width + key_width else b""
+    if width:
+        length = int.from_bytes(more[:width], "big")
+    if length > largest:
+        raise FrameError(f"a frame of {length} bytes is more than {largest}")
+    body = await reader.readexactly(length) if length else b""
+    payload = _unmasked(body, more[width:]) if key_width else body
+    return Frame(head + more + body, bool(head[0] & _FINAL), head[0] & _OPCODE, payload)
+
+
+def _unmasked(body: bytes, key: bytes) -> bytes:
+    """Undo the mask, all bytes at once: as numbers they are combined by the interpreter's own loop."""
+    repeated = (key * (len(body) // _KEY + 1))[: len(body)]
+    number = int.from_bytes(body, "little") ^ int.from_bytes(repeated, "little")
+    return number.to_bytes(len(body), "little")

@@ -1,0 +1,283 @@
+"""A relay on this machine between an agent and its Chromium, which sees every command of the agent's.
+
+The agent gets the relay's address instead of Chromium's. Requests and answers pass unchanged: Chromium
+names the address it was asked at in the websocket URLs it gives, so these lead through the relay, too. Of
+websockets the frames are passed on as they came, in both directions, so no library stands between.
+
+The relay has a thread and an event loop of its own: an agent that blocks its own loop still gets answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from bench_core.browser.commands import (
+    CommandLog,
+    closes_page,
+    command_of_message,
+    command_of_request,
+)
+from bench_core.browser.frames import FrameError, read_frame
+from bench_core.errors import BrowserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench_core.browser.commands import AgentCommand
+
+__all__ = ["Gateway", "open_gateway"]
+
+_HOST = "127.0.0.1"
+_END = b"\r\n\r\n"
+_HEAD_S = 30.0
+_JOIN_S = 5.0
+_PAGES_S = 5.0
+_CHUNK = 1024 * 1024
+_LARGEST = 256 * 1024 * 1024  # what Chromium takes is less
+_GONE = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_PAGE = "/devtools/page/"
+# Compressed messages could not be read, and on one machine compressing only costs time.
+_EXTENSIONS = re.compile(rb"^sec-websocket-extensions:[^\r]*\r\n", re.IGNORECASE | re.MULTILINE)
+_CONNECTION = re.compile(rb"^connection:[^\r]*\r\n", re.IGNORECASE | re.MULTILINE)
+_LENGTH = re.compile(rb"^content-length:\s*(\d{1,18})\s*\r\n", re.IGNORECASE | re.MULTILINE)
+_ENDINGS = (OSError, EOFError, asyncio.LimitOverrunError, asyncio.TimeoutError, FrameError)
+
+
+class _Side(NamedTuple):
+    """One end of a connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+@dataclass
+class _Connection:
+    """One connection of the agent's.
+
+    Attributes:
+        path: What it asked for.
+        leaving: Whether the agent said that it closes it.
+    """
+
+    number: int
+    agent: _Side
+    path: str = ""
+    leaving: bool = False
+
+    @property
+    def page(self) -> str:
+        """The id of the page it is about, empty where it is about the whole browser."""
+        return self.path.removeprefix(_PAGE) if self.path.startswith(_PAGE) else ""
+
+
+@asynccontextmanager
+async def open_gateway(cdp_url: str) -> AsyncIterator[Gateway]:
+    """Stand between an agent and the Chromium at `cdp_url`, `http://HOST:PORT`, while the block runs.
+
+    Raises:
+        BrowserError: No port can be opened.
+    """
+    gateway = Gateway(cdp_url)
+    gateway.start()
+    try:
+        yield gateway
+    finally:
+        await gateway.close()
+
+
+class Gateway:
+    """Passes on what an agent and its Chromium say to each other, and keeps a log of the commands.
+
+    Attributes:
+        cdp_url: What the agent is given, `http://127.0.0.1:PORT`.
+        log: What the agent told the browser.
+        hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
+        fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
+    """
+
+    def __init__(self, chromium: str) -> None:
+        self.cdp_url = ""
+        self.log = CommandLog()
+        self.hung_up = False
+        self.fault: Exception | None = None
+        parts = urlsplit(chromium)
+        self._chromium = (parts.hostname or _HOST, parts.port or 80)
+        self._connections = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="browser gateway", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            BrowserError: No port can be opened.
+        """
+        self._thread.start()
+        self._ready.wait()
+        if not self.cdp_url:
+            raise BrowserError(f"the gateway to the browser cannot listen: {self.fault}")
+
+    async def close(self) -> None:
+        """Cut every connection of the agent's and take no more; Chromium runs on."""
+        if self._loop is not None and self._stop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended before
+                self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.to_thread(self._thread.join, _JOIN_S)
+
+    async def _look(self, command: AgentCommand) -> None:
+        """Look at a command before it is passed on; whatever is to become of commands begins here."""
+        pages = await self._pages() if closes_page(command) else ()
+        self.log.note(command, pages)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:  # noqa: BLE001  # told to whoever started or reads it
+            self.fault = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._accept, _HOST, 0, limit=_CHUNK)
+        self.cdp_url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
+        self._ready.set()
+        await self._stop.wait()
+        server.close()  # what is still connected is cancelled as the loop ends
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
+        try:
+            await self._relay(_Connection(self._connections, _Side(reader, writer)))
+        except _ENDINGS:
+            pass
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        except Exception as error:  # noqa: BLE001  # a mistake of ours must not look like the agent's
+            self.fault = error
+        finally:
+            writer.close()
+
+    async def _relay(self, connection: _Connection) -> None:
+        """Pass on one request and its answer, and all messages where it opens a websocket."""
+        agent = connection.agent
+        head = await asyncio.wait_for(agent.reader.readuntil(_END), _HEAD_S)
+        connection.path = head.split(b" ", 2)[1].decode("latin-1") if head.count(b" ") > 1 else ""
+        command = command_of_request(connection.path, connection.number)
+        if command is not None:
+            await self._look(command)
+        try:
+            chromium = _Side(*await asyncio.open_connection(*self._chromium, limit=_CHUNK))
+        except OSError:
+            agent.writer.write(_GONE)
+            return
+        try:
+            chromium.writer.write(_EXTENSIONS.sub(b"", head) + await _body(head, agent.reader))
+            answer = await chromium.reader.readuntil(_END)
+            if answer.split(b" ", 2)[1:2] == [b"101"]:
+                agent.writer.write(answer)
+                await self._exchange(connection, chromium)
+            else:
+                body = await _body(answer, chromium.reader)
+                await _send(agent.writer, _closing(answer) + body)
+        except asyncio.CancelledError:
+            chromium.writer.transport.abort()
+            raise
+        finally:
+            chromium.writer.close()
+
+    async def _exchange(self, connection: _Connection, chromium: _Side) -> None:
+        """Pass on messages until one side ends."""
+        ways = [
+            asyncio.ensure_future(self._pass_commands(connection, chromium)),
+            asyncio.ensure_future(self._pass_answers(connection, chromium)),
+        ]
+        try:
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ways:
+                each.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+        for each in done:
+            each.result()
+
+    async def _pass_commands(self, connection: _Connection, chromium: _Side) -> None:
+        """Pass on the agent's messages, each as a whole and after a look at it."""
+        reader, raw, message, begun = connection.agent.reader, bytearray(), bytearray(), False
+        while True:
+            frame = await read_frame(reader, _LARGEST - len(raw))
+            raw += frame.raw
+            if not frame.control:
+                message += frame.payload
+                begun = not frame.final
+                if frame.final:
+                    told = command_of_message(bytes(message), connection.number, connection.page)
+                    await self._look(told)
+                    message = bytearray()
+            if (
+                not begun or frame.closes
+            ):  # a ping between the frames of a message waits for its end
+                await _send(chromium.writer, bytes(raw))
+                raw = bytearray()
+            if frame.closes:  # whatever comes after it is no message
+                connection.leaving = True
+                while await _read(reader):
+                    pass
+
+    async def _pass_answers(self, connection: _Connection, chromium: _Side) -> None:
+        while chunk := await _read(chromium.reader):
+            await _send(connection.agent.writer, chunk)
+        if not connection.leaving and not connection.page:
+            self.hung_up = True
+
+    async def _pages(self) -> list[str]:
+        """Return the ids of Chromium's pages; none when it does not tell."""
+        try:
+            return await asyncio.wait_for(self._ask_for_pages(), _PAGES_S)
+        except (*_ENDINGS, ValueError, KeyError, TypeError):
+            return []
+
+    async def _ask_for_pages(self) -> list[str]:
+        reader, writer = await asyncio.open_connection(*self._chromium, limit=_CHUNK)
+        try:
+            writer.write(b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            body = await _body(await reader.readuntil(_END), reader)
+        finally:
+            writer.close()
+        return [each["id"] for each in json.loads(body) if each["type"] == "page"]
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    """Read some bytes; none when the other side is gone, however it went."""
+    try:
+        return await reader.read(_CHUNK)
+    except OSError:
+        return b""
+
+
+async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+
+
+async def _body(head: bytes, reader: asyncio.StreamReader) -> bytes:
+    found = _LENGTH.search(head)
+    length = int(found[1]) if found else 0
+    if length > _LARGEST:
+        raise FrameError(f"a body of {length} bytes is more than {_LARGEST}")
+    return await reader.readexactly(length)
+
+
+def _closing(head: bytes) -> bytes:
+    """Tell the agent that its next request needs a connection of its own."""
+    return _CONNECTION.sub(b"", head)[: -len(_END)] + b"\r\nConnection: close" + _END

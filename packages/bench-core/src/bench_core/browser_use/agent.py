@@ -1,0 +1,175 @@
+"""`browser-use`: the real `browser_use.Agent` in a browser that its benchmark owns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser_use.attempt import Attempt
+from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
+from bench_core.browser_use.providers import chat_for
+from bench_core.browser_use.settings import import_browser_use
+from bench_core.browser_use.watch import Patience
+from bench_core.errors import InputError
+from bench_core.guides import guide_of
+from bench_core.models.cassettes import Cassette
+from bench_core.models.opening import model_of
+from bench_core.models.prices import published_prices
+from bench_core.protocols import BrowserHandle
+from bench_core.records import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from bench_core.protocols import EnvironmentHandle, TrialContext
+    from bench_core.records import AgentOutcome, AgentTask
+
+__all__ = ["CALLS_FILE", "AgentSettings", "Briefing", "BrowserUseAgent", "open_chat"]
+
+CALLS_FILE = "model_calls.jsonl"
+
+
+def _as_it_is(answer: JsonValue) -> JsonValue:
+    return answer
+
+
+@dataclass(frozen=True)
+class Briefing:
+    """What a benchmark tells browser-use on a task.
+
+    Attributes:
+        goal: What it is told to do.
+        exclude_actions: browser-use's actions that it may not take.
+        options: Further arguments of `browser_use.Agent`, such as the format of its answer.
+        read_answer: Turns its final result into the answer that is scored.
+    """
+
+    goal: str
+    exclude_actions: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    read_answer: Callable[[JsonValue], JsonValue] = _as_it_is
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """How browser-use is run where neither the task nor the run says otherwise.
+
+    Attributes:
+        max_steps: Calls of the model, at most.
+        time_limit_s: Seconds for the whole attempt.
+        use_vision: Whether the model sees screenshots.
+        base_url: Of a server that speaks OpenAI's API.
+        patience: How long the model server is given.
+    """
+
+    max_steps: int = 30
+    time_limit_s: float = 600.0
+    use_vision: bool = True
+    base_url: str | None = None
+    patience: Patience = Patience()  # noqa: RUF009  # immutable
+
+
+class BrowserUseAgent:
+    """Runs browser-use with the model of the run, or with `chat` where it is given.
+
+    The run's configuration may say who calls the model (`{"chat": "browser-use"}`: its own chat
+    classes), and that calls are kept or taken from another run (`record_calls`, `replay_calls`).
+    """
+
+    name = "browser-use"
+    environments = ("browser",)
+
+    def __init__(self, settings: AgentSettings | None = None, chat: Any = None) -> None:
+        self.settings = settings or AgentSettings()
+        self._chat = chat
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Work on the task in the browser, as its benchmark's guide says.
+
+        Raises:
+            InputError: There is no model, or no key for it.
+            EnvironmentFaultError: The model server failed.
+            BrowserError: The browser died.
+        """
+        if not isinstance(environment, BrowserHandle):
+            raise InputError(f"the agent {self.name!r} needs a browser, not a {environment.kind}")
+        import_browser_use()
+        chat = open_chat(context, self.settings.base_url) if self._chat is None else self._chat
+        attempt = Attempt(
+            chat,
+            environment,
+            context,
+            limits=self._limits(task, context),
+            patience=self.settings.patience,
+            prices=published_prices(),
+        )
+        brief = guide_of(task.benchmark).browser_use
+        briefing = Briefing(task.goal) if brief is None else brief(task, environment)
+        options = {"use_vision": self.settings.use_vision, **briefing.options}
+        try:
+            outcome = await attempt.run(
+                briefing.goal, exclude_actions=briefing.exclude_actions, **options
+            )
+        finally:
+            if hasattr(chat, "aclose"):
+                await chat.aclose()
+        return outcome.model_copy(update={"answer": briefing.read_answer(outcome.answer)})
+
+    def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
+        """Return the tighter of what task and run say, or the settings'."""
+        steps = (task.limits.max_steps, context.limits.max_steps)
+        times = (task.limits.time_limit_s, context.limits.time_limit_s)
+        return Limits(
+            max_steps=min(filter(None, steps), default=self.settings.max_steps),
+            time_limit_s=min(filter(None, times), default=self.settings.time_limit_s),
+        )
+
+
+def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
+    """Return the chat for the model of a trial that the run's configuration asks for.
+
+    Proctor's own adapters, unless the configuration's `chat` is `browser-use` or only browser-use
+    knows the provider.
+
+    Raises:
+        InputError: There is no model, nobody knows its provider, its key is not set, or calls are to
+            be recorded that browser-use's own classes make.
+    """
+    name = context.model
+    if name is None:
+        raise InputError(
+            f"the agent {context.agent or BrowserUseAgent.name!r} needs a model: add --model "
+            "provider:model, e.g. --model openai:gpt-4.1-mini"
+        )
+    cassette = _cassette(context)
+    if context.config.get("chat") == "browser-use" or not is_known_model(name):
+        if cassette is not None:
+            raise InputError("calls are recorded and replayed with --chat proctor only")
+        return chat_for(name, base_url=base_url)
+    if context.model_opener is not None and cassette is None:
+        return ModelChat(model_of(context), trial=context.trial)
+    if cassette is not None and cassette.mode == "replay":
+        name = f"replay:{cassette.path}"
+    return model_chat(
+        name, base_url=base_url, seed=context.seed, trial=context.trial, cassette=cassette
+    )
+
+
+def _cassette(context: TrialContext) -> Cassette | None:
+    """Return where the trial's calls are kept, or where they come from.
+
+    Replayed calls are taken in their order: browser-use writes the date into its prompts, so no
+    call is ever asked twice in the same words.
+    """
+    replayed = context.config.get("replay_calls")
+    if replayed:
+        folder = Path(str(replayed)) / Path(*context.folder.parts[-3:])
+        return Cassette(folder / CALLS_FILE, "replay", "sequence")
+    if context.config.get("record_calls"):
+        return Cassette(context.folder / CALLS_FILE, "record", "sequence")
+    return None

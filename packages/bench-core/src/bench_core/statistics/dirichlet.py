@@ -1,0 +1,174 @@
+"""Limits for a mean of bounded values that hold for few of them, by Dirichlet weights."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics.distributions import beta_quantile, normal_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["dirichlet_high", "dirichlet_low", "units_needed"]
+
+_STEP, _FINE_STEP = 1.0 / 8.0, 1.0 / 48.0
+_DOMINANT, _MANY = 0.05, 200
+"""A unit with this share of the variance of so many makes the transform fall off so slowly that it
+turns many times before it vanishes."""
+_FIRST = -3.0
+_LAST = 40.0
+_LARGEST = 1e12
+"""Where the integrand has fallen below rounding."""
+_PRECISION = 1e-9
+_TWO = 2
+
+
+def dirichlet_low(
+    totals: Sequence[float],
+    sizes: Sequence[float] | None = None,
+    *,
+    alpha: float = 0.05,
+    lowest: float = -1.0,
+) -> float:
+    """Return the lower limit with confidence 1 - alpha for the mean of independent bounded values.
+
+    The alpha quantile of the weighted mean of the values and one more at `lowest`, with weights
+    from a flat Dirichlet distribution. For outcomes of two values this is Clopper and Pearson's
+    limit. Gaffke (2005), Mathematical Methods of Statistics 14:152; proven for special cases, no
+    counterexample is known (Learned-Miller and Thomas 2020, arXiv 1905.06208).
+
+    Args:
+        totals: The values, or the totals of groups of them.
+        sizes: How many values each group holds; 1 for each where absent. The limit is then for the
+            ratio of totals to sizes.
+        alpha: Chance that the mean lies below the limit.
+        lowest: The least that a value can be.
+
+    Raises:
+        NotEstimableError: There is no value.
+        ValueError: A value lies below `lowest`, or alpha is out of range.
+
+    >>> round(dirichlet_low([0.0] * 59), 4)
+    -0.0495
+    """
+    if not len(totals):
+        raise NotEstimableError("there is no value, so there is no mean to bound")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
+    weights = [1.0] * len(totals) if sizes is None else list(sizes)
+    # rounding lets totals that are equal but for the order of their sums count as one
+    units = Counter((round(total, 9), size) for total, size in zip(totals, weights, strict=True))
+    if any(not total >= lowest * size - _PRECISION for total, size in units):
+        raise ValueError(f"a value lies below {lowest!r}, the lowest there can be")
+    largest = max(weights)
+    units[lowest * largest, largest] += 1
+    known = [(total, size, times) for (total, size), times in units.items()]
+    if len(known) == _TWO and len(set(weights)) == 1:
+        (low, _, losses), (high, _, gains) = sorted(known)
+        return (low + (high - low) * beta_quantile(alpha, gains, losses)) / largest
+    return _solve(known, alpha)
+
+
+def dirichlet_high(
+    totals: Sequence[float],
+    sizes: Sequence[float] | None = None,
+    *,
+    alpha: float = 0.05,
+    highest: float = 1.0,
+) -> float:
+    """Return the upper limit with confidence 1 - alpha; see `dirichlet_low`.
+
+    >>> round(dirichlet_high([0.0] * 59), 4)
+    0.0495
+    """
+    mirrored = [-each for each in totals]
+    return -dirichlet_low(mirrored, sizes, alpha=alpha, lowest=-highest)
+
+
+def units_needed(tolerance: float, alpha: float = 0.05) -> int:
+    """Return how many values without one loss it takes to rule out a mean below -tolerance.
+
+    With fewer no method can, whatever was seen: a loss of everything in a share `tolerance` of the
+    cases would show nothing in (1 - tolerance)^n of runs.
+
+    >>> units_needed(0.05), units_needed(0.1)
+    (59, 29)
+    """
+    if tolerance >= 1.0:
+        return 1
+    if tolerance <= 0.0:
+        raise NotEstimableError("no number of trials rules out every drop")
+    return math.ceil(math.log(alpha) / math.log1p(-tolerance) - _PRECISION)
+
+
+_Units = list[tuple[float, float, int]]
+
+
+def _solve(units: _Units, alpha: float) -> float:
+    """Find the mean at which the chance of a weighted mean below reaches alpha."""
+    ratios = [total / size for total, size, _ in units]
+    low, high = min(ratios), max(ratios)
+    if high - low <= _PRECISION:
+        return low
+    below, above = -alpha, 1.0 - alpha
+    point = _guess(units, alpha, low, high)
+    stayed = 0
+    for _ in range(100):
+        excess = _chance_below(units, point) - alpha
+        # Illinois: the secant of the bracket, an end that stays twice weighing half
+        if excess > 0.0:
+            high, above = point, excess
+            below *= 0.5 if stayed < 0 else 1.0
+            stayed = -1
+        else:
+            low, below = point, excess
+            above *= 0.5 if stayed > 0 else 1.0
+            stayed = 1
+        following = (low * above - high * below) / (above - below)
+        if abs(following - point) <= _PRECISION or high - low <= _PRECISION:
+            return following
+        point = following
+    return point
+
+
+def _guess(units: _Units, alpha: float, low: float, high: float) -> float:
+    """Start from the normal limit, well inside of what is possible."""
+    number = sum(times for *_, times in units)
+    size = sum(each * times for _, each, times in units)
+    mean = sum(total * times for total, _, times in units) / size
+    squares = sum(times * (total - mean * each) ** 2 for total, each, times in units)
+    guess = mean + normal_quantile(alpha) * math.sqrt(squares * number / (number + 1)) / size
+    margin = 1e-3 * (high - low)
+    return min(max(guess, low + margin), high - margin)
+
+
+def _chance_below(units: _Units, mean: float) -> float:
+    """Return P(sum of gamma weights x (total - mean x size) <= 0), by inverting its transform.
+
+    Gil-Pelaez (1951), Biometrika 38:481: 1/2 - 1/pi times the integral of Im(transform) / t, by the
+    trapezoidal rule after t = scale exp(u - exp(-u)), which makes both ends fall off fast.
+    """
+    terms = [(total - mean * size, times) for total, size, times in units]
+    squares = sum(times * each * each for each, times in terms)
+    scale = 1.0 / math.sqrt(squares)
+    many = sum(times for _, times in terms) > _MANY
+    dominant = max(each * each for each, _ in terms) >= _DOMINANT * squares
+    step = _FINE_STEP if many and dominant else _STEP
+    integral = 0.0
+    u = _FIRST
+    while u < _LAST:
+        shrink = math.exp(-u)
+        t = scale * math.exp(u - shrink)
+        inverse = 1.0 + 0.0j
+        for each, times in terms:
+            inverse *= complex(1.0, -each * t) ** times
+        size = abs(inverse)
+        if size > _LARGEST:
+            break
+        # the transform is 1 / inverse, whose imaginary part has the other sign
+        integral -= (1.0 + shrink) * inverse.imag / (size * size)
+        u += step
+    return 0.5 - integral * step / math.pi

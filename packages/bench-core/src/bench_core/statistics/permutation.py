@@ -1,0 +1,356 @@
+"""Is the agent unchanged on these tasks? The exact test that permutes trials within each task.
+
+If nothing changed, which of a task's trials were run before and which now is chance: given the
+task's total, the successes among the new trials are hypergeometric, whatever the task's own chance
+of success. So the test is exact for any number of tasks and trials and needs no clusters: given
+their chances, tasks of one template are independent.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections import Counter
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics.bootstrap import load_numpy
+from bench_core.statistics.clustering import finite
+from bench_core.statistics.distributions import binomial_cdf, normal_cdf, normal_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.statistics.clustering import Key, Scores
+
+__all__ = [
+    "MISSED",
+    "WithinTask",
+    "hypergeometric",
+    "power_of_counts",
+    "scores_in",
+    "shared_trials",
+    "within_task",
+]
+
+DRAWS = 9_999
+_STEPS = 12
+"""Lattice steps of the smallest weight where tasks differ in their numbers of trials."""
+MISSED = 42.0
+"""ln of 1 over the chance that the window of the distribution may miss (Hoeffding): 1e-18."""
+_TIE = 1e-9
+_MANY_COINS, _MOST_COINS = 40.0, 90
+"""From how many on the normal distribution does, and how many are never exceeded below that."""
+
+
+_Kind: TypeAlias = "tuple[int, int, int]"
+"""New trials, baseline trials, successes in all."""
+
+
+class WithinTask(NamedTuple):
+    """What the permutation of trials within tasks says about a change.
+
+    Attributes:
+        p_drop: One-sided, small when new does worse.
+        p_rise: One-sided, small when new does better.
+        attainable: The smallest `p_drop` these totals could have given; more extreme outcomes of
+            the same totals do not exist.
+        kinds: How many tasks have so many new trials, baseline trials and successes in all; null
+            where scores were fractional.
+    """
+
+    p_drop: float
+    p_rise: float
+    attainable: float
+    kinds: Counter[_Kind] | None
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided: twice the smaller one."""
+        return min(1.0, 2.0 * min(self.p_drop, self.p_rise))
+
+    def power(self, drop: float, alpha: float) -> float | None:
+        """Return about how likely a true fall of the mean by `drop` gives `p_drop` <= `alpha`.
+
+        By a binomial or normal distribution, with the totals that such a fall would leave. Null for fractional
+        scores.
+        """
+        return None if self.kinds is None else power_of_counts(self.kinds, drop, alpha)
+
+
+def within_task(
+    new: Scores[Key], baseline: Scores[Key], *, draws: int = DRAWS, seed: int = 0
+) -> WithinTask:
+    """Test whether `new` and `baseline` come from one agent unchanged on the tasks they share.
+
+    The statistic is the mean over tasks of the difference between mean scores. Outcomes of 0 and 1
+    are tested exactly, by the product of the hypergeometric generating functions on roots of unity;
+    other scores by random permutations. Pitman (1937), JRSS Supplement 4:119; Mehta and Patel
+    (1983), JASA 78:427.
+
+    Args:
+        new: Task id to the scores of its trials (numbers of trials may differ; tasks without a score
+            in both are left out).
+        baseline: The same for the run compared with.
+        draws: Permutations drawn for scores other than 0 and 1.
+        seed: Seed of numpy's PCG64 for these.
+
+    Raises:
+        NotEstimableError: No task has scores for both.
+        MissingExtraError: Scores are fractional and numpy is not installed.
+
+    >>> found = within_task({"a": [0, 0, 0], "b": [0, 0, 0]}, {"a": [1, 1, 1], "b": [1, 1, 1]})
+    >>> round(found.p_drop, 6), round(found.attainable, 6)
+    (0.0025, 0.0025)
+    """
+    pairs = shared_trials(new, baseline)
+    if not scores_in(pairs) <= {0, 1}:
+        return _drawn(pairs, draws, seed)
+    kinds: Counter[_Kind] = Counter()
+    won: Counter[_Kind] = Counter()
+    for now, before in pairs:
+        successes = round(sum(now))
+        kind = (len(now), len(before), successes + round(sum(before)))
+        kinds[kind] += 1
+        won[kind] += successes
+    return exact(kinds, won)
+
+
+def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
+    """Test outcomes of 0 and 1 that were counted already.
+
+    Args:
+        kinds: How many tasks have so many new trials, baseline trials and successes in all.
+        won: Successes among all new trials of these tasks.
+    """
+    null = NullDistribution(kinds)
+    observed = null.position(won)
+    floor = null.attainable
+    return WithinTask(
+        p_drop=min(1.0, max(floor, null.at_most(observed))),
+        p_rise=min(1.0, max(0.0, 1.0 - null.at_most(observed - 1))),
+        attainable=floor,
+        kinds=kinds,
+    )
+
+
+def shared_trials(
+    new: Scores[Key], baseline: Scores[Key]
+) -> list[tuple[Sequence[float], Sequence[float]]]:
+    """Return the scores of both for every task that has some in both.
+
+    Raises:
+        NotEstimableError: There is no such task.
+        ValueError: A score is not finite.
+
+    >>> shared_trials({"a": [1], "b": [0]}, {"b": [1, 1]})
+    [([0], [1, 1])]
+    """
+    both = [(now, baseline.get(key, ())) for key, now in new.items()]
+    pairs = [pair for pair in both if len(pair[0]) and len(pair[1])]
+    if not pairs:
+        raise NotEstimableError("the two have no scored task in common")
+    finite(tuple(scores_in(pairs)))
+    return pairs
+
+
+def scores_in(pairs: Iterable[Iterable[Sequence[float]]]) -> set[float]:
+    """Return the different scores there are.
+
+    >>> scores_in([([0], [1, 1])])
+    {0, 1}
+    """
+    return set().union(*chain.from_iterable(pairs))
+
+
+class NullDistribution:
+    """The weighted number of new successes, given every task's total.
+
+    Positions count lattice steps from the fewest successes these totals allow. Tasks weigh alike in
+    the mean difference; where their numbers of trials differ, weights are rounded to twelfths of
+    the smallest one, which leaves the test exact (any statistic does) and the sum short.
+    """
+
+    def __init__(self, kinds: Counter[_Kind]) -> None:
+        self._kinds = {
+            kind: times for kind, times in kinds.items() if 0 < kind[2] < kind[0] + kind[1]
+        }
+        _, self._weight = _weights(self._kinds or kinds)
+        self._top = 0
+        mean = spread = 0.0
+        log_floor = 0.0
+        for (now, before, total), times in self._kinds.items():
+            weight = self._weight[now, before]
+            least, most = max(0, total - before), min(total, now)
+            width = weight * (most - least)
+            self._top += times * width
+            mean += times * weight * (now * total / (now + before) - least)
+            spread += times * width**2
+            log_floor += times * math.log(hypergeometric(now, before, total)[0])
+        self.attainable = math.exp(log_floor)
+        reach = math.sqrt(0.5 * MISSED * spread)
+        self._low = max(0, math.floor(mean - reach))
+        self._size = min(self._top, math.ceil(mean + reach)) - self._low + 1
+        self._transform: list[complex] | None = None
+
+    def position(self, won: Counter[_Kind]) -> int:
+        """Return where so many new successes of each kind of task lie."""
+        return sum(
+            self._weight[kind[0], kind[1]] * (won[kind] - times * max(0, kind[2] - kind[1]))
+            for kind, times in self._kinds.items()
+        )
+
+    def at_most(self, position: int) -> float:
+        """Return the probability of this position or one below."""
+        if position <= 0:
+            return self.attainable if position == 0 else 0.0
+        if position < self._low:
+            return 0.0
+        if position >= self._low + self._size - 1:
+            return 1.0
+        if self._transform is None:
+            self._transform = self._roots()
+        terms = position - self._low + 1
+        total = 0.5 * terms  # of the root 1, whose two halves meet in the doubling below
+        for k, value in enumerate(self._transform, start=1):
+            turn = -2.0 * math.pi * k / self._size
+            series = (1.0 - cmath.rect(1.0, turn * terms % (2.0 * math.pi))) / (
+                1.0 - cmath.rect(1.0, turn)
+            )
+            total += (value * series).real
+        return min(1.0, max(0.0, 2.0 * total / self._size))
+
+    def _roots(self) -> list[complex]:
+        """Evaluate the generating function, moved to the window, on the upper roots of unity.
+
+        Positions are real, so the lower half holds the conjugates; for an even size the last root
+        is its own conjugate and weighs half.
+        """
+        kinds = [
+            (self._weight[now, before], hypergeometric(now, before, total), times)
+            for (now, before, total), times in self._kinds.items()
+        ]
+        found: list[complex] = []
+        for k in range(1, self._size // 2 + 1):
+            turn = 2.0 * math.pi * k / self._size
+            value = cmath.rect(1.0, -turn * self._low % (2.0 * math.pi))
+            for weight, chances, times in kinds:
+                root = cmath.rect(1.0, turn * weight % (2.0 * math.pi))
+                at = 0j
+                for chance in reversed(chances):
+                    at = at * root + chance
+                value *= at**times
+            found.append(value)
+        if self._size % 2 == 0:
+            found[-1] *= 0.5
+        return found
+
+
+def _weights(kinds: Counter[_Kind] | dict[_Kind, int]) -> tuple[float, dict[tuple[int, int], int]]:
+    """Return the value of a lattice step and how many steps a success of each kind weighs."""
+    sizes = {(now, before): 1.0 / now + 1.0 / before for now, before, _ in kinds}
+    least = min(sizes.values())
+    steps = {size: round(_STEPS * weight / least) for size, weight in sizes.items()}
+    common = math.gcd(*steps.values())
+    return least * common / _STEPS, {size: each // common for size, each in steps.items()}
+
+
+def power_of_counts(kinds: Counter[_Kind], drop: float, alpha: float) -> float:
+    """Return about how likely a fall of the mean by `drop` is significant at `alpha`; see `exact`.
+
+    Every task's chance is taken to fall by the same factor.
+    """
+    unit, weights = _weights(kinds)
+    tasks = sum(kinds.values())
+    rate = sum(times * total / (now + old) for (now, old, total), times in kinds.items()) / tasks
+    lost = min(1.0, drop / rate) if rate else 0.0
+    variance = linear = 0.0
+    for (now, old, total), times in kinds.items():
+        trials = now + old
+        fewer = now * total / trials * lost
+        # of s successes in N trials, b fewer: the mean of (s - b)(N - s + b)
+        mixed = total * (trials - total) - fewer * (trials - 2 * total)
+        mixed -= fewer * (1.0 - lost) + fewer**2
+        spread = times * weights[now, old] * now * old / (trials**2 * (trials - 1)) * mixed
+        variance += weights[now, old] * spread
+        linear += spread
+    if alpha <= 0.0 or variance <= 0.0:
+        return 0.0
+    step = variance / linear  # of a typical exchange of two trials
+    return _power_of_exchanges(4.0 * variance / step**2, drop * tasks / unit / step, alpha)
+
+
+def _power_of_exchanges(number: float, shift: float, alpha: float) -> float:
+    """Return the power where so many fair coins on average decide, a Poisson number of them.
+
+    One trial per task is just that: only tasks that changed count. Otherwise this has the variance
+    and the steps of the permutation distribution.
+    """
+    if number > _MANY_COINS:
+        deviation = math.sqrt(number) / 2.0
+        # positions are whole: the critical one lies on average half a step beyond the normal's
+        return normal_cdf(normal_quantile(alpha) + (shift - 0.5) / deviation)
+    chance = max(0.0, 0.5 - shift / number)
+    return sum(
+        math.exp(coins * math.log(number) - number - math.lgamma(coins + 1))
+        * binomial_cdf(critical, coins, chance)
+        for coins in range(_MOST_COINS)
+        if (critical := _critical_heads(coins, alpha)) >= 0
+    )
+
+
+@lru_cache(maxsize=1024)
+def _critical_heads(coins: int, alpha: float) -> int:
+    """Return the most heads of so many fair coins that are significantly few; -1 for none."""
+    heads = -1
+    while binomial_cdf(heads + 1, coins, 0.5) <= alpha and heads < coins:
+        heads += 1
+    return heads
+
+
+@lru_cache(maxsize=4096)
+def hypergeometric(now: int, before: int, total: int) -> tuple[float, ...]:
+    """Return the probabilities of new successes among so many, from the fewest to the most.
+
+    >>> hypergeometric(1, 1, 1)
+    (0.5, 0.5)
+    """
+    least, most = max(0, total - before), min(total, now)
+    ways = [math.comb(now, k) * math.comb(before, total - k) for k in range(least, most + 1)]
+    whole = math.comb(now + before, total)
+    return tuple(way / whole for way in ways)
+
+
+def _drawn(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], draws: int, seed: int
+) -> WithinTask:
+    """Permute scores at random; the observed order counts as one of the draws."""
+    numpy = load_numpy("a permutation test of fractional scores")
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    observed = 0.0
+    drawn = numpy.zeros(draws)
+    log_floor = 0.0
+    for now, before in pairs:
+        pooled = numpy.array([*now, *before], dtype=float)
+        weight = 1.0 / len(now) + 1.0 / len(before)
+        observed += weight * float(numpy.sum(now))
+        if len(set(pooled.tolist())) == 1:
+            drawn += weight * float(numpy.sum(now))
+            continue
+        order = generator.random((draws, len(pooled))).argsort(axis=1)[:, : len(now)]
+        drawn += weight * pooled[order].sum(axis=1)
+        log_floor += _log_chance_of_least(pooled.tolist(), len(now))
+    below = (int(numpy.count_nonzero(drawn <= observed + _TIE)) + 1) / (draws + 1)
+    above = (int(numpy.count_nonzero(drawn >= observed - _TIE)) + 1) / (draws + 1)
+    floor = max(math.exp(log_floor), 1.0 / (draws + 1))
+    return WithinTask(max(floor, below), above, floor, None)
+
+
+def _log_chance_of_least(pooled: Sequence[float], taken: int) -> float:
+    """Return ln of the chance that a random choice holds the lowest scores."""
+    highest = sorted(pooled)[taken - 1]
+    below = sum(each < highest for each in pooled)
+    alike = sum(each == highest for each in pooled)
+    return math.log(math.comb(alike, taken - below) / math.comb(len(pooled), taken))

@@ -1,0 +1,156 @@
+"""Holds a benchmark to the table of faults."""
+
+# ruff: noqa: S101  # these are tests, and pytest explains asserts
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.artifacts import list_artifacts
+from bench_core.budgets import AGENT, Budget
+from bench_core.errors import EvaluationError
+from bench_core.planning import RunSpec, TaskFilter
+from bench_core.records import Limits, Spending, Usage
+from bench_core.run_folder import read_run
+from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.scheduling import Backoff, NoLocks, Policy
+from bench_core.testing.faults import CALL, CALL_USD, FAULTS, Fault, FaultyAgent, FaultyBenchmark
+from bench_core.trial import AgentLimits, rescore_trial
+from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
+from bench_core.vocabulary import meaning_of_flag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bench_core.protocols import Agent
+    from bench_core.records import Task, TrialResult
+    from bench_core.trial import Benchmark
+
+__all__ = ["FaultMatrix"]
+
+_OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED}
+
+
+class FaultMatrix:
+    """Whatever goes wrong in a trial, its record says what happened, and loses nothing.
+
+    Fixtures to give: `benchmark_under_test`; `task`, one that an agent fails that does nothing;
+    `solver`, an agent that solves it. To change: `spec`, how the trial is run, and `own_flags`,
+    what the benchmark's own flags mean.
+    """
+
+    @pytest.fixture
+    def benchmark_under_test(self) -> Benchmark:
+        """Return the benchmark under test."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def task(self, benchmark_under_test: Benchmark) -> Task:
+        """Return a task."""
+        return benchmark_under_test.tasks()[0]
+
+    @pytest.fixture
+    def solver(self) -> Agent:
+        """Return an agent that solves the task."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def spec(self) -> RunSpec:
+        """Return how the trial is run; task, limits and budget are filled in."""
+        return RunSpec(agent=FaultyAgent.name)
+
+    @pytest.fixture
+    def own_flags(self) -> Mapping[str, str]:
+        """Return flags that the benchmark sets and their meanings."""
+        return {}
+
+    @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+    def test_a_fault_is_recorded_as_the_table_says(  # noqa: PLR0913, PLR0917  # fixtures
+        self,
+        fault: Fault,
+        benchmark_under_test: Benchmark,
+        task: Task,
+        solver: Agent,
+        spec: RunSpec,
+        own_flags: Mapping[str, str],
+        tmp_path: Path,
+    ) -> None:
+        """Status, score, flags, tries, cost, tokens, steps and artifacts are those of its row."""
+        result, folder = _run(fault, benchmark_under_test, task, solver, spec, tmp_path / "run")
+        assert (result.status, set(result.flags) & _OF_THE_CORE) == (fault.status, set(fault.flags))
+        assert [each for each in result.flags if not _is_known(each, own_flags)] == []
+        _check_score(result, fault)
+        _check_what_was_spent(result, fault)
+        assert (result.steps > 0) is fault.works
+        assert set(result.artifact_paths) == set(list_artifacts(folder))
+        _check_scoring_again(result, fault, benchmark_under_test, task, folder)
+
+
+def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
+    fault: Fault, benchmark: Benchmark, task: Task, solver: Agent, spec: RunSpec, out: Path
+) -> tuple[TrialResult, Path]:
+    over: list[bool] = []
+    surroundings = Surroundings(
+        locks=NoLocks(),
+        agent_for=lambda *_: FaultyAgent(fault, solver, lambda: bool(over)),
+        agent_limits=AgentLimits(overtime_s=0.1, stop_s=0.5),
+        policy=Policy(attempts=2, backoff=Backoff(first_s=0.0)),
+    )
+    asked = spec.model_copy(
+        update={
+            "tasks": TaskFilter(ids=(task.task_id,)),
+            "limits": Limits(max_steps=80, time_limit_s=fault.limit_s),
+            "budget": Budget(max_tokens=CALL.total_tokens if fault.out_of_budget else None),
+        }
+    )
+    try:
+        run_benchmark_sync(FaultyBenchmark(benchmark, fault), asked, out, surroundings=surroundings)
+    finally:
+        over.append(True)
+    view = read_run(out)
+    (result,) = view.results.values()
+    return result, view.trial_folder(result.key)
+
+
+def _is_known(flag: str, own: Mapping[str, str]) -> bool:
+    return flag in own or meaning_of_flag(flag) is not None
+
+
+def _check_score(result: TrialResult, fault: Fault) -> None:
+    assert (result.score is not None) is fault.status.scored
+    if fault.status.scored:
+        assert result.success is fault.solved
+    assert (result.failure_mode is None) is bool(result.success)
+    if result.score is None:
+        assert result.error is not None
+        assert result.failure_mode == fault.status.value
+
+
+def _check_what_was_spent(result: TrialResult, fault: Fault) -> None:
+    own = Spending(source=AGENT, usage=CALL, cost_usd=CALL_USD, reported=not fault.metered)
+    spent = (own,) if fault.works else ()
+    assert len(result.attempts) == fault.tries
+    assert [attempt.spent for attempt in result.attempts] == [spent] * fault.tries
+    assert result.spent == spent
+    if fault.works:
+        assert (result.usage, result.cost_usd) == (CALL, CALL_USD)
+    else:
+        assert (result.usage, result.cost_usd) == (Usage(), None)
+
+
+def _check_scoring_again(
+    result: TrialResult, fault: Fault, benchmark: Benchmark, task: Task, folder: Path
+) -> None:
+    if fault.later == "no":
+        with pytest.raises(EvaluationError):
+            asyncio.run(rescore_trial(benchmark, task, result, folder))
+        return
+    again = asyncio.run(rescore_trial(benchmark, task, result, folder))
+    if fault.later == "same":
+        assert again == result
+    else:
+        assert again.success is fault.solved

@@ -1,0 +1,358 @@
+"""What may go wrong in a trial of any benchmark, and what its record must then say.
+
+The table is data: `FaultMatrix` holds every benchmark to it, and the documentation prints it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import (
+    BudgetExceededError,
+    EnvironmentFaultError,
+    EvaluationError,
+    InputError,
+)
+from bench_core.records import AgentOutcome, Status, Step, Usage
+from bench_core.trial import Evaluation
+from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from bench_core.protocols import Agent, TrialContext
+    from bench_core.records import AgentTask, Task
+    from bench_core.trial import Benchmark, Evidence, TrialEnvironment
+
+__all__ = ["CALL", "CALL_USD", "FAULTS", "Fault", "FaultyAgent", "FaultyBenchmark", "Hook"]
+
+CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
+"""The one model call each faulty agent makes, and tells the meter of, before its fault."""
+CALL_USD = 0.25
+
+Hook = Literal["open", "gone", "why_gone", "release", "capture", "close", "evaluate", "check"]
+"""Where a benchmark's own code runs in a trial."""
+
+Later = Literal["same", "scored", "no"]
+"""What scoring the trial again gives: the same record, a score it did not have, or nothing."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong, and the row of the table.
+
+    Attributes:
+        name: In words with hyphens.
+        what: The same in a sentence.
+        status: How the trial ends; the status says whether it has a score.
+        flags: Those of the core that it carries; a benchmark may add its own.
+        tries: How often a run of two attempts tries it: what may be paid for twice.
+        later: What scoring again gives.
+        deed: What the agent does after it took a step and made a model call; null: it solves the task.
+        metered: Whether the agent tells the meter of its call.
+        hook: Which part of the benchmark fails; null: none does.
+        error: What that part raises; null: it does what `result` says.
+        result: What that part gives instead.
+        limit_s: The agent's time.
+        out_of_budget: Whether the call spends the run's budget.
+    """
+
+    name: str
+    what: str
+    status: Status
+    flags: tuple[str, ...] = ()
+    tries: int = 1
+    later: Later = "same"
+    deed: Callable[[], Awaitable[object]] | None = None
+    metered: bool = True
+    hook: Hook | None = None
+    error: Exception | None = None
+    result: object = None
+    limit_s: float = 120.0
+    out_of_budget: bool = False
+
+    @property
+    def solved(self) -> bool:
+        """Whether the agent does what the task asks for."""
+        return self.deed is None
+
+    @property
+    def works(self) -> bool:
+        """Whether the agent gets to work."""
+        return self.hook != "open"
+
+
+class FaultyAgent:
+    """Makes a model call, then solves its task or does what a fault says.
+
+    Args:
+        fault: What is to go wrong.
+        solver: Solves the task.
+        over: Is set when the run is over, for those that do not end otherwise.
+    """
+
+    name = "faulty"
+
+    def __init__(self, fault: Fault, solver: Agent, over: Callable[[], bool]) -> None:
+        self.in_process = getattr(solver, "in_process", False)
+        self._fault = fault
+        self._solver = solver
+        self._over = over
+
+    async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
+        """Work on `task`."""
+        fault = self._fault
+        if fault.deed is None:
+            return await self._solve(task, environment, context)
+        TrialArtifacts(context.folder).append_step(Step(step=1))
+        context.meter.spend(CALL, CALL_USD)
+        if fault.deed is _ignore_cancellation:
+            await _ignore_cancellation(self._over)
+        return await fault.deed()  # type: ignore[return-value]  # garbage is one of the faults
+
+    async def _solve(
+        self, task: AgentTask, environment: Any, context: TrialContext
+    ) -> AgentOutcome:
+        if self._fault.metered:
+            context.meter.spend(CALL, CALL_USD)
+        outcome = await self._solver.run(task, environment, context)
+        own = {} if self._fault.metered else {"usage": CALL, "cost_usd": CALL_USD}
+        return outcome.model_copy(update=own)
+
+
+class FaultyBenchmark:
+    """A benchmark one of whose hooks fails.
+
+    Args:
+        benchmark: Does everything else.
+        fault: Which hook fails and how.
+    """
+
+    def __init__(self, benchmark: Benchmark, fault: Fault) -> None:
+        self._benchmark = benchmark
+        self._fault = fault
+        self.name = benchmark.name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._benchmark, name)
+
+    def tasks(self) -> Sequence[Task]:
+        """Return the benchmark's tasks."""
+        return self._benchmark.tasks()
+
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        """Open the environment, which fails where the fault says so."""
+        fault = self._fault
+        if fault.hook == "open":
+            await self._fail()
+        async with AsyncExitStack() as stack:
+            environment = await stack.enter_async_context(
+                self._benchmark.open(task, context, agent)
+            )
+            if fault.hook in {"gone", "why_gone", "release", "capture", "check"}:
+                self._spoil(environment, fault.hook)
+            yield environment
+        if fault.hook == "close":
+            await self._fail()
+
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        """Score the trial, or fail."""
+        if self._fault.hook == "evaluate":
+            return await self._fail()  # type: ignore[no-any-return]
+        return await self._benchmark.evaluate(evidence)
+
+    def _spoil(self, environment: TrialEnvironment, hook: str) -> None:
+        own = getattr(environment, hook)
+
+        async def failing(*arguments: Any, **named: Any) -> Any:
+            if hook in {"release", "capture"}:  # what it holds is given back all the same
+                await own(*arguments, **named)
+            return await self._fail()
+
+        setattr(environment, hook, failing)
+        if hook == "why_gone":  # nobody asks an environment that is there
+            environment.gone = _at_once  # type: ignore[method-assign]
+
+    async def _fail(self) -> Any:
+        if self._fault.error is not None:
+            raise self._fault.error
+        return self._fault.result
+
+
+async def _at_once() -> None:
+    await asyncio.sleep(0.05)  # the agent has begun
+
+
+class _MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class _MismatchError(EnvironmentFaultError):
+    lasting = True
+
+
+def _raises(error: BaseException) -> Callable[[], Awaitable[object]]:
+    async def deed() -> object:
+        raise error
+
+    return deed
+
+
+def _returns(value: object) -> Callable[[], Awaitable[object]]:
+    async def deed() -> object:
+        return value
+
+    return deed
+
+
+def _claims(status: Status) -> Callable[[], Awaitable[object]]:
+    return _returns(AgentOutcome(status=status))
+
+
+async def _wait() -> object:
+    return await asyncio.Event().wait()
+
+
+async def _ignore_cancellation(over: Callable[[], bool] = lambda: True) -> object:
+    while not over():
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.05)
+    return await _wait()
+
+
+def _agents(name: str, what: str, deed: Callable[[], Awaitable[object]]) -> Fault:
+    return Fault(name, f"the agent {what}", Status.AGENT_ERROR, deed=deed)
+
+
+def _harness(name: str, what: str, hook: Hook, *, later: Later = "no", **more: Any) -> Fault:
+    """A defect of the benchmark's own code: nobody tries that again."""
+    return Fault(
+        name, what, Status.ENVIRONMENT_ERROR, (HARNESS_ERROR,), later=later, hook=hook,
+        error=KeyError("bug"), **more,
+    )  # fmt: skip
+
+
+_DOWN = EnvironmentFaultError("the site is down")
+_QUIET_S = 0.5
+
+FAULTS: tuple[Fault, ...] = (
+    Fault("nothing-fails", "nothing: the agent solves the task", Status.COMPLETED),
+    _agents("agent-raises", "raises an error", _raises(ValueError("bug"))),
+    _agents("agent-raises-without-text", "raises an error without a text", _raises(_MuteError())),
+    _agents("agent-raises-as-evaluator", "raises an `EvaluationError`", _raises(EvaluationError("mine"))),
+    _agents("agent-raises-as-budget", "says that the budget is spent, which it is not", _raises(BudgetExceededError("so it says"))),
+    _agents("agent-exits", "calls `sys.exit`", _raises(SystemExit(3))),
+    _agents("agent-ends-generator", "raises `GeneratorExit`", _raises(GeneratorExit())),
+    _agents("agent-cancels-itself", "cancels itself", _raises(asyncio.CancelledError())),
+    _agents("agent-returns-nothing", "returns nothing", _returns(None)),
+    _agents("agent-returns-dictionary", "returns something else than an outcome", _returns({"status": "completed"})),
+    _agents("agent-claims-environment-error", "reports an `environment_error`", _claims(Status.ENVIRONMENT_ERROR)),
+    _agents("agent-claims-evaluation-error", "reports an `evaluation_error`", _claims(Status.EVALUATION_ERROR)),
+    _agents("agent-claims-cancellation", "reports that it was cancelled", _claims(Status.CANCELLED)),
+    _agents("agent-claims-spent-budget", "reports a spent budget, which it is not", _claims(Status.BUDGET_EXCEEDED)),
+    Fault(
+        "agent-ends-environment", "the agent ends its environment (a command of its own shows it)",
+        Status.AGENT_ERROR, deed=_wait, hook="why_gone", result="the agent closed it",
+    ),
+    Fault("agent-out-of-steps", "the agent uses all its steps", Status.STEP_LIMIT, deed=_claims(Status.STEP_LIMIT)),
+    Fault("agent-out-of-time", "the agent uses all its time", Status.TIME_LIMIT, deed=_wait, limit_s=_QUIET_S),
+    Fault(
+        "agent-ignores-cancellation", "the agent uses all its time and ignores its cancellation",
+        Status.TIME_LIMIT, deed=_ignore_cancellation, limit_s=_QUIET_S,
+    ),
+    Fault(
+        "agent-is-not-metered", "nobody meters the agent's calls", Status.COMPLETED,
+        (USAGE_REPORTED,), metered=False,
+    ),
+    Fault(
+        "budget-is-spent", "the run's budget is spent while the agent works", Status.BUDGET_EXCEEDED,
+        deed=_wait, out_of_budget=True, later="no",
+    ),
+    Fault(
+        "model-fails", "the agent's model provider fails", Status.ENVIRONMENT_ERROR, tries=2,
+        deed=_raises(EnvironmentFaultError("status 500")), later="no",
+    ),
+    Fault(
+        "model-is-another", "the fault would only be met again (another model answers)",
+        Status.ENVIRONMENT_ERROR, (NOT_RETRIED,), deed=_raises(_MismatchError("another")), later="no",
+    ),
+    Fault(
+        "input-is-unusable", "what the user gave cannot be used (a key is missing)",
+        Status.ENVIRONMENT_ERROR, (HARNESS_ERROR,), deed=_raises(InputError("no key")), later="no",
+    ),
+    Fault(
+        "environment-does-not-open", "the environment cannot be opened", Status.ENVIRONMENT_ERROR,
+        tries=2, hook="open", error=_DOWN, later="no",
+    ),
+    _harness("opening-has-a-bug", "the code that opens the environment has a bug", "open"),
+    Fault(
+        "environment-ends", "the environment ends while the agent works", Status.ENVIRONMENT_ERROR,
+        tries=2, deed=_wait, hook="why_gone", error=EnvironmentFaultError("it died"), later="no",
+    ),
+    Fault(
+        "environment-ends-unseen", "it ends, and nothing says whose doing that was",
+        Status.ENVIRONMENT_ERROR, tries=2, deed=_wait, hook="why_gone", later="no",
+    ),
+    _harness("watching-has-a-bug", "the code that watches the environment has a bug", "gone", deed=_wait),
+    _harness("blaming-has-a-bug", "the code that says why it ended has a bug", "why_gone", deed=_wait),
+    Fault(
+        "environment-is-not-released", "it cannot be taken from the agent", Status.ENVIRONMENT_ERROR,
+        tries=2, hook="release", error=_DOWN, later="no",
+    ),
+    _harness("releasing-has-a-bug", "the code that takes it from the agent has a bug", "release"),
+    Fault(
+        "capture-fails", "what the agent left cannot be captured", Status.ENVIRONMENT_ERROR,
+        (NOT_RETRIED,), hook="capture", error=_DOWN, later="scored",
+    ),
+    Fault(
+        "capture-is-undecided", "what it left cannot be scored", Status.EVALUATION_ERROR,
+        hook="capture", error=EvaluationError("torn"), later="scored",
+    ),
+    _harness("capture-has-a-bug", "the code that captures has a bug", "capture", later="scored"),
+    Fault(
+        "environment-does-not-close", "the environment cannot be closed afterwards", Status.COMPLETED,
+        (NOT_CLOSED,), hook="close", error=_DOWN,
+    ),
+    Fault(
+        "closing-has-a-bug", "the code that closes it has a bug", Status.COMPLETED, (NOT_CLOSED,),
+        hook="close", error=KeyError("bug"),
+    ),
+    Fault(
+        "evaluator-is-down", "the evaluator cannot be reached", Status.ENVIRONMENT_ERROR,
+        (NOT_RETRIED,), hook="evaluate", error=_DOWN, later="scored",
+    ),
+    Fault(
+        "evaluator-is-undecided", "the evaluator cannot decide", Status.EVALUATION_ERROR,
+        hook="evaluate", error=EvaluationError("undecided"), later="scored",
+    ),
+    Fault(
+        "evaluator-says-nothing", "the evaluator gives no score and no reason",
+        Status.EVALUATION_ERROR, hook="evaluate", result=Evaluation(score=None), later="scored",
+    ),
+    Fault(
+        "evaluator-has-a-bug", "the evaluator has a bug", Status.EVALUATION_ERROR, hook="evaluate",
+        error=KeyError("bug"), later="scored",
+    ),
+    Fault(
+        "judge-spends-the-budget", "the budget is spent while the trial is judged",
+        Status.BUDGET_EXCEEDED, hook="evaluate", error=BudgetExceededError("spent"), later="scored",
+    ),
+    Fault(
+        "environment-was-not-well", "the agent failed, and then the environment is out of order",
+        Status.ENVIRONMENT_ERROR, tries=2, deed=_returns(AgentOutcome()), hook="check", error=_DOWN,
+        later="scored",
+    ),
+    _harness(
+        "checking-has-a-bug", "the agent failed, and the code that looks at it then has a bug",
+        "check", deed=_returns(AgentOutcome()), later="scored",
+    ),
+)  # fmt: skip
+"""Every fault of which a benchmark needs to know nothing."""

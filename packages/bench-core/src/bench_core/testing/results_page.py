@@ -1,0 +1,150 @@
+"""The tables of the page "What a result can and cannot say", written from the vocabulary itself.
+
+`python -m bench_core.testing.results_page docs/results.md --write` brings the page up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_core import exit_codes
+from bench_core.records import Status
+from bench_core.testing.faults import FAULTS
+from bench_core.testing.part_faults import PART_FAULTS
+from bench_core.trial.results import HARNESS_ERROR
+from bench_core.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.testing.faults import Fault
+
+__all__ = ["main", "with_tables"]
+
+_TABLE = re.compile(r"(<!-- table: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_WHOSE = {
+    Status.ENVIRONMENT_ERROR: "environment",
+    Status.EVALUATION_ERROR: "evaluator",
+    Status.BUDGET_EXCEEDED: "nobody's",
+}
+_LATER = {"same": "the same", "scored": "a score", "no": "impossible"}
+
+
+def with_tables(page: str) -> str:
+    """Return the page with every table between its two comments as it has to be.
+
+    Raises:
+        KeyError: There is no table of that name.
+    """
+    return _TABLE.sub(
+        lambda found: f"{found[1]}{_TABLES[found['name']]()}\n{found[3]}",
+        page,
+    )
+
+
+@click.command()
+@click.argument("page", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--write", is_flag=True, help="Write the tables instead of comparing them.")
+def main(page: Path, *, write: bool) -> None:
+    """Compare the tables of PAGE with what they are made from; exit with 1 where they differ."""
+    text = page.read_text(encoding="utf-8")
+    right = with_tables(text)
+    if write:
+        page.write_text(right, encoding="utf-8", newline="\n")
+    elif text != right:
+        click.echo(f"{page} is outdated: run `python -m {__spec__.name} {page} --write`")
+        raise SystemExit(exit_codes.FELL_SHORT)
+
+
+def _statuses() -> str:
+    rows = (
+        (f"`{each.value}`", STATUSES[each.value], _yes(each.scored), _yes(not each.done))
+        for each in Status
+    )
+    return _table(("status", "what happened", "score", "run again on resuming"), rows)
+
+
+def _failure_modes() -> str:
+    rows = ((f"`{each.value}`", MEANINGS[each]) for each in FailureMode)
+    return _table(("failure mode", "meaning"), rows)
+
+
+def _suspect_causes() -> str:
+    rows = ((f"`{each.value}`", MEANINGS[each]) for each in SuspectCause)
+    return _table(("suspect", "meaning"), rows)
+
+
+def _flags() -> str:
+    return _table(("flag", "meaning"), ((f"`{name}`", text) for name, text in FLAGS.items()))
+
+
+def _faults() -> str:
+    head = ("fault", "whose", "status", "score", "flags", "tries", "scored again")
+    return _table(head, (_row(fault) for fault in FAULTS))
+
+
+def _part_faults() -> str:
+    head = ("benchmark", "part", "fault", "when", "status", "score", "flags")
+    rows = (
+        (
+            each.benchmark,
+            each.part,
+            each.fault,
+            f"at {each.phase}",
+            f"`{each.status.value}`",
+            "null",
+            _codes(each.flags) or "-",
+        )
+        for each in PART_FAULTS
+    )
+    return _table(head, rows)
+
+
+def _row(fault: Fault) -> Sequence[str]:
+    return (
+        fault.what,
+        _whose(fault),
+        f"`{fault.status.value}`",
+        "by the benchmark's rules" if fault.status.scored else "null",
+        _codes(fault.flags) or "-",
+        str(fault.tries),
+        _LATER[fault.later],
+    )
+
+
+def _whose(fault: Fault) -> str:
+    if HARNESS_ERROR in fault.flags:
+        return "harness"
+    if fault.status is Status.COMPLETED:
+        return "nobody's"
+    return _WHOSE.get(fault.status, "agent")
+
+
+def _codes(words: Iterable[str]) -> str:
+    return ", ".join(f"`{each}`" for each in words)
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001  # a word for it is all this gives
+    return "yes" if value else "no"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+_TABLES = {
+    "statuses": _statuses,
+    "failure-modes": _failure_modes,
+    "suspect-causes": _suspect_causes,
+    "flags": _flags,
+    "faults": _faults,
+    "part-faults": _part_faults,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""One trial, one path: what every benchmark's trials share, and the hooks a benchmark fills."""
+
+from __future__ import annotations
+
+from bench_core.trial.agent_work import AgentLimits
+from bench_core.trial.hooks import Benchmark, Evaluation, Evidence, TrialEnvironment
+from bench_core.trial.path import refuse_misfit, rescore_trial, run_trial
+
+__all__ = [
+    "AgentLimits",
+    "Benchmark",
+    "Evaluation",
+    "Evidence",
+    "TrialEnvironment",
+    "refuse_misfit",
+    "rescore_trial",
+    "run_trial",
+]

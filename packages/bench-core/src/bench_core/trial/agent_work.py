@@ -1,0 +1,191 @@
+"""The agent's part of a trial: its limits, how it ended, and whose doing that was."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_core.errors import AgentError, BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.records import AgentOutcome, ErrorInfo, Status
+from bench_core.trial.hooks import TrialEnvironment
+
+if TYPE_CHECKING:
+    from bench_core.protocols import Agent, TrialContext
+    from bench_core.records import AgentTask
+
+__all__ = ["AgentLimits", "AgentWork", "error_info", "let_work"]
+
+_UNSCORED = AgentOutcome(status=Status.ENVIRONMENT_ERROR)
+_NOT_THE_AGENTS = (EnvironmentFaultError, InputError)
+
+
+@dataclass(frozen=True)
+class AgentLimits:
+    """How patient a trial is with its agent, in seconds.
+
+    Attributes:
+        overtime_s: How long after its time limit it may take to end by itself, which tells more of
+            it than being cut off does.
+        stop_s: How long it may take to end once it was told to.
+    """
+
+    overtime_s: float = 10.0
+    stop_s: float = 5.0
+
+
+@dataclass(frozen=True)
+class AgentWork:
+    """How the agent's part ended.
+
+    Attributes:
+        outcome: What the agent reported, or what is recorded in its place.
+        fault: Why the trial has no score although the agent worked; null where it has one.
+    """
+
+    outcome: AgentOutcome
+    fault: Exception | None = None
+
+
+async def let_work(
+    agent: Agent,
+    task: AgentTask,
+    environment: TrialEnvironment,
+    context: TrialContext,
+    limits: AgentLimits,
+) -> AgentWork:
+    """Let `agent` work on `task` until it ends, its time is over or the environment is gone.
+
+    A failure is the agent's only where its own act shows: what it raises, what it reports, or that
+    it ended the environment. The environment is taken from an agent before it is cancelled.
+    """
+    over = asyncio.Event()
+    work = asyncio.create_task(_run(agent, task, environment, context, over))
+    gone = _ending_of(environment)
+    fault: Exception | None = None
+    try:
+        await asyncio.wait(
+            [work, *gone], timeout=_time_s(context, limits), return_when=asyncio.FIRST_COMPLETED
+        )
+        if not work.done() and any(each.done() for each in gone):
+            # it may tell more of itself than that its environment is gone
+            await asyncio.wait([work], timeout=limits.stop_s)
+        ended, lost = work.done(), [each for each in gone if each.done()]
+    finally:
+        for each in gone:
+            await _end(each, limits.stop_s)
+        try:
+            await environment.release()
+        except Exception as error:  # noqa: BLE001  # a plugin's; what the agent did is recorded all the same
+            fault = error
+        await _end(work, limits.stop_s)
+        over.set()
+    done = _reported(work, context) if ended else AgentWork(AgentOutcome(status=Status.TIME_LIMIT))
+    if fault is not None:
+        return AgentWork(done.outcome, fault)
+    try:
+        for each in lost:
+            each.result()
+        act = await environment.why_gone(reported=ended and _has_reported(work))
+    except Exception as error:  # noqa: BLE001  # as above; no failure of the agent's shows
+        return AgentWork(done.outcome, error)
+    if act is not None:
+        return AgentWork(_failed("EnvironmentClosed", act))
+    if lost and not ended:
+        unseen = EnvironmentFaultError("the environment ended, and nothing says whose doing it was")
+        return AgentWork(done.outcome, unseen)
+    return done
+
+
+def _ending_of(environment: TrialEnvironment) -> list[asyncio.Task[None]]:
+    """Watch for the end of an environment, where it is one that can end."""
+    if getattr(environment.gone, "__func__", None) is TrialEnvironment.gone:
+        return []
+    return [asyncio.create_task(environment.gone())]
+
+
+async def _run(
+    agent: Agent,
+    task: AgentTask,
+    environment: TrialEnvironment,
+    context: TrialContext,
+    over: asyncio.Event,
+) -> AgentOutcome:
+    try:
+        return await agent.run(task, environment.handle, context)
+    except SystemExit as error:
+        # asyncio would end the whole loop
+        raise AgentError(f"the agent called sys.exit({error.code!r})") from error
+    except GeneratorExit as error:
+        if over.is_set():  # Python's own: one that was left alone is thrown away
+            raise
+        raise AgentError("the agent raised GeneratorExit") from error
+
+
+def _time_s(context: TrialContext, limits: AgentLimits) -> float | None:
+    limit = context.limits.time_limit_s
+    return None if limit is None else limit + limits.overtime_s
+
+
+async def _end(task: asyncio.Task[object], grace_s: float) -> None:
+    """Cancel a task and wait a while; one that ignores it is left alone."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=grace_s)
+    if task.done() and not task.cancelled():
+        task.exception()  # looked at here, or asyncio complains
+
+
+def _has_reported(work: asyncio.Task[AgentOutcome]) -> bool:
+    return not work.cancelled() and work.exception() is None
+
+
+def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentWork:
+    """Read how an agent ended that ended by itself."""
+    if work.cancelled():
+        return AgentWork(_failed("CancelledError", "the agent cancelled itself"))
+    error = work.exception()
+    if error is None:
+        return AgentWork(_checked(work.result(), context))
+    if isinstance(error, _NOT_THE_AGENTS):
+        return AgentWork(_UNSCORED, error)
+    if isinstance(error, BudgetExceededError) and _budget_is_spent(context):
+        return AgentWork(AgentOutcome(status=Status.BUDGET_EXCEEDED))
+    if not isinstance(error, Exception):
+        raise error
+    return AgentWork(AgentOutcome(status=Status.AGENT_ERROR, error=error_info(error, "agent")))
+
+
+def _checked(outcome: object, context: TrialContext) -> AgentOutcome:
+    """Refuse reports that no agent may make: they would take a failure out of the rate."""
+    if not isinstance(outcome, AgentOutcome):
+        kind = type(outcome).__name__
+        return _failed("TypeError", f"the agent returned {kind} instead of an AgentOutcome")
+    if outcome.status.scored:
+        return outcome
+    if outcome.status is Status.BUDGET_EXCEEDED and _budget_is_spent(context):
+        return outcome
+    problem = f"the agent reported {outcome.status.value!r}, which is not for an agent to say"
+    failed = _failed("AgentError", problem)
+    return outcome.model_copy(update={"status": failed.status, "error": failed.error})
+
+
+def _budget_is_spent(context: TrialContext) -> bool:
+    return bool(getattr(context.meter, "stopped", False))
+
+
+def _failed(kind: str, message: str) -> AgentOutcome:
+    error = ErrorInfo(kind=kind, message=message, phase="agent")
+    return AgentOutcome(status=Status.AGENT_ERROR, error=error)
+
+
+def error_info(error: BaseException, phase: str | None = None) -> ErrorInfo:
+    """Describe an exception, also one whose text cannot be had."""
+    kind = type(error).__name__
+    try:
+        message = str(error) or kind
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    except Exception as broken:  # noqa: BLE001  # foreign code runs in __str__
+        message, trace = f"{kind}, whose text raises {type(broken).__name__}", None
+    return ErrorInfo(kind=kind, message=message, phase=phase, traceback=trace)

@@ -1,0 +1,181 @@
+"""What a benchmark gives for a trial; everything that all benchmarks share is done by `run_trial`.
+
+::
+
+    open      ->  agent works  ->  capture    ->  evaluate  ->  TrialResult
+    (hook)        (core)           (hook)         (hook; scoring again calls it, too)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from bench_core.artifacts import TrialArtifacts, list_artifacts
+from bench_core.protocols import EnvironmentHandle, TextHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+    from bench_core.records import AgentEnding, Check, ErrorInfo, Status, Task, TrialResult
+    from bench_core.vocabulary import FailureMode, SuspectCause
+
+__all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment"]
+
+
+@dataclass
+class TrialEnvironment:
+    """The opened environment of one trial; the methods do nothing unless a benchmark says more.
+
+    Attributes:
+        handle: What the agent acts on.
+        inputs: Added to what the agent is told of the task, such as start URLs.
+        steps: Actions done so far, for agents that report none.
+        flags: What is to be known of the trial whatever its score.
+        timings: Seconds by phase of its own, beside those the core takes.
+        machine: Which VM or copy of a site this is.
+        details: The benchmark's own record of it.
+    """
+
+    handle: EnvironmentHandle = TextHandle()  # noqa: RUF009  # immutable
+    inputs: dict[str, JsonValue] = field(default_factory=dict)
+    steps: int = 0
+    flags: dict[str, None] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
+    machine: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    async def gone(self) -> None:
+        """Wait until the environment has ended while the agent works; for ever where it lasts."""
+        await asyncio.Event().wait()
+
+    async def why_gone(self, *, reported: bool) -> str | None:
+        """Return the agent's act that ended the environment and makes it a failure, else null.
+
+        `reported` says whether the agent ended with a report, after which it may end the environment.
+
+        Raises:
+            EnvironmentFaultError: It is gone, and no act of the agent's shows.
+        """
+        del reported
+        return None
+
+    async def check(self) -> None:
+        """See whether the environment is in order, before a failure is called the agent's.
+
+        Raises:
+            EnvironmentFaultError: It is not; the trial has no score.
+        """
+
+    async def release(self) -> None:
+        """Take the environment away from the agent: nothing it does from now on counts.
+
+        Called once, before an agent that still works is cancelled.
+        """
+
+    async def capture(self, ending: AgentEnding) -> None:
+        """Keep what the agent left in the trial's folder, however its part ended.
+
+        Raises:
+            EnvironmentFaultError: What is needed for a score could not be had.
+        """
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a trial is scored from, when it was captured and each time it is scored again.
+
+    Attributes:
+        task: With the benchmark's own config.
+        folder: The artifacts.
+        ending: How the agent's part ended.
+        details: What the environment recorded of itself.
+        context: Trial, seed, profile and meter; the meter of a judge is `meter("judge")`.
+        flags: What is to be known of the trial whatever its score.
+        steps: How many the agent took.
+        first: The earlier result when a trial is scored again, else null.
+    """
+
+    task: Task
+    folder: Path
+    ending: AgentEnding
+    details: Mapping[str, Any]
+    context: TrialContext
+    flags: tuple[str, ...] = ()
+    steps: int = 0
+    first: TrialResult | None = None
+
+    @property
+    def artifacts(self) -> TrialArtifacts:
+        """Writes what the evaluation itself leaves, beside what it is made from."""
+        return TrialArtifacts(self.folder)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of all captured files."""
+        return list_artifacts(self.folder)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a benchmark's own rules say of what was captured.
+
+    Attributes:
+        score: Null where the rules could not decide; `error` then says why.
+        failure_mode: Why it is no success; the core finds one where this is null.
+        suspect: Why the score may not be the agent's own doing.
+        status: Instead of how the agent's part ended: `agent_error` for an answer that cannot be
+            read, `environment_error` where what was captured shows such a fault.
+        details: The benchmark's own record.
+    """
+
+    score: float | None
+    method: str | None = None
+    checks: tuple[Check, ...] = ()
+    confidence: float | None = None
+    flags: tuple[str, ...] = ()
+    failure_mode: FailureMode | None = None
+    suspect: tuple[SuspectCause, ...] = ()
+    status: Status | None = None
+    error: ErrorInfo | None = None
+    profile: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Benchmark(Protocol):
+    """A set of tasks, how to open the environment of one, and how to score what is left of it.
+
+    A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
+    agent that does not work there is then refused before a run begins.
+    """
+
+    name: str
+
+    def tasks(self) -> Sequence[Task]:
+        """Return all tasks in a stable order."""
+        ...
+
+    def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AbstractAsyncContextManager[TrialEnvironment]:
+        """Open the environment of one attempt of `agent` at `task`; leaving the block closes it.
+
+        Raises:
+            EnvironmentFaultError: It cannot be opened; the scheduler may try again.
+        """
+        ...
+
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        """Score what was captured, without its environment, by the benchmark's own rules.
+
+        Raises:
+            EvaluationError: An artifact is missing or the evaluator could not decide.
+        """
+        ...

@@ -1,0 +1,189 @@
+"""The record of a trial, put together from its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.artifacts import TRAJECTORY, describe_artifacts
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
+from bench_core.jsonl import read_lines
+from bench_core.records import (
+    AgentEnding,
+    AgentOutcome,
+    ErrorInfo,
+    Spending,
+    Status,
+    Step,
+    TrialResult,
+    Usage,
+)
+from bench_core.trial.agent_work import error_info
+from bench_core.vocabulary import FailureMode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Task
+    from bench_core.trial.hooks import Evaluation, TrialEnvironment
+
+__all__ = [
+    "HARNESS_ERROR",
+    "NOT_CLOSED",
+    "NOT_RETRIED",
+    "USAGE_REPORTED",
+    "conditions",
+    "ending_of",
+    "evaluated_fields",
+    "fault_fields",
+    "reported_fields",
+    "unscored_result",
+    "with_steps",
+]
+
+HARNESS_ERROR = "harness_error"
+"""Flags results of trials that failed because of a defect in the harness or the benchmark."""
+NOT_RETRIED = "not_retried"
+"""Flags results whose fault came after the agent's paid work: another try would pay for it again."""
+NOT_CLOSED = "not_closed"
+"""Flags results whose environment could not be closed after all that is scored was captured."""
+USAGE_REPORTED = "usage_reported"
+"""Flags results whose usage nobody metered: it is what the agent says of itself."""
+
+_SUCCESS = 1.0
+
+
+def conditions(task: Task, context: TrialContext) -> dict[str, Any]:
+    """Return the fields of a result that were given before its trial began."""
+    return {
+        "benchmark": task.benchmark,
+        "task_id": task.task_id,
+        "trial": context.trial,
+        "agent": context.agent,
+        "model": context.model,
+        "world": context.world,
+        "profile": context.profile,
+        "timing": context.timing,
+    }
+
+
+def reported_fields(outcome: AgentOutcome) -> dict[str, Any]:
+    """Return what the agent reports of itself; a meter knows its usage better, where there is one."""
+    metered = outcome.usage == Usage() and outcome.cost_usd is None
+    own = Spending(source="agent", usage=outcome.usage, cost_usd=outcome.cost_usd, reported=True)
+    return {
+        "model_reported": outcome.model_reported,
+        "steps": outcome.steps,
+        "usage": outcome.usage,
+        "cost_usd": outcome.cost_usd,
+        "spent": () if metered else (own,),
+    }
+
+
+def with_steps(outcome: AgentOutcome, folder: Path, done: int = 0) -> AgentOutcome:
+    """Count steps and tokens from what was done and written for an agent that reported none."""
+    if outcome.steps:
+        return outcome
+    steps = read_lines(folder / TRAJECTORY, Step).records
+    usage = sum((step.usage for step in steps if step.usage), Usage())
+    told = outcome.usage if outcome.usage != Usage() else usage
+    return outcome.model_copy(update={"steps": max(len(steps), done), "usage": told})
+
+
+def ending_of(outcome: AgentOutcome, environment: TrialEnvironment) -> AgentEnding:
+    """Return how the agent's part ended, with the flags that stand whatever its score."""
+    return AgentEnding(
+        status=outcome.status,
+        answer=outcome.answer,
+        flags=tuple(dict.fromkeys([*outcome.flags, *environment.flags])),
+        error=outcome.error,
+        details=outcome.details,
+    )
+
+
+def evaluated_fields(
+    ending: AgentEnding, evaluation: Evaluation, details: Mapping[str, Any], steps: int
+) -> dict[str, Any]:
+    """Return the fields of a result that its evaluation decides."""
+    status = evaluation.status or ending.status
+    error = evaluation.error or ending.error
+    if evaluation.score is None and status.scored:
+        status = Status.EVALUATION_ERROR
+        error = evaluation.error or ErrorInfo(
+            kind="NotScored",
+            message="the evaluator gave no score and no reason",
+            phase="evaluation",
+        )
+    fields = {
+        "status": status,
+        "score": evaluation.score,
+        "method": evaluation.method,
+        "checks": evaluation.checks,
+        "confidence": evaluation.confidence,
+        "flags": tuple(dict.fromkeys([*ending.flags, *evaluation.flags])),
+        "failure_mode": _failure_mode(status, evaluation, steps),
+        "suspect": evaluation.suspect if evaluation.score is not None else (),
+        "error": error,
+        "details": {**details, **evaluation.details},
+    }
+    return fields if evaluation.profile is None else {**fields, "profile": evaluation.profile}
+
+
+def fault_fields(error: Exception, phase: str, *, after_work: bool) -> dict[str, Any]:
+    """Return the fields that an error decides which leaves a trial without a score.
+
+    Args:
+        error: What happened.
+        phase: When.
+        after_work: Whether the agent's part was over, so that another try would pay for it again.
+    """
+    flags: list[str] = []
+    if isinstance(error, BudgetExceededError):
+        status = Status.BUDGET_EXCEEDED
+    elif isinstance(error, EvaluationError) or (
+        phase == "evaluation" and not isinstance(error, EnvironmentFaultError)
+    ):
+        # foreign evaluators run here: their faults are never a score
+        status = Status.EVALUATION_ERROR
+    else:
+        status = Status.ENVIRONMENT_ERROR
+        flags += [flag] if (flag := getattr(error, "flag", None)) else []
+        if not isinstance(error, EnvironmentFaultError):
+            flags.append(HARNESS_ERROR)
+        elif after_work or error.lasting:
+            flags.append(NOT_RETRIED)
+    info = error_info(error, phase)
+    if HARNESS_ERROR in flags:
+        # a bare KeyError says no more than its key
+        info = info.model_copy(update={"message": f"{info.kind}: {info.message}"})
+    return {
+        "status": status,
+        "score": None,
+        "flags": tuple(flags),
+        "failure_mode": FailureMode(status.value),
+        "error": info,
+    }
+
+
+def unscored_result(task: Task, context: TrialContext, fields: Mapping[str, Any]) -> TrialResult:
+    """Return the result of an attempt that ended before it could tell of itself.
+
+    Steps and files are those in the trial's folder.
+    """
+    counted = with_steps(AgentOutcome(), context.folder)
+    return TrialResult(
+        **conditions(task, context),
+        **{**reported_fields(counted), **fields},
+        artifacts=describe_artifacts(context.folder),
+    )
+
+
+def _failure_mode(status: Status, evaluation: Evaluation, steps: int) -> FailureMode | None:
+    if evaluation.score is not None and evaluation.score >= _SUCCESS:
+        return None
+    if evaluation.failure_mode is not None:
+        return evaluation.failure_mode
+    if status is not Status.COMPLETED:
+        return FailureMode(status.value)
+    return FailureMode.NOT_ATTEMPTED if not steps else FailureMode.UNCLASSIFIED

@@ -1,0 +1,116 @@
+"""The gate is right as often as it says; the full tables are in docs/coverage-tables.md."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import pytest
+
+from bench_core.statistics import simulate_alarms, simulate_gate, tarone, within_task
+from bench_core.statistics.gate_simulation import drop_p_values, tarone_least
+from bench_core.statistics.simulation import Population
+
+np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
+
+AGENT = Population(0.42, 0.5)
+AGENTS = [AGENT, Population(0.42, 0.8), Population(0.1, 0.5), Population(0.9, 0.8)]
+WAA_DOMAINS = (24, 19, 19, 5, 4, 3, 3, 21, 24, 17, 13, 2)
+
+
+def consecutive(sizes: tuple[int, ...]) -> list[range]:
+    ends = np.cumsum(sizes)
+    return [range(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+def band(replications: int, cells: int) -> float:
+    """What the highest of so many shares of a true 5% stays below, in 95 of 100 cases."""
+    quantile = NormalDist().inv_cdf(1.0 - 0.05 / cells)
+    return 0.05 + quantile * (0.05 * 0.95 / replications) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("tasks", "trials", "before"),
+    [(2, 3, 3), (30, 5, 3), (154, 1, 1), (68, 3, 1)],
+    ids=["two tasks", "fewer before", "one trial", "one before"],
+)
+def test_arrays_give_the_p_values_of_the_gate(tasks: int, trials: int, before: int) -> None:
+    generator = np.random.default_rng(1)
+    now = generator.binomial(trials, 0.4, (10, tasks))
+    old = generator.binomial(before, 0.5, (10, tasks))
+    p_values, attainable = drop_p_values(now, old, trials, before)
+    for row in range(10):
+        found = within_task(
+            {t: [1.0] * now[row, t] + [0.0] * (trials - now[row, t]) for t in range(tasks)},
+            {t: [1.0] * old[row, t] + [0.0] * (before - old[row, t]) for t in range(tasks)},
+        )
+        assert p_values[row] == pytest.approx(found.p_drop, abs=1e-10)
+        assert attainable[row] == pytest.approx(found.attainable)
+
+
+def test_arrays_are_adjusted_as_lists_are() -> None:
+    generator = np.random.default_rng(2)
+    attainable = generator.random((50, 6)) ** 3
+    p_values = np.maximum(attainable, generator.random((50, 6)) ** 2)
+    expected = [min(tarone(p, least)) for p, least in zip(p_values, attainable, strict=True)]
+    assert tarone_least(p_values, attainable) == pytest.approx(np.array(expected))
+
+
+def test_the_same_seed_simulates_the_same() -> None:
+    how = {"tasks": 12, "trials": 2, "replications": 50}
+    assert simulate_gate(AGENT, seed=1, **how) == simulate_gate(AGENT, seed=1, **how)
+    assert simulate_gate(AGENT, seed=1, **how) != simulate_gate(AGENT, seed=2, **how)
+
+
+CELLS = {
+    "two tasks": (2, 3, ()),
+    "seven tasks": (7, 3, ()),
+    "multi-real": (68, 3, ()),
+    "one trial": (154, 1, ()),
+    "waa's domains": (154, 3, consecutive(WAA_DOMAINS)),
+    "forty pairs": (80, 3, consecutive((2,) * 40)),
+    "seventy-seven pairs": (154, 3, consecutive((2,) * 77)),
+    "fifty-one threes": (153, 5, consecutive((3,) * 51)),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_an_unchanged_agent_raises_an_alarm_in_at_most_a_twentieth_of_runs(cell: str) -> None:
+    tasks, trials, slices = CELLS[cell]
+    for agent in AGENTS:
+        found = simulate_alarms(
+            agent, tasks=tasks, trials=trials, slices=slices, replications=600, seed=5
+        )
+        assert found <= band(600, len(CELLS) * len(AGENTS))
+
+
+def test_other_numbers_of_trials_before_raise_no_more_alarms() -> None:
+    for trials, before in ((5, 3), (3, 1)):
+        found = simulate_alarms(
+            AGENT, tasks=68, trials=trials, baseline_trials=before, replications=1_000, seed=5
+        )
+        assert found <= band(1_000, 2)
+
+
+@pytest.mark.parametrize("loss", ["even", "concentrated"])
+def test_a_drop_as_large_as_the_tolerance_is_rarely_called_fine(loss: str) -> None:
+    for agent in AGENTS:
+        found = simulate_gate(
+            agent, tasks=68, trials=3, drop=0.05, loss=loss, replications=300, seed=5
+        )
+        assert found.fine <= band(300, 2 * len(AGENTS))
+        assert found.regression + found.fine + found.undecided == pytest.approx(1.0)
+
+
+def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -> None:
+    even = simulate_gate(AGENT, tasks=68, trials=3, drop=0.1, replications=400, seed=5)
+    alone = simulate_gate(
+        AGENT, tasks=68, trials=3, drop=0.1, loss="concentrated", replications=400, seed=5
+    )
+    assert even.alarms >= even.alarms_t - 0.05
+    assert alone.alarms > alone.alarms_t + 0.05
+
+
+def test_the_printed_power_is_the_realised_one() -> None:
+    same = simulate_gate(AGENT, tasks=68, trials=3, tolerance=0.1, replications=200, seed=5)
+    changed = simulate_alarms(AGENT, tasks=68, trials=3, drop=0.1, replications=2_000, seed=5)
+    assert same.power == pytest.approx(changed, abs=0.03)

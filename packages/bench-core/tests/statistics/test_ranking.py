@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics import compare, dominance, holm, leaderboard
+from bench_core.statistics.simulation import Population, simulate_scores
+
+np = pytest.importorskip("numpy", reason="models are drawn here")
+
+Scores = dict[int, list[float]]
+
+
+def drawn(rate: float, seed: int, tasks: int = 150) -> Scores:
+    generator = np.random.default_rng(seed)
+    return {n: [float(each)] * 2 for n, each in enumerate(generator.random(tasks) < rate)}
+
+
+@pytest.fixture
+def models() -> dict[str, Scores]:
+    return {"low": drawn(0.2, 1), "high": drawn(0.9, 2), "near": drawn(0.8, 3)}
+
+
+def test_ranks_that_the_pairs_leave_open_stay_open(models: dict[str, Scores]) -> None:
+    found = leaderboard(models)
+    assert [(each.model, each.best, each.worst) for each in found.ranks] == [
+        ("high", 1, 2), ("near", 1, 2), ("low", 3, 3),
+    ]  # fmt: skip
+    assert found.ranks[0].rate == pytest.approx(
+        np.mean([each[0] for each in models["high"].values()])
+    )
+
+
+def test_all_pairs_are_adjusted_together(models: dict[str, Scores]) -> None:
+    pairs = leaderboard(models).pairs
+    plain = [compare(models[each.new], models[each.baseline]).p_value for each in pairs]
+    assert len(pairs) == 3
+    assert [each.p_adjusted for each in pairs] == holm(plain)
+
+
+def test_models_without_a_shared_task_are_not_told_apart(models: dict[str, Scores]) -> None:
+    found = leaderboard({**models, "other": {999: [1.0], 998: [0.0]}})
+    assert {"other"} < {name for pair in found.untested for name in pair}
+    assert next(each for each in found.ranks if each.model == "other").best == 1
+    assert next(each for each in found.ranks if each.model == "other").worst == 4
+
+
+def test_one_model_is_first_and_none_is_refused(models: dict[str, Scores]) -> None:
+    (only,) = leaderboard({"low": models["low"]}).ranks
+    assert (only.best, only.worst) == (1, 1)
+    assert leaderboard({"nothing": {}}).ranks[0].rate is None
+    with pytest.raises(NotEstimableError, match="no model"):
+        leaderboard({})
+
+
+def test_a_model_is_dominated_only_by_one_that_is_better_and_cheaper(
+    models: dict[str, Scores],
+) -> None:
+    costs = {
+        "low": {n: [2.0 + n % 3] for n in range(150)},
+        "high": {n: [3.5 + n % 2] for n in range(150)},
+        "near": {n: [1.0 + n % 2] for n in range(150)},
+    }
+    found = {(each.model, each.by) for each in dominance(models, costs) if each.dominated}
+    assert found == {("low", "near")}
+
+
+def test_models_without_costs_are_left_out_of_the_front(models: dict[str, Scores]) -> None:
+    assert dominance(models, {"low": {}, "high": {}}) == ()
+
+
+@pytest.mark.slow
+def test_equal_models_are_ranked_falsely_in_at_most_a_twentieth_of_cases() -> None:
+    generator = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(200):
+        chances, _ = simulate_scores(Population(0.42, 0.5), [1] * 68, 1, generator)
+        outcomes = (generator.random((5, 68, 3)) < chances[None, :, None]).astype(float)
+        found = leaderboard({str(n): dict(enumerate(o.tolist())) for n, o in enumerate(outcomes)})
+        wrong += any(each.best > 1 or each.worst < 5 for each in found.ranks)
+    assert wrong / 200 <= 0.09

@@ -1,0 +1,106 @@
+"""`bench-core tasks`, `run` and `rescore` with a benchmark that has no command of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUMS = """
+from contextlib import asynccontextmanager
+from bench_core.artifacts import TrialArtifacts, read_json
+from bench_core.records import AgentOutcome, Task
+from bench_core.trial import Evaluation, TrialEnvironment
+
+class Sheet(TrialEnvironment):
+    def __init__(self, folder):
+        super().__init__()
+        self.artifacts = TrialArtifacts(folder)
+    async def capture(self, ending):
+        self.artifacts.write_json("answer.json", ending.answer)
+
+class Sums:
+    name = "sums"
+    environment = "text"
+    def tasks(self):
+        return [Task(benchmark="sums", task_id=f"1+{n}", goal=f"1 + {n}?", config={"is": 1 + n})
+                for n in (1, 2)]
+    @asynccontextmanager
+    async def open(self, task, context, agent):
+        yield Sheet(context.folder)
+    async def evaluate(self, evidence):
+        answer = read_json(evidence.folder / "answer.json")
+        return Evaluation(score=float(answer == evidence.task.config["is"]))
+
+class Adder:
+    name = "adder"
+    async def run(self, task, environment, context):
+        return AgentOutcome(answer=1 + int(task.goal[4]))
+
+class Needy(Sums):
+    def __init__(self, url):
+        pass
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    info = tmp_path / "sums-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sums\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bench_core.benchmarks]\nsums = sums:Sums\n")
+    (tmp_path / "sums.py").write_text(SUMS)
+    return tmp_path
+
+
+def call(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench_core.cli_main", *arguments],
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_installed_benchmark_is_listed_run_continued_and_scored_again(site: Path) -> None:
+    listed = call(site, "tasks", "sums", "--json")
+    assert [each["task_id"] for each in json.loads(listed.stdout)] == ["1+1", "1+2"]
+    command = ("run", "sums", "--agent", "sums:Adder", "--out", "run", "--task", "1+2")
+    planned = call(site, *command, "--dry-run")
+    assert "1 tasks x 1 = 1 trials, 0 done, 1 to run" in planned.stdout
+    assert not (site / "run").exists()
+    done = call(site, *command)
+    assert (done.returncode, "1 of 1 scored trials succeeded" in done.stdout) == (0, True), done
+    assert "1 done, 0 to run" in call(site, *command, "--dry-run").stdout
+    again = call(site, "rescore", "sums", "run")
+    assert "1 trials scored again" in again.stdout
+
+
+def test_a_benchmark_is_run_by_its_reference_and_do_nothing_fails(site: Path) -> None:
+    done = call(site, "run", "sums:Sums", "--agent", "do-nothing", "--out", "run")
+    assert (done.returncode, "0 of 2 scored trials succeeded" in done.stdout) == (0, True), done
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "agent", "words"),
+    [
+        pytest.param("nobody", "do-nothing", "unknown benchmark 'nobody'", id="unknown"),
+        pytest.param("sums:Needy", "do-nothing", "made without arguments", id="needs-arguments"),
+        pytest.param("sums:Adder", "do-nothing", "'sums:Adder' is no benchmark", id="an-agent"),
+        pytest.param("sums", "nobody", "unknown agent 'nobody'", id="unknown-agent"),
+        pytest.param("sums", "tool-calling", "opens a text", id="wrong-environment"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(site: Path, benchmark: str, agent: str, words: str) -> None:
+    done = call(site, "run", benchmark, "--agent", agent, "--out", "run")
+    assert (done.returncode, words in done.stderr) == (2, True), done
+    assert not (site / "run").exists()

@@ -1,0 +1,196 @@
+"""What evidence is held against: the state, the goal, the applications and their time zone."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfoNotFoundError
+
+from llm_judge.matching import Field, field_of
+from llm_judge.pointers import resolve, tokens
+from llm_judge.readings import Reading, inferred_offsets, read, words, zone_offsets
+from llm_judge.stated import Statement, state_of
+from llm_judge.surroundings import Place, Surroundings
+from llm_judge.taint import is_free_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bench_core.judging import Evidence
+
+__all__ = ["Grounds", "Quoted"]
+
+_MAIL = frozenset({"mail", "email", "emails", "mails", "e-mail"})
+_LEAST_NOUN = 6
+_LEAST_APP = 4
+_LISTS = 400
+
+
+class Quoted(NamedTuple):
+    """A quotation with what stands at its pointer."""
+
+    evidence: Evidence
+    place: Place
+    value: Any
+
+
+@dataclass
+class Grounds:
+    """What evidence is held against.
+
+    Attributes:
+        state: The whole end state.
+        initial: The state from before, where it is stored apart.
+        apps: Names of applications that belong to the case, whether or not they were recorded.
+        zone: The time zone of the applications (IANA), null where it has to be told from the records.
+    """
+
+    state: Any
+    goal: str = ""
+    initial: Any = None
+    apps: Sequence[str] = ()
+    zone: str | None = None
+    _offsets: dict[str, Callable[[Any], Iterable[Any]]] = field(default_factory=dict)
+
+    @cached_property
+    def around(self) -> Surroundings:
+        """What stands around a place."""
+        return Surroundings(self.state, self.initial)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The apps' names, in one case and without spaces, and as they are written."""
+        known = [app.name for app in self.around.apps if app.name] + list(self.apps)
+        return {_joined(each): each for each in known if _joined(each)}
+
+    def is_app(self, name: str) -> bool:
+        """Return whether a name is an application's."""
+        plain = _joined(name)
+        return len(plain) >= _LEAST_APP and any(_same_app(plain, each) for each in self.names)
+
+    def statement(self, text: str) -> Statement:
+        """Return what a criterion states."""
+        return state_of(text, self.goal, self.is_app)
+
+    def named_apps(self, text: str) -> frozenset[str]:
+        """Return the apps that a text names, by name or by what they are for (`calendar`, `email`)."""
+        found = set()
+        spoken = words(text)
+        pairs = {a + b for a, b in itertools.pairwise(spoken)}
+        glued = {_joined(each) for each in text.split()} | set(spoken) | pairs
+        for plain in self.names:
+            if (
+                any(
+                    len(each) >= _LEAST_APP and (_same_app(each, plain) or each.startswith(plain))
+                    for each in glued
+                )
+                or ("mail" in plain and _MAIL & set(spoken))
+                or any(len(each) >= _LEAST_NOUN and plain.endswith(each) for each in spoken)
+            ):
+                found.add(plain)
+        return frozenset(found)
+
+    def fields(self, quoted: Quoted) -> list[Field]:
+        """Return the scalars of the record around a quotation."""
+        place = quoted.place
+        found = []
+        for pointer, value in self.around.neighbours(place):
+            record = (
+                place.record if pointer.startswith(place.record) else pointer.rpartition("/")[0]
+            )
+            key = (tokens(pointer) or [""])[-1]
+            free = isinstance(value, str) and is_free_text(key)
+            found.append(field_of(pointer, record, value, self.read(value, place), free=free))
+        return found
+
+    def read(self, value: Any, place: Place) -> Reading:
+        """Return what a value says, with the application's local time."""
+        return read(value, self._offset(place))
+
+    def _offset(self, place: Place) -> Callable[[Any], Iterable[Any]]:
+        key = place.collection or place.record
+        if key not in self._offsets:
+            zone = _zone(self.zone)
+            if zone is not None:
+                self._offsets[key] = zone
+            else:
+                shifts = inferred_offsets(self._dated(place))
+                self._offsets[key] = lambda _: shifts
+        return self._offsets[key]
+
+    def _dated(self, place: Place) -> list[Any]:
+        """Records from which the application's time zone may be told."""
+        found = [resolve(self.state, place.record), *self.around.siblings(place)]
+        for app in self.around.apps:
+            for part in (*app.after, *app.changes):
+                found += _first_records(part.value, _LISTS)
+        return found
+
+    def counts(self, records: Sequence[Quoted]) -> list[tuple[int, int]]:
+        """Return for each record quoted how many of its kind may be meant, at least and at most."""
+        cited: dict[str, set[str]] = {}
+        for each in records:
+            cited.setdefault(each.place.collection or each.place.record, set()).add(
+                each.place.record
+            )
+        found = []
+        for each in records:
+            held = self.around.elements(each.place)
+            named = len(cited[each.place.collection or each.place.record])
+            if held is None:
+                found.append((named, named))
+            elif held[1]:  # that many are new: neither more nor less were made
+                found.append((held[1], held[1]))
+            else:
+                found.append((named, held[0]))
+        return found
+
+    def in_named_app(self, place: Place, text: str) -> bool:
+        """Return whether a place is in an application that a text names, or none is named."""
+        named = self.named_apps(text)
+        if not named or place.app is None or not place.app.name:
+            return True
+        return _joined(place.app.name) in named
+
+    def quoted(self, evidence: Evidence) -> Quoted:
+        """Look a quotation up."""
+        pointer = evidence.pointer or ""
+        return Quoted(evidence, self.around.place(pointer), resolve(self.state, pointer))
+
+    def of_app(self, quoted: Quoted, text: str) -> bool:
+        """Return whether a quotation is from the end state or the changes of an app that a text names."""
+        return quoted.place.role in {"after", "changes", "gone"} and self.in_named_app(
+            quoted.place, text
+        )
+
+
+def _first_records(value: Any, most: int, depth: int = 0) -> list[Any]:
+    if isinstance(value, list):
+        return value[:most]
+    if isinstance(value, dict) and depth < 3:  # noqa: PLR2004  # lists stand near the root
+        return [
+            record
+            for each in value.values()
+            for record in (
+                _first_records(each, most, depth + 1) if isinstance(each, dict | list) else []
+            )
+        ] + list(value.values())[:most]
+    return []
+
+
+def _zone(name: str | None) -> Callable[[Any], Iterable[Any]] | None:
+    try:
+        return None if name is None else zone_offsets(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
+def _joined(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _same_app(one: str, other: str) -> bool:
+    return one == other or (len(other) >= _LEAST_NOUN and one == f"{other}s")

@@ -1,0 +1,419 @@
+"""Whether the records that were quoted hold what a criterion states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+from llm_judge.concepts import ATTRIBUTES, concepts, stem
+from llm_judge.readings import WEEKDAYS, folded, words
+from llm_judge.surroundings import is_id_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from llm_judge.readings import Reading
+    from llm_judge.stated import Fact
+
+__all__ = ["Field", "Held", "field_of", "hold"]
+
+Outcome = Literal["held", "missing", "violated", "unchecked"]
+
+_OF_RECORDER = frozenset(
+    {
+        "created",
+        "updated",
+        "modified",
+        "timestamp",
+        "edited",
+        "seen",
+        "expires",
+        "expiry",
+        "expiration",
+    }
+)
+_NO_AMOUNT = frozenset(
+    {
+        "phone",
+        "tel",
+        "telephone",
+        "zip",
+        "zipcode",
+        "postal",
+        "cvv",
+        "card",
+        "number",
+        "version",
+        "security",
+        "lat",
+        "lng",
+    }
+)
+_ENDS = frozenset({"end", "checkout", "return", "dropoff"})
+_ENDPOINTS = frozenset({"pickup", "dropoff", "recipient", "sender", "cc"})
+_LINKING = frozenset({"from", "to", "until"})
+_TOLERANCE = 1e-9
+_MONEY_TOLERANCE = 0.005
+_SHORT_CODE = 3
+
+
+@dataclass(frozen=True)
+class Field:
+    """One scalar of a quoted record.
+
+    Attributes:
+        keys: The words of its keys below the record.
+        means: What these may mean.
+        own: What the last of its keys may mean.
+        free: Whether people write freely there.
+    """
+
+    pointer: str
+    keys: tuple[str, ...]
+    means: frozenset[str]
+    value: Any
+    reading: Reading
+    free: bool
+    own: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Held:
+    """Whether a fact is held by the records, and what stands there instead."""
+
+    outcome: Outcome
+    instead: str = ""
+
+
+def hold(
+    fact: Fact,
+    fields: Sequence[Field],
+    *,
+    counts: Iterable[tuple[int, int]] = (),
+    text_asked: bool = False,
+) -> Held:
+    """Return whether `fields` hold `fact`.
+
+    Args:
+        fact: What a criterion states.
+        fields: The scalars of the records quoted.
+        counts: For each collection, the least and the most records that may be meant.
+        text_asked: Whether the criterion is about what was written: then free text counts.
+    """
+    readable = [each for each in fields if text_asked or not each.free]
+    if fact.kind == "length":
+        return _length(fact, readable)
+    if fact.kind in {"text", "name", "address"}:
+        return _text(fact, readable)
+    candidates = [each for each in readable if _values(fact, each)]
+    if fact.kind == "number":
+        return _number(fact, candidates, readable, counts)
+    if text_asked and any("content" in concepts(word) for word in fact.near):
+        chosen = candidates
+    else:
+        chosen = [each for each in candidates if not each.free] or candidates
+        chosen = [each for each in chosen if not _OF_RECORDER & set(each.keys)] or chosen
+    near = _near(fact.near, chosen)
+    if near is None:  # "at 8:30 PM" is when something begins
+        near = [
+            each for each in chosen if not _ENDS & each.means or "start" in each.means
+        ] or chosen
+        if fact.kind in {"day", "weekday"} or fact.relation != "is":
+            near = chosen
+    return _compared(fact, near)
+
+
+def _compared(fact: Fact, fields: Sequence[Field]) -> Held:
+    if not fields:
+        return Held("missing" if fact.relation == "is" else "unchecked")
+    for each in fields:
+        if any(_stands(fact, value) for value in _values(fact, each)):
+            return Held("held")
+    shown = ", ".join(dict.fromkeys(str(each.value)[:40] for each in fields[:3]))
+    return Held("violated", shown)
+
+
+def _values(fact: Fact, field: Field) -> Sequence[Any]:
+    reading = field.reading
+    if fact.kind == "clock":
+        return sorted(reading.clocks)
+    if fact.kind == "day":
+        return list(reading.days)
+    if fact.kind == "weekday":
+        named = [
+            name
+            for name in WEEKDAYS
+            if f" {name} " in reading.text or f" {name[:3]} " in reading.text
+        ]
+        return [*named, *(WEEKDAYS[each.date.weekday()] for each in reading.days if each.date)]
+    numeric = not (
+        is_id_key(field.keys[-1] if field.keys else "")
+        or _NO_AMOUNT & set(field.keys[-2:])
+        or field.means & {"phone"}
+    )
+    return sorted(reading.numbers) if numeric else []
+
+
+def _stands(fact: Fact, value: Any) -> bool:
+    if fact.kind == "weekday":
+        return str(value) in fact.said.text
+    if fact.kind == "day":
+        return _day_stands(fact, value)
+    if fact.kind == "clock":
+        wanted = min(fact.said.clocks)
+        return _relates(float(value), float(wanted), fact)
+    return _relates(float(value), min(fact.said.numbers), fact)
+
+
+def _day_stands(fact: Fact, value: Any) -> bool:
+    wanted = next(iter(fact.said.days))
+    if fact.relation == "is":
+        return any(bool(each.agrees(value)) for each in fact.said.days)
+    other = (
+        (value.month, value.day)
+        if None in {wanted.year, value.year}
+        else (value.year, value.month, value.day)
+    )
+    bound = (
+        (wanted.month, wanted.day)
+        if None in {wanted.year, value.year}
+        else (wanted.year, wanted.month, wanted.day)
+    )
+    return _order(other, bound, fact.relation)
+
+
+def _order(value: Any, bound: Any, relation: str) -> bool:
+    return bool(
+        {
+            "at most": value <= bound,
+            "below": value < bound,
+            "at least": value >= bound,
+            "above": value > bound,
+        }.get(relation, value == bound)
+    )
+
+
+def _relates(value: float, wanted: float, fact: Fact) -> bool:
+    if fact.relation == "is":
+        return abs(value - wanted) <= _TOLERANCE
+    if fact.relation == "between":
+        most = max(fact.other.numbers) if fact.other else wanted
+        return wanted - _MONEY_TOLERANCE <= value <= most + _MONEY_TOLERANCE
+    return _order(value, wanted, fact.relation)
+
+
+def _near(
+    near: Sequence[str], fields: Sequence[Field], *, ranked: bool = False
+) -> list[Field] | None:
+    """Return the fields that the nearest telling word speaks of, null where none does."""
+    for number, word in enumerate(near):
+        if number and word in _LINKING:  # "added to Daybook for 9 PM" is no end
+            continue
+        meant = concepts(word) & ATTRIBUTES
+        chosen = [each for each in fields if meant & each.own] or [
+            each for each in fields if meant & each.means
+        ]
+        if chosen and ranked:  # "final price": finalPrice rather than a price of something else
+            said = set(map(stem, near))
+            spoken = [len(_last_words(each) & said) for each in chosen]
+            chosen = [each for each, n in zip(chosen, spoken, strict=True) if n == max(spoken)]
+        if chosen:
+            return chosen
+    return None
+
+
+def _last_words(field: Field) -> set[str]:
+    return set(map(stem, words(field.pointer.rpartition("/")[2])))
+
+
+def _number(
+    fact: Fact,
+    candidates: Sequence[Field],
+    readable: Sequence[Field],
+    counts: Iterable[tuple[int, int]],
+) -> Held:
+    linked = _links(fact, readable)
+    if linked is not None:
+        return linked
+    near = _near(fact.near, candidates, ranked=True)
+    if near is not None:
+        total = [each for each in near if "people" in each.means and isinstance(each.value, int)]
+        if total and _relates(
+            float(sum(each.value for each in total)), min(fact.said.numbers), fact
+        ):
+            return Held("held")
+        return _compared(fact, near)
+    return _counted(fact, candidates, list(counts))
+
+
+def _counted(fact: Fact, candidates: Sequence[Field], ranges: Sequence[tuple[int, int]]) -> Held:
+    """A number with no field of its own: of records, of what was bought, or any number there is."""
+    wanted = min(fact.said.numbers)
+    if any(_count_may_be(fact, wanted, least, most) for least, most in ranges):
+        return Held("held")
+    amounts = [each for each in candidates if "quantity" in each.means]
+    if fact.relation == "is":
+        return _compared(fact, amounts or candidates)
+    if amounts:
+        return _compared(fact, amounts)
+    if ranges and any(
+        each.endswith("s") and "price" not in concepts(each) for each in fact.near[:2]
+    ):  # "at least two events"
+        return Held("violated", f"{ranges[0][1]:g}")
+    return Held("unchecked")
+
+
+def _links(fact: Fact, readable: Sequence[Field]) -> Held | None:
+    """Count web addresses where a criterion counts links; null where it does not."""
+    if not any("link" in concepts(word) for word in fact.near[:3]):
+        return None
+    found = max((each.reading.raw.lower().count("http") for each in readable), default=0)
+    if not found:
+        return None
+    enough = _relates(float(found), min(fact.said.numbers), fact)
+    return Held("held" if enough else "violated", f"{found} links")
+
+
+def _count_may_be(fact: Fact, wanted: float, least: int, most: int) -> bool:
+    if fact.relation == "is":
+        return least <= wanted <= most if wanted == 1 else wanted in {least, most}
+    return any(_relates(float(each), wanted, fact) for each in (least, most))
+
+
+def _text(fact: Fact, fields: Sequence[Field]) -> Held:
+    wanted = fact.said.text
+    candidates = [each for each in fields if wanted in each.reading.text]
+    if not candidates and fact.kind == "name" and wanted.endswith("s "):  # "2 Desks"
+        candidates = [each for each in fields if f"{wanted[:-2]} " in each.reading.text]
+    if not candidates and any(
+        "content" in concepts(word) for word in fact.near
+    ):  # "contains 'http'"
+        candidates = [
+            each for each in fields if fact.text.casefold() in each.reading.raw.casefold()
+        ]
+    if fact.kind == "name" and candidates and _is_elsewhere(fact, fields, candidates):
+        return Held("violated", str(candidates[0].value)[:40])
+    near = _near(fact.near, fields)
+    if near is not None and fact.kind != "name":
+        told = any(each in candidates for each in near)
+        if told or not candidates or _is_named_by(fact, near):
+            return (
+                Held("held")
+                if told
+                else Held("violated", ", ".join(str(each.value)[:40] for each in near[:2]))
+            )
+    if candidates or any(
+        f" {' '.join(each.keys)} " == wanted and each.value is True for each in fields
+    ):
+        return Held("held")
+    whole = " ".join(each.reading.text for each in fields)
+    parts = wanted.split()
+    scattered = fact.kind == "name" and len(parts) > 1 and not any(each.isdigit() for each in parts)
+    if scattered and all(f" {part} " in whole for part in parts):
+        return Held("held")
+    if fact.kind == "name" and any(
+        _glued(wanted) in _glued(each.reading.text)
+        for each in fields
+        if len(_glued(wanted)) > _SHORT_CODE
+    ):  # short codes are in many words
+        return Held("held")
+    return Held("missing")
+
+
+def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Field]) -> bool:
+    """Whether a name stands where something goes to, and the criterion says that it comes from there."""
+    meant = (concepts(fact.near[0]) if fact.near else frozenset()) & _ENDPOINTS
+    other = [
+        each
+        for each in fields
+        if meant & each.means and not each.reading.clocks | each.reading.days
+    ]
+    return bool(meant and other) and all(
+        each.means & _ENDPOINTS and not each.means & meant for each in candidates
+    )
+
+
+def _is_named_by(fact: Fact, near: Sequence[Field]) -> bool:
+    """Whether the nearest word before a quotation says that the field is it: `titled 'X'`."""
+    meant = concepts(fact.near[0]) & ATTRIBUTES if fact.near else frozenset()
+    return bool(meant) and any(meant & each.means for each in near)
+
+
+def _glued(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def _length(fact: Fact, fields: Sequence[Field]) -> Held:
+    wanted = fact.minutes or 0.0
+    told = [each for each in fields if each.means & {"duration", "night"} and each.reading.numbers]
+    units = {1.0, 60.0, 1440.0}
+    for each in told:
+        if any(
+            abs(number * unit - wanted) < 1 for number in each.reading.numbers for unit in units
+        ):
+            return Held("held")
+    found = [*_of_moments(fields), *_of_clocks(fields), *_of_days(fields)]
+    if fact.near[:1] in {("night",), ("day",), ("week",)}:
+        found = [round(each / 1440) * 1440 for each in found if each >= 1440 / 2]
+        found += [each + 1440 for each in found] if fact.near[:1] == ("day",) else []
+    if not found and not told:
+        return Held("unchecked")
+    ordered = {"is": lambda v: abs(v - wanted) < 1, "at most": lambda v: v <= wanted, "below": lambda v: v < wanted,
+               "at least": lambda v: v >= wanted, "above": lambda v: v > wanted}  # fmt: skip
+    test: Callable[[float], bool] = ordered.get(fact.relation, ordered["is"])
+    if any(test(each) for each in found):
+        return Held("held")
+    return Held("violated", ", ".join(f"{each:g} minutes" for each in dict.fromkeys(found)))
+
+
+def _of_moments(fields: Sequence[Field]) -> list[float]:
+    stamps = [
+        each.reading.moments[0]
+        for each in fields
+        if each.reading.moments and not _OF_RECORDER & set(each.keys)
+    ]
+    return [
+        abs((other - one).total_seconds()) / 60
+        for one, other in combinations(stamps, 2)
+        if one != other
+    ]
+
+
+def _of_clocks(fields: Sequence[Field]) -> list[float]:
+    plain = [
+        each
+        for each in fields
+        if each.reading.clocks and not each.reading.moments and not each.free
+    ]
+    starts = [min(each.reading.clocks) for each in plain if "start" in each.means]
+    ends = [min(each.reading.clocks) for each in plain if "end" in each.means]
+    return [float((end - start) % 1440) for start in starts for end in ends]
+
+
+def _of_days(fields: Sequence[Field]) -> list[float]:
+    days = [
+        day.date
+        for each in fields
+        if not each.reading.moments and not each.free
+        for day in each.reading.days
+        if day.date
+    ]
+    return [
+        abs((other - one).days) * 1440.0 for one, other in combinations(days, 2) if one != other
+    ]
+
+
+def field_of(pointer: str, record: str, value: Any, reading: Reading, *, free: bool) -> Field:
+    """Return a scalar with the words of its keys below its record."""
+    below = [each for each in pointer[len(record) :].split("/") if each and not each.isdecimal()]
+    if not below:  # the record is the scalar
+        below = [pointer.rpartition("/")[2]]
+    keys = tuple(word for each in below for word in words(each))
+    own = _meant(below[-1])
+    return Field(pointer, keys, own.union(*map(_meant, below)), value, reading, free, own)
+
+
+def _meant(key: str) -> frozenset[str]:
+    found = (*words(key), folded(key).replace(" ", ""))  # "checkIn" is also "checkin"
+    return frozenset(meant for word in found for meant in concepts(word))

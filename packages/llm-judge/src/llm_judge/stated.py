@@ -1,0 +1,361 @@
+"""What a criterion states: the times, days, numbers, amounts, names and words a record must hold.
+
+Read from its English by rules, without a model. What the rules do not understand they leave out, so
+that nothing is demanded which the criterion may not mean.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from llm_judge.capitals import capital_runs, is_name
+from llm_judge.negation import QUOTED, asks_for_absence, without_examples
+from llm_judge.readings import (
+    CLOCK,
+    DAY_FIRST,
+    MOMENT,
+    MONTH_FIRST,
+    NAMED_CLOCK,
+    NUMBER_WORDS,
+    SLASHED,
+    WEEKDAYS,
+    read,
+    words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from llm_judge.readings import Reading
+
+__all__ = ["Fact", "Statement", "state_of"]
+
+Kind = Literal["clock", "day", "weekday", "number", "length", "text", "name", "address", "pointer"]
+Relation = Literal["is", "at most", "below", "at least", "above", "between"]
+
+_POINTER = re.compile(r"(?<![\w/:.])/[^\s,;'\"()]+(?:/[^\s,;'\"()]+)+")
+_CONDITION = re.compile(r"\b(?:if|unless|otherwise|in case|whether)\b[^,.;]*", re.IGNORECASE)
+_WEB = re.compile(
+    r"https?://[^\s'\")]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|app|co)/[\w/-]+"
+)
+_LENGTH = re.compile(
+    r"\b(\d+(?:\.\d+)?|an?|half an?|"
+    + "|".join(NUMBER_WORDS)
+    + r")[\s-]+(minute|min|hour|hr|night|day|week)s?\b(?:[\s-]+and[\s-]+(\d+)[\s-]+min(?:ute)?s?\b)?",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"(?<![\w.,/#-])([$€£]\s?)?(-?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?\d+(?:\.\d+)?)(?![\w,.]*\d)(?:-?([a-z]+))?|(?<![\w-])("
+    + "|".join(each for each in NUMBER_WORDS if each != "both") + r")(?![\w]|-way\b)",
+    re.IGNORECASE,
+)  # fmt: skip
+_ORDINAL = re.compile(r"\b\d+(?:st|nd|rd|th)\b", re.IGNORECASE)
+_BEFORE: tuple[tuple[Relation, str], ...] = (
+    ("at most", r"(?:at most|up to|no more than|not more than|maximum(?: of)?|max\.?|no later than|not later than|not after|by|within|on or before|not exceed(?:ing)?)"),
+    ("below", r"(?:under|less than|fewer than|below|cheaper than|lower than|before|earlier than|until)"),
+    ("at least", r"(?:at least|minimum(?: of)?|min\.?|no less than|not less than|no fewer than|no earlier than|not earlier than|not before|on or after|starting from)"),
+    ("above", r"(?:over|more than|above|greater than|higher than|after|later than|exceed(?:s|ing)?)"),
+)  # fmt: skip
+_AFTER: tuple[tuple[Relation, str], ...] = (
+    ("at least", r"(?:or|and) (?:more|better|higher|above|later|greater|over)|\+|stars? (?:or|and) (?:more|better|higher|above|up)|minimum"),
+    ("at most", r"(?:or|and) (?:less|lower|fewer|earlier|below|cheaper|under)|maximum"),
+)  # fmt: skip
+_VAGUE = re.compile(
+    r"\b(?:cheapest|lowest|highest|best|top|nearest|closest|most \w+|earliest|latest|fastest|shortest|longest|largest|smallest|"
+    r"first|last|well[- ]rated|relevant|appropriate|friendly|fun|polite|near|nearby|walking distance|similar|same|different|distinct|"
+    r"tomorrow|today|tonight|yesterday|next|morning|afternoon|evening|follows?|immediately|average|median|total|combined)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that a record must hold.
+
+    Attributes:
+        text: As the criterion writes it.
+        said: What it says, in normal form.
+        relation: How a record's value must stand to it.
+        other: The other bound, for `between`.
+        near: Words of the criterion around it, the most telling first.
+        choice: Facts with the same number are alternatives.
+        minutes: A length of time.
+    """
+
+    kind: Kind
+    text: str
+    said: Reading
+    relation: Relation = "is"
+    other: Reading | None = None
+    near: tuple[str, ...] = ()
+    choice: int = 0
+    minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a criterion states.
+
+    Attributes:
+        vague: Words that no rule can check, which are left to the model.
+        conditional: Whether it says what must be so only in some case.
+        absent: Whether it says that something is not so.
+        several: Whether it speaks of several records.
+    """
+
+    text: str
+    facts: tuple[Fact, ...]
+    vague: tuple[str, ...] = ()
+    conditional: bool = False
+    absent: bool = False
+    several: bool = False
+
+
+def state_of(
+    text: str, goal: str = "", is_app: Callable[[str], bool] = lambda _: False
+) -> Statement:
+    """Return what `text` states.
+
+    Args:
+        text: A criterion.
+        goal: Tells names from words that only begin a sentence.
+        is_app: Whether a name is an application's, which the record need not repeat.
+
+    >>> [(each.kind, each.text) for each in state_of("A table for 3 at 8:30 PM at Old Mill").facts]
+    [('clock', '8:30 PM'), ('name', 'Old Mill'), ('number', '3')]
+    """
+    text = text.replace("\u2019", "'")
+    plain = without_examples(text)
+    vague = tuple(dict.fromkeys(each.lower() for each in _VAGUE.findall(plain)))
+    conditional = _CONDITION.search(plain) is not None
+    plain = _CONDITION.sub(lambda found: " " * len(found[0]), plain)
+    reader = _Reader(plain, goal, is_app)
+    facts = tuple(reader.facts())
+    return Statement(
+        text,
+        facts,
+        (*vague, *(("if",) if conditional else ())),
+        conditional,
+        asks_for_absence(text),
+        any(
+            each.kind == "number" and each.said.numbers and max(each.said.numbers) > 1
+            for each in facts
+        )
+        or re.search(
+            r"\b(?:both|each|every|all|respectively|either|first|second|several|multiple)\b",
+            plain,
+            re.IGNORECASE,
+        )
+        is not None,
+    )
+
+
+class _Reader:
+    """Takes facts out of a text, each kind leaving blanks for the next."""
+
+    def __init__(self, text: str, goal: str, is_app: Callable[[str], bool]) -> None:
+        self.text = text
+        self.rest = text
+        self.goal = goal
+        self.is_app = is_app
+        self._choices = 0
+
+    def facts(self) -> Iterator[Fact]:
+        yield from self._pointers()
+        yield from self._quoted()
+        yield from self._take("address", _WEB)
+        yield from self._lengths()
+        yield from self._moments()
+        yield from self._names()
+        yield from self._numbers()
+
+    def _blank(self, start: int, end: int) -> None:
+        self.rest = f"{self.rest[:start]}{' ' * (end - start)}{self.rest[end:]}"
+
+    def _pointers(self) -> Iterator[Fact]:
+        for found in _POINTER.finditer(self.rest):
+            self._blank(*found.span())
+            yield Fact("pointer", found[0].rstrip("."), read(""))
+
+    def _quoted(self) -> Iterator[Fact]:
+        found = list(QUOTED.finditer(self.rest))
+        for number, each in enumerate(found):
+            quoted = next(group for group in each.groups() if group is not None).strip()
+            joined = number and re.fullmatch(
+                r"[\s,]*(?:or|/)\s+(?:\w+\s+)?", self.rest[found[number - 1].end() : each.start()]
+            )
+            self._choices += 0 if joined else 1
+            for fact in self._of_quotation(quoted, each.start(), each.end()):
+                yield replace(fact, choice=self._choices)
+        for each in found:
+            self._blank(*each.span())
+
+    def _of_quotation(self, quoted: str, start: int, end: int) -> Iterable[Fact]:
+        said = read(quoted)
+        near = self._near(start, end)
+        if not said.text.strip():
+            return
+        kind: Kind = "text"
+        if _WEB.fullmatch(quoted):
+            kind = "address"
+        elif CLOCK.fullmatch(quoted):
+            kind = "clock"
+        elif any(each.fullmatch(quoted) for each in (MONTH_FIRST, DAY_FIRST, MOMENT, SLASHED)):
+            kind = "day"
+        elif re.sub(r"^(?:this|next|on) ", "", quoted.lower()) in WEEKDAYS:
+            kind = "weekday"
+        yield Fact(kind, quoted, said, near=near)
+
+    def _take(self, kind: Kind, pattern: re.Pattern[str]) -> Iterator[Fact]:
+        for found in pattern.finditer(self.rest):
+            near = self._near(*found.span())
+            self._blank(*found.span())
+            yield Fact(
+                kind,
+                found[0].rstrip("."),
+                read(found[0].rstrip(".")),
+                self._relation(*found.span()),
+                near=near,
+            )
+
+    def _lengths(self) -> Iterator[Fact]:
+        unit = {
+            "minute": 1,
+            "min": 1,
+            "hour": 60,
+            "hr": 60,
+            "night": 1440,
+            "day": 1440,
+            "week": 10080,
+        }
+        before: float | None = None
+        for found in _LENGTH.finditer(self.rest):
+            amount, name, more = found.groups()
+            self._blank(*found.span())
+            word = amount.lower()
+            value = (
+                0.5
+                if word.startswith("half")
+                else 1.0
+                if word in {"a", "an"}
+                else NUMBER_WORDS.get(word) or float(word)
+            )
+            minutes = value * unit[name.lower()] + float(more or 0)
+            if minutes != before and not (name.lower() == "day" and word in {"a", "an", "one"}):
+                yield Fact(
+                    "length",
+                    found[0],
+                    read(value),
+                    self._relation(*found.span()),
+                    near=(name.lower(),),
+                    minutes=minutes,
+                )
+            before = minutes
+
+    def _moments(self) -> Iterator[Fact]:
+        text = re.sub(  # "October 28th to 30th" names two days of one month
+            r"\b([A-Z][a-z]{2,8}\.?)(\s+\d{1,2}(?:st|nd|rd|th)?\s*(?:to|-|\u2013|through|until|and)\s*)(\d{1,2}(?:st|nd|rd|th)?)(?![\d:]|\s*[ap]\.?m)",
+            lambda m: f"{m[1]}{m[2]}{m[1]} {m[3]}" if MONTH_FIRST.match(f"{m[1]} 1") else m[0], self.rest,
+        )  # fmt: skip
+        grown = text != self.rest
+        if grown:
+            self.rest = self.text = text
+        for kind, pattern in (
+            ("day", MOMENT),
+            ("clock", CLOCK),
+            ("clock", NAMED_CLOCK),
+            ("day", MONTH_FIRST),
+            ("day", DAY_FIRST),
+            ("day", SLASHED),
+        ):
+            for fact in self._take(kind, pattern):  # type: ignore[arg-type]  # both are kinds
+                yield from self._split(fact)
+        weekday = re.compile(rf"\b({'|'.join(WEEKDAYS)})s?\b", re.IGNORECASE)
+        yield from self._take("weekday", weekday)
+        self.rest = re.sub(
+            r"\b(?:Pacific|Mountain|Central|Eastern|Greenwich)\b(?:\s+(?:Standard|Daylight|Mean))?\s+Time\b",
+            " ",
+            self.rest,
+        )
+        for found in _ORDINAL.finditer(self.rest):
+            self._blank(*found.span())
+
+    def _split(self, fact: Fact) -> Iterator[Fact]:
+        """A moment with a time states a day and a time."""
+        if fact.kind == "day" and fact.said.clocks:
+            yield replace(fact, kind="clock")
+        if fact.kind == "clock" or fact.said.days:
+            yield fact
+
+    def _names(self) -> Iterator[Fact]:
+        for start, end, name in capital_runs(self.rest):
+            if is_name(name, start, self.text, self.goal):
+                near = self._near(start, end)
+                self._blank(start, end)
+                if not self.is_app(name):
+                    yield Fact("name", name, read(name), near=near)
+            elif self.is_app(name):
+                self._blank(start, end)
+
+    def _numbers(self) -> Iterator[Fact]:
+        found = list(_NUMBER.finditer(self.rest))
+        skip = -1
+        for number, each in enumerate(found):
+            if number == skip:
+                continue
+            text = each[2] or each[4]
+            said = read(
+                float(NUMBER_WORDS[text.lower()]) if each[4] else float(text.replace(",", ""))
+            )
+            following = self.rest[each.end() :]
+            fact = Fact(
+                "number",
+                each[0].strip(),
+                said,
+                self._relation(*each.span()),
+                near=self._near_number(each),
+            )
+            if number + 1 < len(found) and re.fullmatch(
+                r"\s*(?:-|\u2013|to|and)\s*[$\u20ac\u00a3]?",
+                self.rest[each.end() : found[number + 1].start()],
+            ):
+                lead = re.search(
+                    r"(?:between|range|from|within)\W*$", self.rest[: each.start()], re.IGNORECASE
+                )
+                second = found[number + 1]
+                if (lead or "range" in following[:40].lower()) and second[2]:
+                    skip = number + 1
+                    fact = replace(
+                        fact,
+                        relation="between",
+                        other=read(float(second[2].replace(",", ""))),
+                        text=f"{fact.text} to {second[0].strip()}",
+                    )
+            yield fact
+
+    def _relation(self, start: int, end: int) -> Relation:
+        before, after = self.text[max(0, start - 40) : start], self.text[end : end + 30]
+        for relation, pattern in _AFTER:
+            if re.match(rf"\s*(?:\w+\s+)?(?:{pattern})", after, re.IGNORECASE):
+                return relation
+        for relation, pattern in _BEFORE:
+            if re.search(
+                rf"\b{pattern}\s*(?:the\s+|a\s+|of\s+|around\s+|[$€£(])*\Z", before, re.IGNORECASE
+            ):
+                return relation
+        return "is"
+
+    def _near(self, start: int, end: int) -> tuple[str, ...]:
+        """Words around, nearest first, those before it first; not beyond a clause."""
+        before = re.split(r"[.;!?]", self.text[:start])[-1]
+        after = re.split(r"[.;,!?]", self.text[end:])[0]
+        return (*reversed(words(before)[-5:]), *words(after)[:2])
+
+    def _near_number(self, found: re.Match[str]) -> tuple[str, ...]:
+        after = words(re.split(r"[.;,!?]", self.text[found.end() :])[0])[:2]
+        before = re.split(r"[.;!?]", self.text[: found.start()])[-1]
+        unit = words(found[3]) if found[3] else []
+        money = ["price"] if found[1] else []
+        return (*money, *unit, *after, *reversed(words(before)[-7:]))

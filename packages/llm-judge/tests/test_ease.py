@@ -1,0 +1,93 @@
+"""What a newcomer meets first: short imports, short cases, a server of one's own, the demo."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from bench_core.models import Model, ScriptedAdapter
+from bench_core.models.errors import MissingKeyError
+from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, stress
+from llm_judge.cli import main
+from llm_judge.personas import honest, stands_at
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_criteria_may_be_plain_texts_and_a_case_needs_no_id() -> None:
+    case = JudgeCase(goal="Two lamps", criteria=("There are two lamps.", "Nothing else."), state={})
+    assert case.case_id == "case"
+    assert case.criteria == (
+        Criterion(id="c1", text="There are two lamps."), Criterion(id="c2", text="Nothing else."),
+    )  # fmt: skip
+
+
+def test_a_case_file_without_an_id_is_called_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "lamps.json"
+    path.write_text(
+        json.dumps({"goal": "g", "criteria": ["c"], "state": {"a": 1}}), encoding="utf-8"
+    )
+    told = CliRunner().invoke(main, ["lint", "--json", str(path)], catch_exceptions=False)
+    assert list(json.loads(told.stdout)) == ["lamps"]
+
+
+def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert (
+        Judge("openai-chat:local", base_url="http://127.0.0.1:9/v1").model.name
+        == "openai-chat:local"
+    )
+    with pytest.raises(MissingKeyError):
+        Judge("openai-chat:local")
+
+
+def test_the_demo_shows_what_becomes_of_three_models() -> None:
+    told = CliRunner().invoke(main, ["demo", "--json"], catch_exceptions=False)
+    found = [(each["model"], each["verdict"]["outcome"]) for each in json.loads(told.stdout)]
+    assert found == [
+        ("gullible", "void"), ("gullible", "void"), ("sloppy", "abstain"), ("sloppy", "abstain"),
+        ("careful", "pass"), ("careful", "fail"),
+    ]  # fmt: skip
+    assert "does not bear" in CliRunner().invoke(main, ["demo"]).output
+
+
+def useless(passed_true: int, passed_false: int, failed_false: int = 0) -> str | None:
+    given = [
+        *[("pass", True)] * passed_true,
+        *[("pass", False)] * passed_false,
+        *[("fail", False)] * failed_false,
+    ]
+    verdicts = [
+        Verdict.model_validate({"case_id": f"c{n}", "judge": "j", "outcome": outcome})
+        for n, (outcome, _) in enumerate(given)
+    ]
+    return calibrate(verdicts, {f"c{n}": label for n, (_, label) in enumerate(given)}).useless
+
+
+def test_a_judge_that_passes_everything_is_called_a_rubber_stamp() -> None:
+    told = useless(6, 5)
+    assert told is not None
+    assert "passes all 11 labelled cases it decided, 5 failures among them" in told
+    assert useless(6, 4, 1) is None
+    assert useless(6, 0) is None
+
+
+async def test_stress_judges_several_states_at_once_and_reports_the_same(case: JudgeCase) -> None:
+    def judge() -> Judge:
+        return Judge(Model(ScriptedAdapter(honest)))
+
+    asked = case.model_copy(
+        update={
+            "criteria": (
+                Criterion(id="t", text=stands_at("/tablely/finalstate/bookings/1/time", "8:30 PM")),
+            )
+        }
+    )
+    one: Any = await stress(judge(), [asked], attacks=[], per_operator=1, workers=1)
+    many = await stress(judge(), [asked], attacks=[], per_operator=1, workers=8)
+    assert many == one

@@ -1,0 +1,72 @@
+"""What Proctor's own agents are told of Multi-REAL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_core.guides import AgentGuide
+
+if TYPE_CHECKING:
+    from bench_core.browser_use import Briefing
+    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask
+    from multireal_harness.world.solutions_file import Solution
+
+__all__ = ["FIRST_WRONG", "GUIDE", "solution_for"]
+
+FIRST_WRONG = "wrong"
+"""The solution that stands for each task's first one that must not pass."""
+# Scripts in the page could write the state itself; a search or a file is no part of any app.
+_EXCLUDED = ("search", "evaluate", "write_file", "read_file", "replace_file", "upload_file")
+_HINT = """
+The apps of the task are open in one tab each; use one tab per app. Work only with what the apps show.
+"""
+
+
+def solution_for(task_id: str, name: str) -> Solution:
+    """Return the reference solution `name` of a built-in task.
+
+    Raises:
+        InputError: The task has none of that name.
+    """
+    from multireal_harness.world.solutions_file import load_solutions  # noqa: PLC0415  # only for it
+
+    found = load_solutions(task_id.removeprefix("multi."))
+    fitting = (each for each in found if each.name == name)
+    wrong = (each for each in found if name == FIRST_WRONG and not each.passes)
+    chosen = next(fitting, None) or next(wrong, None)
+    if chosen is None:
+        have = ", ".join(each.name for each in found) or "none"
+        raise InputError(f"{task_id} has no reference solution {name!r}: it has {have}")
+    return chosen
+
+
+def _solver(task: AgentTask, context: TrialContext) -> Agent:
+    """Return the agent that does the solution the run's configuration names, by default `good`."""
+    from multireal_harness.agents.scripted import ScriptedAgent  # noqa: PLC0415  # only where asked
+
+    return ScriptedAgent(solution_for(task.task_id, str(context.config.get("solution") or "good")))
+
+
+def _briefing(task: AgentTask, environment: EnvironmentHandle) -> Briefing:
+    """Name the apps, and let one action be done per step."""
+    from bench_core.browser_use import Briefing  # noqa: PLC0415  # an extra
+
+    del environment
+    return Briefing(
+        f"{task.goal}\n\nApps:\n{_apps(task)}",
+        exclude_actions=_EXCLUDED,
+        options={"extend_system_message": _HINT, "max_actions_per_step": 1},
+    )
+
+
+def _apps(task: AgentTask) -> str:
+    apps = task.inputs.get("apps")
+    return (
+        "\n".join(f"{name}: {url}" for name, url in apps.items()) if isinstance(apps, dict) else ""
+    )
+
+
+GUIDE = AgentGuide(solver=_solver, browser_use=_briefing)
+"""Found through the entry point `multireal` of `bench_core.guides`."""

@@ -1,0 +1,232 @@
+"""The apps of one trial in a browser: open them, lend them to the agent, take their end states."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from bench_core.agents.browser import BrowserEnvironment
+from bench_core.artifacts import TrialArtifacts
+from bench_core.errors import EnvironmentFaultError
+from bench_core.protocols import BrowserHandle
+from bench_core.trial import TrialEnvironment
+from multireal_harness.capture import CaptureSettings, capture_states, close_pages
+from multireal_harness.guard import PathGuard
+from multireal_harness.health import Window, check_states
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentEnding
+    from bench_core.redaction import Redactor
+    from multireal_harness.browsers import Lease
+    from multireal_harness.capture import Capture
+    from multireal_harness.definitions import Definition, Site
+
+__all__ = ["STATE_HEALTH", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
+
+CLOSED_BROWSER = "closed_browser"
+"""Flags a trial whose agent closed its browser, and the apps' states with it."""
+STATE_HEALTH = "state_health.json"
+
+_BAD_STATUS = 400
+
+
+@dataclass(frozen=True)
+class EnvironmentSettings:
+    """How apps are opened and their states taken.
+
+    Attributes:
+        config: What every app is configured with; never a run id, so that no leaderboard hears of it.
+        track: Whether `/finish` is loaded once before the agent starts, as REAL's own harness does.
+        open_s: Seconds for each page that is opened.
+    """
+
+    config: tuple[tuple[str, str], ...] = (("latency", "0"), ("removePopup", "true"))
+    track: bool = True
+    open_s: float = 60.0
+    capture: CaptureSettings = CaptureSettings()  # noqa: RUF009  # immutable
+
+
+class CaptureError(EnvironmentFaultError):
+    """An app gave no end state, so that nothing can be said about the trial."""
+
+    flag = "incomplete_state"
+
+
+class AppBrowser(BrowserEnvironment):
+    """The pages of a trial as an agent of this process acts on them; `lease` is where they are."""
+
+    def __init__(self, lease: Lease, viewport: tuple[int, int]) -> None:
+        super().__init__(lease.context, viewport)
+        self.lease = lease
+
+
+class AppEnvironment(TrialEnvironment):
+    """The opened apps of one trial.
+
+    Args:
+        definition: The task, its apps where they really are.
+        lease: The browser they are opened in.
+        viewport: Of their pages.
+        settings: How they are opened.
+        context: The trial's conditions.
+        redactor: Knows the keys that must not reach the disk.
+    """
+
+    def __init__(  # noqa: PLR0913  # one collaborator each, all named
+        self,
+        definition: Definition,
+        *,
+        lease: Lease,
+        viewport: tuple[int, int],
+        settings: EnvironmentSettings,
+        context: TrialContext,
+        redactor: Redactor,
+    ) -> None:
+        sites = definition.sites
+        handle = BrowserHandle(
+            cdp_url=lease.cdp_url,
+            start_urls=tuple(site.origin for site in sites),
+            viewport=viewport,
+        )
+        super().__init__(
+            handle=handle.with_live(AppBrowser(lease, viewport)),
+            inputs={"apps": {site.name or site.id: site.origin for site in sites}},
+            details={"browser": lease.version},
+        )
+        self._definition = definition
+        self._lease = lease
+        self._settings = settings
+        self._artifacts = TrialArtifacts(context.folder, redactor)
+        self._guard = PathGuard(site.origin for site in sites)
+        self._started_ms = time.time() * 1000
+        if lease.alone and lease.chromium.pid is not None:
+            context.processes.own(lease.chromium.pid)
+
+    async def open(self) -> None:
+        """Configure every app and show its start page, one page each.
+
+        Raises:
+            EnvironmentFaultError: An app or Chromium failed.
+        """
+        most_s = 4 * self._settings.open_s  # three pages each, all apps at once
+        try:
+            async with asyncio.timeout(most_s):
+                await self._open()
+        except TimeoutError:
+            why = f"the browser did not open the apps within {most_s:g} s"
+            raise EnvironmentFaultError(why) from None
+
+    async def _open(self) -> None:
+        lease, sites = self._lease, self._definition.sites
+        await self._guard.install(lease.context)
+        first = lease.context.pages[:1]
+        pages = first + [await lease.context.new_page() for _ in sites[len(first) :]]
+        if lease.alone and isinstance(self.handle, BrowserHandle):
+            # a shared Chromium's contexts have their size already
+            width, height = self.handle.viewport
+            for page in pages:
+                await page.set_viewport_size({"width": width, "height": height})
+        opened = (self._open_app(page, site) for page, site in zip(pages, sites, strict=True))
+        for fault in await asyncio.gather(*opened, return_exceptions=True):
+            if fault is not None:
+                raise fault
+        await pages[0].bring_to_front()
+        self._guard.arm()
+
+    async def gone(self) -> None:
+        """Wait until Chromium has ended."""
+        await self._lease.chromium.wait_closed()
+
+    async def why_gone(self, *, reported: bool) -> str | None:
+        """Blame the end of Chromium on the agent only where it told it to end.
+
+        The states of the apps are gone with it, so that it is a failure at the end, too.
+        """
+        del reported
+        act = await self._lease.why_ended()
+        if act is None:
+            return None
+        self.flags[CLOSED_BROWSER] = None
+        return f"{act}; its apps' states went with it"
+
+    async def release(self) -> None:
+        """Cut what the agent still has open to a Chromium of its own."""
+        await self._lease.cut_agent()
+
+    async def capture(self, ending: AgentEnding) -> None:
+        """Close the agent's pages and take every app's end state.
+
+        Raises:
+            CaptureError: An app gave none.
+            EnvironmentFaultError: The browser does not answer.
+        """
+        del ending
+        self._guard.disarm()
+        self._note_visits()
+        if CLOSED_BROWSER in self.flags:
+            self._note_states({}, ())
+            return
+        states, captures = await self._take()
+        if states:
+            await asyncio.to_thread(self._artifacts.write_state, states)
+        self._note_states(states, captures)
+        missing = [f"{each.app}: {each.error}" for each in captures if each.error]
+        if missing or not captures:
+            raise CaptureError(f"no end state of {'; '.join(missing) or 'any app'}")
+
+    async def _take(self) -> tuple[dict[str, Any], Sequence[Capture]]:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        lease, capture = self._lease, self._settings.capture
+        try:
+            # Playwright waits for ever for a browser that hangs
+            async with asyncio.timeout(capture.longest_s):
+                await close_pages(lease.context)
+                return await capture_states(lease.context, self._definition.sites, capture)
+        except TimeoutError:
+            why = f"the browser did not answer within {capture.longest_s:g} s"
+            raise EnvironmentFaultError(why) from None
+        except Error as error:
+            lease.chromium.check_alive()
+            raise EnvironmentFaultError(f"the browser does not answer: {error}") from error
+
+    def _note_visits(self) -> None:
+        guard = self._guard
+        if guard.visits:
+            self.flags["guarded_path"] = None
+        if guard.strangers:
+            self.flags["left_the_apps"] = None
+        self.details["guarded_visits"] = [each.model_dump(mode="json") for each in guard.visits]
+        self.details["strangers"] = sorted(guard.strangers)
+
+    def _note_states(self, states: dict[str, Any], captures: Sequence[Capture]) -> None:
+        window = Window(started_ms=self._started_ms, finished_ms=time.time() * 1000)
+        symptoms = check_states(self._definition, states, window=window)
+        self._artifacts.write_json(STATE_HEALTH, [e.model_dump(mode="json") for e in symptoms])
+        self.details["captures"] = [each.model_dump(mode="json") for each in captures]
+
+    async def _open_app(self, page: Any, site: Site) -> None:
+        query = {"run_id": "0", "task_id": self._definition.id, **dict(self._settings.config)}
+        await self._load(page, f"{site.origin}/config?{urlencode(query)}", site)
+        if self._settings.track:
+            await self._load(page, f"{site.origin}/finish", site)
+        await self._load(page, site.origin, site)
+
+    async def _load(self, page: Any, url: str, site: Site) -> None:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        try:
+            answer = await page.goto(url, timeout=self._settings.open_s * 1000)
+        except Error as error:
+            reason = str(error).splitlines()[0]
+            raise EnvironmentFaultError(f"the app {site.id!r} is down: {reason}") from error
+        if answer is not None and answer.status >= _BAD_STATUS:
+            raise EnvironmentFaultError(
+                f"the app {site.id!r} is down: {url} answers with status {answer.status}"
+            )

@@ -1,0 +1,241 @@
+"""The VM of one trial: reset, set up, lent to the agent, and evaluated as the agent left it.
+
+WAA's evaluator looks at the live VM, so it is asked while the trial still holds the VM; what it said
+and every call it made are kept, and that is what is scored.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.agents.remote import serve_environment
+from bench_core.artifacts import TRAJECTORY, TrialArtifacts
+from bench_core.errors import EnvironmentFaultError
+from bench_core.protocols import DesktopHandle
+from bench_core.records import Status, Step
+from bench_core.trial import TrialEnvironment
+from waa_client.agents.loading import view_of
+from waa_client.desktop import WaaDesktop
+from waa_client.errors import EvaluatorDownError, WrongWorldError
+from waa_client.evaluation import EvaluationClient, new_key, world_of_vm
+from waa_client.pace import pace_of
+from waa_client.resetting import reset
+from waa_client.setting_up import Preparer, refuse_abandoned
+from waa_client.verdicts import HISTORY, keep_verdict
+from waa_client.vm import VmClient, calls
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench_core.protocols import Agent, TrialContext
+    from bench_core.records import AgentEnding, Task
+    from bench_core.redaction import Redactor
+    from waa_client.demonstrations import Demonstration
+    from waa_client.desktop import Performed
+    from waa_client.evaluation import SetupReport
+    from waa_client.pace import Clock, Pace
+    from waa_client.pool import Machine
+    from waa_client.settings import WaaSettings
+    from waa_client.vm import VmOptions
+
+__all__ = ["SETUP", "Conditions", "DesktopEnvironment", "open_environment"]
+
+SETUP = "setup.json"
+"""How each step of the set-up went."""
+
+_OBSERVE_S = 900.0
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the environment of a trial is opened with."""
+
+    task: Task
+    context: TrialContext
+    agent: Agent
+    machine: Machine
+    settings: WaaSettings
+    clock: Clock
+    options: VmOptions
+    redactor: Redactor
+    demonstration: Demonstration | None = None
+
+    @property
+    def pace(self) -> Pace:
+        """How fast the trial goes."""
+        return pace_of(self.context.timing)
+
+
+@asynccontextmanager
+async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironment]:
+    """Reset the VM, set the task up and offer the desktop to the agent for the time of the block.
+
+    Raises:
+        EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
+        EvaluationError: The evaluator refuses the task.
+    """
+    async with AsyncExitStack() as stack:
+        vm = await stack.enter_async_context(VmClient(given.machine.url, given.options))
+        evaluator = await _open_evaluator(given, stack)
+        flags = await _reset(given, vm)
+        report = await _set_up(given, vm, evaluator)
+        await given.clock.sleep(given.pace.after_setup_s)
+        screen = await vm.send(calls.screen_size())
+        view = view_of(given.agent, given.context)
+        desktop = WaaDesktop(vm, view, given.pace, given.clock)
+        handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
+        environment = DesktopEnvironment(given, desktop, evaluator, handle)
+        environment.note_setup(report, flags)
+        yield environment
+
+
+async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> EvaluationClient | None:
+    """Connect to the evaluator and see that it is there, before an agent spends money."""
+    if given.machine.evaluator is None:
+        return None
+    settings = given.settings
+    client = EvaluationClient(
+        given.machine.evaluator, timeout_s=settings.evaluation_s, wait_s=settings.ask_again_s
+    )
+    evaluator = await stack.enter_async_context(client)
+    world = world_of_vm(await evaluator.health())
+    if world is not None and world != given.context.world:
+        raise WrongWorldError(evaluator.url, world, given.context.world)
+    return evaluator
+
+
+async def _reset(given: Conditions, vm: VmClient) -> tuple[str, ...]:
+    hook = given.settings.reset_command
+    return await reset(vm, given.pace, given.clock, given.context.world, hook)
+
+
+async def _set_up(
+    given: Conditions, vm: VmClient, evaluator: EvaluationClient | None
+) -> SetupReport:
+    settings, config = given.settings, given.task.config
+    if evaluator is not None and settings.setup == "server":
+        report = await evaluator.set_up(config)
+    else:
+        cache = Path(settings.asset_cache) if settings.asset_cache else None
+        report = await Preparer(vm, given.clock, cache).set_up(config)
+    artifacts = TrialArtifacts(given.context.folder, given.redactor)
+    artifacts.write_json(SETUP, report.model_dump(mode="json"))
+    refuse_abandoned(report, config)
+    return report
+
+
+async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:
+    """Return what the agent acts on; one of this process needs no server."""
+    if getattr(given.agent, "in_process", False):
+        return DesktopHandle(url=given.machine.url).with_live(desktop)
+    handle = await stack.enter_async_context(serve_environment(desktop))
+    return handle.model_copy(update={"timeout_s": _OBSERVE_S})
+
+
+class DesktopEnvironment(TrialEnvironment):
+    """The desktop of one trial, and the evaluator that looks at it."""
+
+    def __init__(
+        self,
+        given: Conditions,
+        desktop: WaaDesktop,
+        evaluator: EvaluationClient | None,
+        handle: DesktopHandle,
+    ) -> None:
+        demonstration = given.demonstration
+        super().__init__(
+            handle=handle,
+            inputs={"demonstration": demonstration.text} if demonstration else {},
+            flags={"demo": None} if demonstration else {},
+            machine=given.machine.url,
+            details={
+                "vm": given.machine.url,
+                "screen": list(handle.screen) if handle.screen else None,
+                "demonstration": dict(demonstration.named) if demonstration else None,
+            },
+        )
+        self._given = given
+        self._desktop = desktop
+        self._evaluator = evaluator
+        self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
+
+    def note_setup(self, report: SetupReport, flags: tuple[str, ...]) -> None:
+        """Record what did not work before the agent began, and which vanilla ignores."""
+        self.details["setup_ok"] = report.ok
+        self.flags |= dict.fromkeys(flags)
+        if not report.ok:
+            self.flags["setup_incomplete"] = None  # vanilla goes on, and so does this
+
+    async def release(self) -> None:
+        """Take the desktop away from the agent."""
+        self._desktop.close()
+        self.steps = len(self._desktop.history)
+
+    async def why_gone(self, *, reported: bool) -> str | None:
+        """A VM that failed while the agent worked leaves no score, whatever the agent made of it."""
+        del reported
+        await self._desktop.confirm()
+        fault = self._desktop.fault
+        if fault is not None:
+            self._given.machine.fault = fault
+            raise fault
+        return None
+
+    async def capture(self, ending: AgentEnding) -> None:
+        """Keep what the agent did, and ask the evaluator what became of it.
+
+        Raises:
+            EnvironmentFaultError: The VM or the evaluator failed.
+            EvaluationError: The evaluator refuses the task.
+        """
+        desktop = self._desktop
+        scored = ending.status.scored and desktop.fault is None
+        if scored and await self._nothing_runs():
+            self.flags["nothing_runs"] = None
+        word = _last_word(ending) if desktop.fault is None else None
+        if word is not None and desktop.history[-1:] not in (["DONE"], ["FAIL"]):
+            await desktop.end(word)
+        self._artifacts.write_json(HISTORY, desktop.history, evidence=True)
+        if not self._artifacts.path(TRAJECTORY).is_file():
+            for number, done in enumerate(desktop.performed, 1):
+                self._artifacts.append_step(_step(number, done))
+        self.flags |= desktop.flags
+        self.details["last_action"] = desktop.history[-1] if desktop.history else None
+        self.details["actions"] = len(desktop.history)
+        if self._evaluator is not None and scored:
+            await self._evaluate(self._evaluator)
+
+    async def _nothing_runs(self) -> bool:
+        try:
+            return await self._desktop.nothing_runs()
+        except EnvironmentFaultError as fault:
+            self._given.machine.fault = fault
+            raise
+
+    async def _evaluate(self, evaluator: EvaluationClient) -> None:
+        history = self._desktop.history
+        try:
+            verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
+        except EvaluatorDownError as fault:
+            self._given.machine.fault = fault
+            raise
+        keep_verdict(self._artifacts, verdict, await evaluator.transcript(verdict))
+
+
+def _last_word(ending: AgentEnding) -> str | None:
+    if "gave_up" in ending.flags:
+        return "FAIL"
+    return "DONE" if ending.status is Status.COMPLETED else None
+
+
+def _step(number: int, done: Performed) -> Step:
+    block = done.block
+    action: dict[str, Any] = (
+        {"kind": block.code.lower()}
+        if block.special
+        else {"kind": "code", "code": block.code, "language": block.language}
+    )
+    return Step(step=number, actions=(action,), results=(done.error or "",), error=done.error)

@@ -1,0 +1,117 @@
+"""What the evaluator said of a trial: kept beside what it saw, and as the record holds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.artifacts import read_json
+from bench_core.errors import EvaluationError
+from bench_core.records import ErrorInfo, Status
+from bench_core.trial import Evaluation
+from bench_core.vocabulary import FailureMode, SuspectCause
+from waa_client.evaluation import Verdict
+from waa_client.tasks import is_infeasible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.artifacts import TrialArtifacts
+    from bench_core.trial import Evidence
+
+__all__ = [
+    "HISTORY",
+    "NO_EVALUATOR",
+    "SUSPECT",
+    "TRANSCRIPT",
+    "as_evaluation",
+    "keep_verdict",
+    "kept_transcript",
+    "kept_verdict",
+    "not_evaluated",
+]
+
+HISTORY = "action_history.json"
+"""Every action as vanilla records it; what is evaluated beside the VM's state."""
+TRANSCRIPT = "transcript.json.gz"
+"""Every call of the evaluation to the VM: what scoring again replays."""
+NO_EVALUATOR = "NoEvaluator"
+"""Kind of the error of trials that ran without an evaluator."""
+SUSPECT = {
+    "downloads_not_cleared": SuspectCause.SETUP_INCOMPLETE,
+    "nothing_runs": SuspectCause.ENVIRONMENT_FAULT,
+    "setup_incomplete": SuspectCause.SETUP_INCOMPLETE,
+}
+"""The flags of a trial that make its score suspect."""
+
+_EVALUATION = "evaluation.json"
+
+
+def keep_verdict(artifacts: TrialArtifacts, verdict: Verdict, transcript: Sequence[Any]) -> None:
+    """Write the verdict, and apart from it every call that led to it."""
+    artifacts.write_json(TRANSCRIPT, list(transcript), evidence=True)
+    brief = {name: each for name, each in verdict.raw.items() if name != "transcript"}
+    artifacts.write_json(_EVALUATION, brief, evidence=True)
+
+
+def kept_verdict(folder: Path) -> Verdict | None:
+    """Return the verdict that a trial was given; null where it had no evaluator."""
+    try:
+        return Verdict.model_validate(read_json(folder / _EVALUATION))
+    except FileNotFoundError:
+        return None
+
+
+def kept_transcript(folder: Path) -> tuple[list[str], list[Any]]:
+    """Return the action history of a trial and the calls of its evaluation.
+
+    Raises:
+        EvaluationError: It stored none.
+    """
+    try:
+        return read_json(folder / HISTORY), read_json(folder / TRANSCRIPT)
+    except FileNotFoundError as error:
+        raise EvaluationError(f"the trial stored no {error.filename}") from error
+
+
+def not_evaluated() -> Evaluation:
+    """Return what is known of a trial that ran without an evaluator."""
+    message = "no evaluator was given, so the trial has no score: pass --evaluate URL"
+    return Evaluation(None, error=ErrorInfo(kind=NO_EVALUATOR, message=message, phase="evaluation"))
+
+
+def as_evaluation(verdict: Verdict, evidence: Evidence) -> Evaluation:
+    """Return the fields of a result that the evaluator's verdict decides."""
+    return Evaluation(
+        score=verdict.score,
+        method=verdict.method,
+        checks=verdict.checks,
+        failure_mode=_failure_mode(evidence),
+        suspect=tuple(dict.fromkeys(SUSPECT[flag] for flag in evidence.flags if flag in SUSPECT)),
+        error=_error(verdict) if verdict.score is None else None,
+        details={
+            "evaluator": verdict.evaluator,
+            "fidelity": verdict.fidelity,
+            "reason": verdict.reason,
+            "notes": list(verdict.notes),
+            "vanilla_score": verdict.vanilla_score,
+        },
+    )
+
+
+def _error(verdict: Verdict) -> ErrorInfo:
+    fault = verdict.evaluation_error
+    if fault is None:
+        return ErrorInfo(kind="NotScored", message=verdict.reason, phase="evaluation")
+    where = "/".join(filter(None, (fault.phase, fault.stage, fault.func)))
+    message = f"{where}: {fault.type}: {fault.message}"
+    return ErrorInfo(kind=fault.type, message=message, phase="evaluation")
+
+
+def _failure_mode(evidence: Evidence) -> FailureMode | None:
+    """Say why a completed trial failed; null leaves it to what its status says."""
+    if evidence.ending.status is not Status.COMPLETED or not evidence.steps:
+        return None
+    if is_infeasible(evidence.task):
+        return FailureMode.MISSED_IMPOSSIBLE
+    return FailureMode.GAVE_UP if "gave_up" in evidence.flags else FailureMode.WRONG_END_STATE

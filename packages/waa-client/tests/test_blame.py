@@ -1,0 +1,376 @@
+"""Whose fault it is: what failed around the agent is never its failure, what it did itself is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_evaluator import FakeEvaluator, verdict
+from fake_vm import FakeVm, Reply
+from making import make_task, run, script
+
+from bench_core.agents import RunCode, connect
+from bench_core.errors import EnvironmentFaultError
+from bench_core.records import AgentOutcome, Limits, Status, Usage
+from bench_core.run_folder import read_run
+from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.vocabulary import SuspectCause
+from waa_client.actions import Block
+from waa_client.pool import VmPool
+from waa_client.vm import VmOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bench_core.protocols import EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask, TrialResult
+
+QUICK = VmOptions(slack=0.02, tries=2, wait_s=0.01, connect_s=10)
+PATIENT = VmOptions(slack=0.2, tries=3, wait_s=0.01, connect_s=10)
+STEP = {"type": "open", "parameters": {"path": "draft.txt"}}
+
+
+class OwnAgent:
+    """An agent that a test writes; `act` gets the environment's handle."""
+
+    name = "own"
+
+    def __init__(self, act: Any, *, in_process: bool = False) -> None:
+        self.in_process = in_process
+        self.runs = 0
+        self._act = act
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        del task
+        self.runs += 1
+        context.meter.spend(Usage(requests=1, input_tokens=100), 0.25)
+        await self._act(environment)
+        return AgentOutcome(steps=1)
+
+
+@pytest.fixture
+def evaluator() -> Iterator[FakeEvaluator]:
+    """An evaluator that finds the task not done."""
+    with FakeEvaluator(lambda _: verdict(0.0)) as running:
+        yield running
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def only(out: Path) -> TrialResult:
+    (result,) = read_run(out).results.values()
+    return result
+
+
+def scripted(tmp_path: Path, *steps: Any) -> dict[str, Any]:
+    """What makes a run one of the scripted agent with these steps."""
+    path = script(tmp_path / "script.json", list(steps))
+    return {"agent": "scripted", "config": {"agent_options": {"script": path}}}
+
+
+def said(result: TrialResult) -> str:
+    return result.error.message if result.error else ""
+
+
+def broken_picture() -> bytes:
+    """A PNG whose chunks are whole and whose pixels cannot be unpacked."""
+    header = struct.pack(">IIBBBBB", 1280, 720, 8, 0, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", b"\x00not zlib"), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
+    )
+
+
+def test_an_attribute_of_nothing_in_the_agents_own_code_is_told_to_it(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "None.foo", "DONE"))
+    result = only(out)
+    assert (result.status, result.score) == (Status.COMPLETED, 0.0)
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == ["None.foo", "DONE"]
+
+
+def test_a_block_that_sleeps_past_its_time_is_the_agents_act(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.faults["/execute_windows"] = [Reply(stall=True)]
+    steps = scripted(tmp_path, "import time; time.sleep(300)", "DONE")
+    run(out, [make_task()], [vm.url], [evaluator.url], options=QUICK, **steps)
+    result = only(out)
+    assert (result.status, result.score, result.suspect) == (
+        Status.COMPLETED,
+        0.0,
+        (SuspectCause.ENVIRONMENT_FAULT,) if "nothing_runs" in result.flags else (),
+    )
+    (path,) = (out / "trials" / "1").iterdir()
+    first = json.loads((path / "trajectory.jsonl").read_text().splitlines()[0])
+    assert "did not end within" in first["error"]
+
+
+def test_a_vm_that_is_gone_after_such_a_block_is_no_score(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.always["/execute_windows"] = Reply(stall=True)
+    first = vm.on_probe
+
+    def probe(body: Any) -> Any:
+        return Reply(reset=True) if "/execute_windows" in vm.paths() else first(body)
+
+    vm.on_probe = probe  # type: ignore[method-assign]
+    steps = scripted(tmp_path, "import time; time.sleep(300)", "DONE")
+    run(out, [make_task()], [vm.url], [evaluator.url], options=QUICK, **steps)
+    assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
+
+
+async def acts_over_http(environment: EnvironmentHandle) -> None:
+    async with connect(environment) as desktop:
+        await desktop.act(RunCode(code="x()"))
+
+
+@pytest.mark.parametrize(
+    ("asks", "where"),
+    [
+        pytest.param(lambda each: each.live.run(Block(code="x()")), "live", id="run"),
+        pytest.param(lambda each: each.live.screenshot(), "live", id="screenshot"),
+        pytest.param(lambda each: each.live.picture(), "live", id="picture"),
+        pytest.param(acts_over_http, "over-http", id="over-http"),
+    ],
+)
+def test_a_fault_that_an_agent_swallows_is_no_score(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, asks: Any, where: str
+) -> None:
+    vm.always["/execute_windows"] = vm.always["/screenshot"] = Reply(502, b"bad", "text/html")
+
+    async def act(environment: EnvironmentHandle) -> None:
+        with suppress(EnvironmentFaultError):
+            await asks(environment)
+
+    agent = OwnAgent(act, in_process=where == "live")
+    run(out, [make_task()], [vm.url], [evaluator.url], working=agent)
+    assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
+    assert evaluator.bodies("/evaluate") == []
+
+
+@pytest.mark.parametrize("where", ["live", "over-http"])
+def test_a_vm_that_stalls_until_the_time_is_over_is_no_score(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator, where: str
+) -> None:
+    vm.always["/screenshot"] = Reply(stall=True)
+    task = make_task().model_copy(update={"limits": Limits(time_limit_s=1)})
+
+    async def act(environment: EnvironmentHandle) -> None:
+        async with connect(environment) as desktop:
+            await desktop.observe()
+
+    agent = OwnAgent(act, in_process=where == "live")
+    run(out, [task], [vm.url], [evaluator.url], options=PATIENT, working=agent)
+    result = only(out)
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "/screenshot got no answer" in said(result)
+
+
+def test_an_agent_that_is_too_slow_on_a_vm_that_answers_has_failed(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.faults["/screenshot"] = [Reply(stall=True)]  # its call is cut off, and the next is answered
+    task = make_task().model_copy(update={"limits": Limits(time_limit_s=1)})
+
+    async def act(environment: EnvironmentHandle) -> None:
+        await environment.live.observe()
+
+    agent = OwnAgent(act, in_process=True)
+    run(out, [task], [vm.url], [evaluator.url], options=PATIENT, working=agent)
+    assert (only(out).status, only(out).score) == (Status.TIME_LIMIT, 0.0)
+
+
+def test_nothing_an_agent_does_after_its_time_reaches_the_vm(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    task = make_task().model_copy(update={"limits": Limits(time_limit_s=0.5)})
+    late: list[asyncio.Task[object]] = []
+
+    async def act(environment: EnvironmentHandle) -> None:
+        async def later() -> None:
+            while True:
+                await asyncio.sleep(0.2)
+                await environment.live.run(Block(code="late()"))
+
+        late.append(asyncio.create_task(later()))
+        await asyncio.sleep(60)
+
+    evaluator.judge = lambda _: verdict(float(len(vm.blocks())))
+    agent = OwnAgent(act, in_process=True)
+    run(out, [task], [vm.url], [evaluator.url], working=agent)
+    result = only(out)
+    assert result.status is Status.TIME_LIMIT
+    assert late[0].done()
+    assert len(vm.blocks()) == result.details["actions"] + vm.blocks().count("pass")
+
+
+def test_a_set_up_whose_last_step_raised_is_no_score(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    step = {"type": "open", "ok": False, "error": "the evaluator is gone", "seconds": 0}
+    evaluator.setup = {"ok": False, "abandoned": True, "steps": [step]}
+    run(out, [make_task(config=[STEP])], [vm.url], [evaluator.url])
+    assert only(out).status is Status.ENVIRONMENT_ERROR
+    assert "the set-up ended at step 1 of 1: open: the evaluator is gone" in said(only(out))
+
+
+def test_a_score_after_a_set_up_that_was_refused_is_suspect(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    step = {"type": "open", "ok": False, "error": "POST /setup/open_file: 500", "seconds": 0}
+    evaluator.setup = {"ok": False, "steps": [step, step]}
+    run(out, [make_task(config=[STEP, STEP])], [vm.url], [evaluator.url])
+    result = only(out)
+    assert (result.score, result.suspect) == (0.0, (SuspectCause.SETUP_INCOMPLETE,))
+
+
+def test_a_score_on_a_vm_that_could_not_be_cleaned_is_suspect(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.always["/setup/clear_task_files"] = Reply(500, b"in use", "text/html")
+    run(out, [make_task()], [vm.url], [evaluator.url])
+    assert (only(out).score, only(out).suspect) == (0.0, (SuspectCause.SETUP_INCOMPLETE,))
+
+
+@pytest.mark.parametrize("where", ["live", "over-http"])
+def test_a_picture_that_cannot_be_decoded_is_the_vms_fault(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, where: str
+) -> None:
+    vm.always["/screenshot"] = Reply(200, broken_picture(), "image/png")
+
+    async def act(environment: EnvironmentHandle) -> None:
+        async with connect(environment) as desktop:
+            await desktop.observe()
+
+    agent = OwnAgent(act, in_process=where == "live")
+    run(out, [make_task()], [vm.url], [evaluator.url], working=agent)
+    assert only(out).status is Status.ENVIRONMENT_ERROR
+    assert "cannot be unpacked" in said(only(out))
+
+
+def test_a_vm_in_which_nothing_runs_makes_the_score_suspect(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    refusal = {"status": "error", "message": "[WinError 1455] The paging file is too small"}
+    vm.always["/execute_windows"] = Reply(500, json.dumps(refusal).encode())
+    run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "x()", "x()", "DONE"))
+    result = only(out)
+    assert (result.score, result.suspect) == (0.0, (SuspectCause.ENVIRONMENT_FAULT,))
+
+
+def test_an_agent_whose_every_block_is_wrong_has_failed_by_itself(
+    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "x()", "1/0", "DONE"))
+    assert (only(out).score, only(out).suspect) == (0.0, ())
+
+
+BUSY = Reply(409, b'{"error": {"code": "in_use", "message": "busy"}}')
+GATEWAY = Reply(200, b"<html>gateway</html>", "text/html")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([Reply(reset=True), *[BUSY] * 9], id="lost-and-busy"),
+        pytest.param([GATEWAY] * 3, id="gateway-pages"),
+        pytest.param([Reply(reset=True), GATEWAY, BUSY], id="in-turn"),
+    ],
+)
+def test_an_evaluator_that_answers_late_is_asked_until_it_does(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, answers: list[Reply]
+) -> None:
+    evaluator.faults["/evaluate"] = list(answers)
+    settings = {"ask_again_s": 0.02}
+    run(out, [make_task()], [vm.url], [evaluator.url], settings=settings)
+    assert (only(out).status, only(out).score) == (Status.COMPLETED, 0.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Reply(reset=True), id="dropped"),
+        pytest.param(BUSY, id="busy"),
+        pytest.param(GATEWAY, id="gateway-page"),
+        pytest.param(Reply(503, b"starting", "text/html"), id="unavailable"),
+    ],
+)
+def test_an_evaluator_that_fails_costs_one_run_of_the_agent_and_gives_no_lasting_result(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, answer: Reply
+) -> None:
+    async def act(environment: EnvironmentHandle) -> None:
+        del environment
+
+    evaluator.faults["/evaluate"] = [answer] * 9999
+    agent = OwnAgent(act)
+    settings = {"ask_again_s": 0.001, "evaluation_s": 1.0}
+    outcome = run(
+        out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3, settings=settings
+    )
+    result = only(out)
+    assert (result.status, result.score, agent.runs) == (Status.ENVIRONMENT_ERROR, None, 1)
+    assert "not_retried" in result.flags
+    assert (outcome.remaining, result.usage.requests, result.cost_usd) == (1, 1, 0.25)
+
+
+async def test_the_vm_that_failed_rests_and_one_whose_provider_failed_does_not() -> None:
+    pool = VmPool(["http://a:1", "http://b:1"], NoLocks())
+    async with pool.lease(make_task()) as machine:
+        assert machine.url == "http://a:1"
+    async with pool.lease(make_task()) as machine:
+        assert machine.url == "http://b:1"
+        machine.fault = EnvironmentFaultError("it stalls")
+    for _ in range(3):
+        async with pool.lease(make_task()) as machine:
+            assert machine.url == "http://a:1"
+
+
+def test_a_provider_that_is_down_is_not_counted_against_the_vm(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    async def act(environment: EnvironmentHandle) -> None:
+        raise EnvironmentFaultError(f"the provider is down, {environment.kind}")
+
+    with FakeVm() as other:
+        tasks = [make_task(f"{number:02d}-WOS") for number in range(4)]
+        run(
+            tmp_path / "run", tasks, [vm.url, other.url], [evaluator.url] * 2, working=OwnAgent(act)
+        )
+        results = read_run(tmp_path / "run").results.values()
+    assert {each.status for each in results} == {Status.ENVIRONMENT_ERROR}
+    assert evaluator.bodies("/evaluate") == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(OSError(28, "No space left on device"), id="disk"),
+        pytest.param(MemoryError("x"), id="memory"),
+        pytest.param(asyncio.CancelledError(), id="cancelled"),
+    ],
+)
+def test_what_an_agent_raises_is_its_own(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, error: BaseException
+) -> None:
+    async def act(environment: EnvironmentHandle) -> None:
+        del environment
+        raise error
+
+    run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act))
+    assert (only(out).status, only(out).score) == (Status.AGENT_ERROR, 0.0)
+    assert only(out).usage.requests == 1

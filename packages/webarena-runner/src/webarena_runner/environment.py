@@ -1,0 +1,271 @@
+"""The sites of one trial in a browser of its own: log in, record, keep the traffic.
+
+The order matters. The recorder starts after the login and before the first start page. However
+the agent ends, the recorder stops first, so that the traffic is kept; then Chromium is killed,
+because an agent stuck in a page that never answers does not notice that it was cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, why_ended
+from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
+from bench_core.protocols import BrowserHandle
+from bench_core.trial import TrialEnvironment
+from webarena_runner.answers import read_answer, without_patterns
+from webarena_runner.auth import cdp_cookies, enter_all
+from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
+from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
+from webarena_runner.injection import inject_cookies
+from webarena_runner.live_login import log_in_live
+from webarena_runner.recording import HarRecorder
+from webarena_runner.sites import check_sites
+from webarena_runner.tab_setup import login_headers, tab_setup
+from webarena_runner.tabs import open_tabs
+from webarena_runner.tasks import start_urls, task_sites
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from bench_core.browser import Chromium, Gateway
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentEnding, Task
+    from bench_core.redaction import Redactor
+    from webarena_runner.auth import SiteSession
+    from webarena_runner.config import EnvironmentConfig
+    from webarena_runner.recording import Har
+
+__all__ = [
+    "CONTACT_PROBE",
+    "EnvironmentSettings",
+    "SiteEnvironment",
+    "open_environment",
+    "restated_answer",
+]
+
+CONTACT_PROBE = "restore_contact_probe"
+"""The run's setting that injects the contact form's missing script."""
+
+# browser-use shows a logo of its maker's in every new tab; a trial talks to its sites alone.
+_CHROMIUM = ChromiumOptions(host_resolver_rules="MAP cf.browser-use.com ~NOTFOUND")
+
+
+@dataclass(frozen=True)
+class EnvironmentSettings:
+    """How long the parts around the agent may take, in seconds, and how Chromium is started.
+
+    Attributes:
+        close_s: How long a Chromium whose recording broke off may take to end.
+        auth_folder: Where logins are kept; null: every trial logs in anew.
+    """
+
+    site_s: float = 30.0
+    start_page_s: float = 60.0
+    stop_recorder_s: float = 5.0
+    close_s: float = 5.0
+    chromium: ChromiumOptions = _CHROMIUM
+    auth_folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """What a trial's environment is opened with."""
+
+    task: Task
+    config: EnvironmentConfig
+    context: TrialContext
+    settings: EnvironmentSettings
+    redactor: Redactor
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(task_sites(self.task))
+
+
+@asynccontextmanager
+async def open_environment(
+    task: Task,
+    config: EnvironmentConfig,
+    context: TrialContext,
+    settings: EnvironmentSettings,
+    redactor: Redactor,
+) -> AsyncIterator[SiteEnvironment]:
+    """Open a fresh Chromium on the task's sites, logged in, its traffic recorded.
+
+    Raises:
+        EnvironmentFaultError: A site, Chromium or the recorder failed.
+    """
+    given = _Conditions(task, config, context, settings, redactor)
+    urls = config.render(start_urls(task), given.sites)
+    sessions, live = await _open_sites(given)
+    setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
+    async with (
+        launch_chromium(settings.chromium) as chromium,
+        open_gateway(chromium.cdp_url) as gateway,
+    ):
+        if chromium.pid is not None:
+            context.processes.own(chromium.pid)  # should this trial be given up
+        await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
+        for name in live:
+            await log_in_live(chromium.ws_url, name, config.site(name))
+        async with HarRecorder(chromium.cdp_url, tab_setup=setup) as recorder:
+            environment = SiteEnvironment(given, urls, chromium, gateway, recorder)
+            try:
+                opening_s = settings.start_page_s
+                await open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
+                yield environment
+            finally:
+                await environment.stop_recording()
+
+
+async def _open_sites(given: _Conditions) -> tuple[list[SiteSession], list[str]]:
+    """Log in where that works over HTTP; also name the sites that are left to the browser."""
+    settings = given.settings
+    entered = await enter_all(given.config, given.sites, settings.site_s, settings.auth_folder)
+    reached = {session.site for session in entered[0]}
+    await _require_sites(given.config, set(given.sites) - reached, settings.site_s)
+    return entered
+
+
+async def _require_sites(config: EnvironmentConfig, sites: Iterable[str], timeout_s: float) -> None:
+    """Raise EnvironmentFaultError, naming the site, unless all of `sites` answer."""
+    faults = await check_sites(config, sites, timeout_s)
+    for name, fault in faults.items():
+        if fault is not None:
+            raise EnvironmentFaultError(f"the site {name!r} is down: {fault}")
+
+
+class SiteEnvironment(TrialEnvironment):
+    """A recorded Chromium on the sites of one trial."""
+
+    def __init__(
+        self,
+        given: _Conditions,
+        urls: list[str],
+        chromium: Chromium,
+        gateway: Gateway,
+        recorder: HarRecorder,
+    ) -> None:
+        super().__init__(
+            handle=BrowserHandle(cdp_url=gateway.cdp_url, start_urls=tuple(urls)),
+            inputs={"start_urls": list(urls)},
+        )
+        if given.context.config.get(CONTACT_PROBE):
+            self.flags["contact-probe-restored"] = None
+        self._given = given
+        self._chromium = chromium
+        self._gateway = gateway
+        self._recorder = recorder
+        self._har: Har | None = None
+        self._act: str | None = None
+        self._fault: BrowserError | None = None
+
+    async def gone(self) -> None:
+        """Wait until Chromium has ended."""
+        await self._chromium.wait_closed()
+
+    async def why_gone(self, *, reported: bool) -> str | None:
+        """Blame the end of Chromium on the agent only where it told it to end.
+
+        An agent that is done may end it: what it did is recorded.
+        """
+        if self._fault is not None:
+            raise self._fault
+        return None if reported else self._act
+
+    async def release(self) -> None:
+        """Stop the recorder, then kill Chromium; see the module."""
+        await self.stop_recording()
+        if self._har is not None and not self._har.complete:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._chromium.wait_closed(), self._given.settings.close_s)
+        try:
+            self._act = await why_ended(self._chromium, self._gateway)
+        except BrowserError as fault:
+            self._fault = fault
+        if self._chromium.alive:
+            self._chromium.kill()
+
+    async def stop_recording(self) -> None:
+        """Stop the recorder and write what it has; does nothing when that is done."""
+        if self._har is not None:
+            return
+        self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
+        # Of evidence only known keys are removed: what is stored is what is scored.
+        self._har.write(self._given.context.folder / HAR_FILE, self._without_secrets)
+        self.details["browser"] = dict(self._har.document["log"]["browser"])
+
+    async def capture(self, ending: AgentEnding) -> None:
+        """Keep the answer beside the traffic.
+
+        Raises:
+            EnvironmentFaultError: The recording has gaps that the agent did not make by ending its
+                browser, or the model that restates an answer in words failed.
+        """
+        given = self._given
+        answer = given.redactor.redact_json(ending.answer, evidence=True)
+        write_answer(given.context.folder, without_patterns(_parsed(answer)))
+        if self._har is not None and not self._har.complete and self._act is None:
+            raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
+        if fault := recording_fault(given.context.folder):
+            raise EnvironmentFaultError(f"the recorder failed: {fault}")
+        if not ending.status.scored:
+            return
+        restated = await restated_answer(ending.answer, given.task.goal, given.context)
+        if restated is not None:
+            self.flags[f"answer-extracted-by-{given.context.config['extract']}"] = None
+            self.details["answer_in_words"] = str(ending.answer)
+            answer = given.redactor.redact_json(restated, evidence=True)
+            write_answer(given.context.folder, without_patterns(answer))
+
+    async def check(self) -> None:
+        """Failing on a site that has gone is not the agent's failure."""
+        given = self._given
+        await _require_sites(given.config, given.sites, given.settings.site_s)
+
+    def _without_secrets(self, text: str) -> str:
+        given = self._given
+        for value in login_headers(given.config, given.sites).values():
+            text = text.replace(json.dumps(value)[1:-1], "[login header]")
+        return given.redactor.redact(text, evidence=True)
+
+
+async def restated_answer(
+    answer: JsonValue, goal: str, context: TrialContext
+) -> dict[str, JsonValue] | None:
+    """Make a response out of an answer in prose, where the run asks for it; null elsewhere.
+
+    Raises:
+        ModelError: The model that restates it gave no usable reply.
+    """
+    way = context.config.get("extract")
+    if way not in EXTRACTIONS or not needs_extraction(answer):
+        return None
+    text = str(answer)
+    return by_rules(goal, text) if way == "rules" else await _by_model(goal, text, context)
+
+
+async def _by_model(goal: str, text: str, context: TrialContext) -> dict[str, JsonValue]:
+    from bench_core.models import open_model, published_prices  # noqa: PLC0415  # heavy
+
+    name = context.config.get("extract_model") or context.model
+    if not name:
+        raise InputError("--extract model needs a model: add --extract-model provider:model")
+    async with open_model(str(name), seed=context.seed, prices=published_prices()) as model:
+        return await by_model(model, goal, text, meter=context.meter.of("answer_extraction"))
+
+
+def _parsed(answer: JsonValue) -> JsonValue:
+    """Return the response inside a text that the evaluator can read, for `without_patterns`."""
+    if not isinstance(answer, str):
+        return answer
+    read = read_answer(answer)
+    return read.value if read.problem is None else answer

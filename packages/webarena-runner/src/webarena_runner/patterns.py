@@ -1,0 +1,28 @@
+"""Texts of task definitions and answers that the evaluator takes for regular expressions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+__all__ = ["is_pattern", "same_text"]
+
+
+def is_pattern(value: Any) -> bool:
+    """Return whether the evaluator takes `value` for a regular expression.
+
+    >>> is_pattern("^.*$"), is_pattern("$5"), is_pattern("^")
+    (True, False, False)
+    """
+    return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
+
+
+def same_text(wanted: str, value: str) -> bool:
+    """Return whether `value` is what a definition wants, a text or a pattern, in either case.
+
+    >>> same_text("^usb.*$", "USB hub"), same_text("usb", " USB"), same_text("usb", "usb hub")
+    (True, True, False)
+    """
+    if is_pattern(wanted):
+        return re.fullmatch(wanted, value, re.IGNORECASE) is not None
+    return wanted.strip().lower() == value.strip().lower()

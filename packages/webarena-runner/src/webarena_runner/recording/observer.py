@@ -1,0 +1,192 @@
+"""Observe all HTTP traffic of a Chromium over one DevTools connection.
+
+Handlers only take notes and start tasks; one that waited for an answer would stop the very loop
+that brings it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import BrowserError
+from webarena_runner.recording.bodies import Bodies
+from webarena_runner.recording.exchanges import Traffic
+from webarena_runner.recording.har import Har, build_har
+from webarena_runner.recording.limits import RecordingLimits
+from webarena_runner.recording.link import CONNECTION_ERRORS, Link
+from webarena_runner.recording.unreported import Unreported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["BrowserObserver"]
+
+_ATTACH_S = 3.0
+_POLL_S = 0.02
+_AWAITED = ("Document", "Download", "XHR", "Fetch", "Ping", "Preflight")
+_TABS = ("page", "iframe")
+# A held request comes with all that it posts, twice and in base64.
+_LARGEST_MESSAGE = 512 * 1024 * 1024
+_AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
+
+
+class BrowserObserver:
+    """Sees every request of a browser, from `connect` to `stop`; see `HarRecorder`."""
+
+    def __init__(
+        self,
+        cdp_url: str,
+        *,
+        limits: RecordingLimits | None = None,
+        settle_s: float = 0.3,
+        connect_s: float = 10.0,
+        tab_setup: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    ) -> None:
+        self._tab_setup = tuple(tab_setup)
+        self._cdp_url = cdp_url
+        self._limits = limits or RecordingLimits()
+        self._settle_s = settle_s
+        self._connect_s = connect_s
+        self._traffic = Traffic(self._limits.entries)
+        self._link: Link | None = None
+        self._browser = ("Chromium", "")
+        self._pages: dict[str, str | None] = {}
+        self._marks: list[tuple[str, float]] = []
+        self._last_event = 0.0
+        self._cut_short = False
+
+    async def connect(self) -> None:
+        """Connect and attach to every target there is.
+
+        Raises:
+            BrowserError: The browser cannot be reached.
+        """
+        try:
+            await asyncio.wait_for(self._connect(), self._connect_s)
+        except CONNECTION_ERRORS as error:
+            await self.disconnect()
+            raise BrowserError(
+                f"cannot record the browser at {self._cdp_url}: {error!r}; is it still running?"
+            ) from error
+
+    def mark(self, name: str) -> None:
+        """Note a moment, such as the end of a phase, in the recording."""
+        self._marks.append((name, time.time()))
+
+    async def attached(self, target_id: str, within_s: float = _ATTACH_S) -> None:
+        """Wait until everything a tab does is seen; a tab just made may be ahead of that."""
+        end = time.monotonic() + within_s
+        while target_id not in self._pages.values() and time.monotonic() < end:  # noqa: ASYNC110  # polls a set
+            await asyncio.sleep(_POLL_S)
+        if self._link is not None:
+            await self._link.wait_for_posted(end - time.monotonic())
+
+    async def stop(self, deadline_s: float = 5.0) -> Har:
+        """Wait until the traffic has settled, at most `deadline_s`, and return the recording."""
+        if self._link is not None:
+            end = time.monotonic() + deadline_s
+            await self._settle(self._link, deadline_s)
+            await self._link.wait_for_work(end - time.monotonic())
+        await self.disconnect()
+        return self.snapshot()
+
+    async def disconnect(self) -> None:
+        """Let the browser go; what was held goes on."""
+        if self._link is not None:
+            self._cut_short = self._link.lost
+            await self._link.close()
+            self._link = None
+
+    def snapshot(self) -> Har:
+        """Return what was recorded so far."""
+        problems = []
+        if self._cut_short or (self._link is not None and self._link.lost):
+            problems.append("The browser closed the connection before the recording was stopped.")
+        if self._traffic.dropped:
+            problems.append(f"{self._traffic.dropped} later requests were over the limit.")
+        return build_har(
+            self._traffic.exchanges(),
+            browser=self._browser,
+            comment=self._limits.describe(),
+            marks=self._marks,
+            problems=problems,
+        )
+
+    async def _connect(self) -> None:
+        self._link = link = await Link.open(self._cdp_url, _LARGEST_MESSAGE)
+        bodies = Bodies(link, self._limits)
+        unreported = Unreported(link, self._traffic, bodies)
+        link.on("Target.attachedToTarget", self._attacher(link, bodies))
+        link.on("Target.detachedFromTarget", self._on_detached)
+        for method in self._traffic.methods:
+            link.on(method, self._listener(method, bodies, unreported))
+        link.on("Fetch.requestPaused", unreported.on_paused)
+        product = (await link.call("Browser.getVersion", {}))["product"]
+        name, _, version = product.partition("/")
+        self._browser = (name, version)
+        await link.call("Target.setAutoAttach", _AUTO_ATTACH)
+        await unreported.start()
+        # A page that hangs does not answer; it must not keep the recording from starting.
+        await link.wait_for_posted(_ATTACH_S)
+
+    def _listener(
+        self, method: str, bodies: Bodies, unreported: Unreported
+    ) -> Callable[[Any, str | None], None]:
+        def listen(params: Mapping[str, Any], session: str | None) -> None:
+            self._last_event = time.monotonic()
+            if unreported.covers(method, params):
+                return
+            page = self._pages.get(session or "")
+            hop = self._traffic.feed(method, params, session, page)
+            if hop is not None:
+                bodies.follow(method, hop, session)
+
+        return listen
+
+    def _attacher(self, link: Link, bodies: Bodies) -> Callable[[Any, str | None], None]:
+        def attach(params: Mapping[str, Any], parent: str | None) -> None:
+            session, target = params["sessionId"], params["targetInfo"]
+            if _is_of_the_browser_itself(target):
+                link.post("Runtime.runIfWaitingForDebugger", {}, session)
+                return
+            is_page = target["type"] == "page"
+            self._pages[session] = target["targetId"] if is_page else self._pages.get(parent or "")
+            posted = {"maxPostDataSize": self._limits.post_bytes}
+            # One after the other without waiting: a paused worker answers only once it runs,
+            # and its page may wait for it.
+            link.post("Network.enable", {**bodies.buffers(), **posted}, session)
+            link.post("Network.configureDurableMessages", bodies.buffers(), session)
+            for method, settings in self._tab_setup if target["type"] in _TABS else ():
+                link.post(method, settings, session)
+            link.post("Target.setAutoAttach", _AUTO_ATTACH, session)
+            link.post("Runtime.runIfWaitingForDebugger", {}, session)
+
+        return attach
+
+    def _on_detached(self, params: Mapping[str, Any], _parent: str | None) -> None:
+        self._pages.pop(params["sessionId"], None)
+        self._traffic.forget_session(params["sessionId"])
+
+    async def _settle(self, link: Link, patience_s: float) -> None:
+        """Wait until nothing young is pending and nothing happened for a while."""
+        begun = time.monotonic()
+        while not link.lost and time.monotonic() < begun + patience_s:
+            quiet = time.monotonic() - max(self._last_event, begun)
+            if quiet >= self._settle_s and not self._awaits(patience_s):
+                break
+            await asyncio.sleep(_POLL_S)
+        await link.pass_barrier()
+
+    def _awaits(self, patience_s: float) -> bool:
+        """Tell whether an answer may still come; one that took long already may never."""
+        oldest = time.time() - patience_s
+        return any(
+            hop.kind in _AWAITED and hop.wall_time > oldest for hop in self._traffic.pending()
+        )
+
+
+def _is_of_the_browser_itself(target: Mapping[str, str]) -> bool:
+    """Tell the address bar and its like, which load hundreds of files, from tabs and workers."""
+    return target["type"] != "page" and target["url"].startswith("chrome://")

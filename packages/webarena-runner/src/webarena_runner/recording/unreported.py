@@ -1,0 +1,167 @@
+"""Record the requests that Chromium's Network domain reports to nobody.
+
+Those are downloads by `<a download>`, what a page sends while it is being left, and the first
+document of a tab that the browser itself opens, by ctrl-click, middle click or
+`Target.createTarget`. The Fetch domain of the whole browser holds documents, pings, fetches and
+XHRs for a moment. A request with a `networkId` is reported, as a rule; one that is not, or not
+yet, is recorded here and held once more when its response comes, for status and headers.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from webarena_runner.recording.exchanges import Hop, Response, inline_body
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webarena_runner.recording.bodies import Bodies
+    from webarena_runner.recording.exchanges import Traffic
+    from webarena_runner.recording.link import Link
+
+    Params = Mapping[str, Any]
+
+__all__ = ["Unreported"]
+
+# Fetch calls both fetches and XHRs `XHR`; a keepalive fetch cannot be told from the others.
+_PATTERNS = [{"urlPattern": "http*", "resourceType": kind} for kind in ("Document", "Ping", "XHR")]
+
+
+class Unreported:
+    """Looks at every held request, records it if nobody else does, and lets it go on.
+
+    Args:
+        link: The recorder's connection to the browser.
+        traffic: Where requests are recorded.
+        bodies: Keeps what was posted.
+    """
+
+    def __init__(self, link: Link, traffic: Traffic, bodies: Bodies) -> None:
+        self._link = link
+        self._traffic = traffic
+        self._bodies = bodies
+        self._held: dict[str, Hop] = {}
+        self._tabs: set[str] = set()
+
+    async def start(self) -> None:
+        """Hold requests from now on."""
+        await self._link.call("Fetch.enable", {"patterns": _PATTERNS})
+
+    def covers(self, method: str, params: Params) -> bool:
+        """Tell whether an event of the Network domain is about a request that is recorded here.
+
+        It reports a tab's first document from the redirect on at which it began to watch the tab.
+        """
+        return (
+            method == "Network.requestWillBeSent"
+            and "redirectResponse" in params
+            and params.get("frameId") in self._tabs
+            and self._traffic.last(params["requestId"]) is None
+        )
+
+    def on_paused(self, params: Params, _session: str | None) -> None:
+        """Take the event about a held request or response."""
+        if "responseStatusCode" in params or _failed(params):
+            self._end(params)
+            self._let_go(params)
+        else:
+            # Nobody waits for a ping, and its frame may be gone before its response comes.
+            wanted = self._begin(params) or params["resourceType"] == "Ping"
+            self._let_go(params, interceptResponse=wanted)
+
+    def _begin(self, params: Params) -> bool:
+        """Record the request unless it is reported already; tell whether it was recorded."""
+        if self._reported(params) is not None:
+            return False
+        hop = _hop(params, self._traffic.page_of(params["frameId"]))
+        begun = self._traffic.deferred(hop)
+        if begun is not None:
+            begun.headers, begun.has_body, begun.body = hop.headers, hop.has_body, hop.body
+        elif not self._traffic.add(hop):
+            return False
+        if hop.kind == "Document" and "networkId" not in params:
+            self._tabs.add(hop.frame_id)
+        self._held[params["requestId"]] = begun or hop
+        self._bodies.follow("Network.requestWillBeSent", begun or hop, None)
+        return True
+
+    def _end(self, params: Params) -> None:
+        hop, reported = self._held.pop(params["requestId"], None), self._reported(params)
+        if reported is None and hop is not None:
+            _end(hop, params)
+        elif reported is not None and reported.response is None and not _failed(params):
+            # It may be all there is: where a frame is gone the Network domain says `aborted`.
+            reported.response = _response(params)
+
+    def _reported(self, params: Params) -> Hop | None:
+        hop = self._traffic.last(params.get("networkId", ""))
+        return None if hop is None or hop.is_recovered else hop
+
+    def _let_go(self, params: Params, **more: Any) -> None:
+        order = {"requestId": params["requestId"], **more}
+        self._link.post("Fetch.continueRequest", order, None)
+
+
+def _hop(params: Params, page: str | None) -> Hop:
+    request, kind, body = params["request"], _kind(params), inline_body(params["request"])
+    # The hops of a redirect have one number, and another behind the dot.
+    own_id = params["requestId"].rpartition(".")[0]
+    return Hop(
+        request_id=params.get("networkId", own_id),
+        url=request["url"],
+        method=request["method"],
+        headers=request["headers"],
+        kind=kind,
+        frame_id=params["frameId"],
+        loader="",
+        page=params["frameId"] if kind == "Document" else page,
+        wall_time=time.time(),
+        started=time.monotonic(),
+        by_gesture=False,
+        has_body=request.get("hasPostData", False) or body is not None,
+        body=body,
+        # Where the Network domain has an id for it, it tells at least what the wire saw.
+        has_wire_report=None if "networkId" in params else False,
+        content_note="the browser did not report this request, and gave no body",
+        is_recovered=True,
+    )
+
+
+def _kind(params: Params) -> str:
+    """Name the kind as the Network domain would; a download is no document anybody will see."""
+    names = {name.lower() for name in params["request"]["headers"]}
+    if params["resourceType"] == "Document":
+        return "Document" if "accept" in names else "Download"
+    if params["resourceType"] == "XHR":
+        return "Preflight" if "access-control-request-method" in names else "Fetch"
+    return str(params["resourceType"])
+
+
+def _end(hop: Hop, params: Params) -> None:
+    hop.ended, hop.failure = time.monotonic(), None
+    if _failed(params):  # in the Network domain's words: net::ERR_CONNECTION_REFUSED
+        hop.failure = "net::ERR" + re.sub("(?=[A-Z])", "_", params["responseErrorReason"]).upper()
+    else:
+        hop.response = _response(params)
+
+
+def _failed(params: Params) -> bool:
+    return "responseErrorReason" in params
+
+
+def _response(params: Params) -> Response:
+    headers: dict[str, str] = {}
+    for each in params.get("responseHeaders", ()):
+        name, value = each["name"], each["value"]
+        headers[name] = f"{headers[name]}\n{value}" if name in headers else value
+    types = [value for name, value in headers.items() if name.lower() == "content-type"]
+    answer = {
+        "status": params["responseStatusCode"],
+        "statusText": params.get("responseStatusText", ""),
+        "headers": headers,
+        "mimeType": types[0].partition(";")[0] if types else "",
+    }
+    return Response.of(answer)
