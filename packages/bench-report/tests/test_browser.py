@@ -401,7 +401,7 @@ def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(  # fixtures
     huge, endless = "W" * 1_000_000, "W" * 10_000_000
     spaced = "long words " * 900_000
     result = told_result(
-        "a", 1, 0.0, failure_mode=huge, method=huge, flags=[huge], details={huge: endless},
+        "a", 1, 0.0, method=huge, flags=[huge], details={huge: endless},
         error=ErrorInfo(kind=huge, message=spaced),
         checks=[{"criterion": huge, "expected": huge, "actual": [spaced], "passed": False}],
     )  # fmt: skip
@@ -456,7 +456,7 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
 
     who = {"agent": attack(), "model": attack()}
     results = [
-        told_result(task, 1, score, method=attack(), failure_mode=attack() if score == 0 else None,
+        told_result(task, 1, score, method=attack(),
                     model_reported=attack(), flags=[attack()],
                     details={attack(): attack(), "judge": attack(), "query_passed": attack()},
                     error=ErrorInfo(kind=attack(), message=attack(), phase=attack()),

@@ -59,7 +59,7 @@ def hostile(told_run: Runs, told_result: Results, build: Builds) -> Built:
     failed = ErrorInfo(kind=HOSTILE, message=HOSTILE)
     results = [
         told_result(HOSTILE, 1, 1.0, method=HOSTILE, flags=[HOSTILE], **who),
-        told_result(HOSTILE, 2, 0.0, failure_mode=HOSTILE, model_reported=HOSTILE, **who),
+        told_result(HOSTILE, 2, 0.0, model_reported=HOSTILE, **who),
         told_result(HOSTILE, 3, None, error=failed, **who),
     ]
     texts = {"goals": {HOSTILE: HOSTILE}, "templates": {HOSTILE: HOSTILE}}
