@@ -175,6 +175,25 @@ def test_a_time_zone_of_the_case_decides_what_a_moment_in_utc_is() -> None:
     assert found == {"America/Denver": "pass", "UTC": "abstain", None: "abstain"}
 
 
+@pytest.mark.parametrize(
+    ("text", "at", "outcome"),
+    [
+        ("The value at /air/finalstate/Basic Economy/total is 152.", "Basic Economy", "pass"),
+        ("The value at /air/finalstate/Basic Economy/total is 152.", "Basic", "abstain"),
+        ("The value at /air/finalstate/Basic Economy/total is 153.", "Basic Economy", "abstain"),
+        ("Check (/air/finalstate/Basic Economy/total), it is 152.", "Basic Economy", "pass"),
+    ],
+    ids=["key-with-space", "other-place", "other-value", "in-parentheses"],
+)
+def test_a_pointer_whose_keys_hold_spaces_is_read_whole(text: str, at: str, outcome: str) -> None:
+    fares = {"Basic": {"total": 152}, "Basic Economy": {"total": 152}}
+    state = {"air": {"initialstate": {}, "finalstate": fares}}
+    case = JudgeCase(goal="Fly.", state=state, criteria=(Criterion(id="one", text=text),))
+    quote = {"kind": "present", "pointer": f"/air/finalstate/{at}/total", "quote": "152", "screenshot": None, "region": None}  # fmt: skip
+    verdict = asyncio.run(Judge(Model(ScriptedAdapter(quoting([quote])))).judge(case))
+    assert verdict.outcome == outcome
+
+
 COLLECTIONS = (
     ("tablely", "bookings"),
     ("daybook", "events"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfoNotFoundError
 
 from llm_judge.matching import Field, field_of
-from llm_judge.pointers import resolve, tokens
+from llm_judge.pointers import MISSING, resolve, tokens
 from llm_judge.readings import Reading, inferred_offsets, read, words, zone_offsets
 from llm_judge.stated import Statement, state_of
 from llm_judge.surroundings import Place, Surroundings
@@ -73,7 +73,10 @@ class Grounds:
 
     def statement(self, text: str) -> Statement:
         """Return what a criterion states."""
-        return state_of(text, self.goal, self.is_app)
+        return state_of(text, self.goal, self.is_app, self._is_place)
+
+    def _is_place(self, pointer: str) -> bool:
+        return resolve(self.state, pointer) is not MISSING
 
     def named_apps(self, text: str) -> frozenset[str]:
         """Return the apps that a text names, by name or by what they are for (`calendar`, `email`)."""

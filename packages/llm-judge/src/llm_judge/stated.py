@@ -36,6 +36,7 @@ Kind = Literal["clock", "day", "weekday", "number", "length", "text", "name", "a
 Relation = Literal["is", "at most", "below", "at least", "above", "between"]
 
 _POINTER = re.compile(r"(?<![\w/:.])/[^\s,;'\"()]+(?:/[^\s,;'\"()]+)+")
+_LONGEST_POINTER = 500
 _CONDITION = re.compile(r"\b(?:if|unless|otherwise|in case|whether)\b[^,.;]*", re.IGNORECASE)
 _WEB = re.compile(
     r"https?://[^\s'\")]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|app|co)/[\w/-]+"
@@ -114,7 +115,10 @@ class Statement:
 
 
 def state_of(
-    text: str, goal: str = "", is_app: Callable[[str], bool] = lambda _: False
+    text: str,
+    goal: str = "",
+    is_app: Callable[[str], bool] = lambda _: False,
+    is_place: Callable[[str], bool] = lambda _: False,
 ) -> Statement:
     """Return what `text` states.
 
@@ -122,6 +126,7 @@ def state_of(
         text: A criterion.
         goal: Tells names from words that only begin a sentence.
         is_app: Whether a name is an application's, which the record need not repeat.
+        is_place: Whether something stands at a pointer; tells where one ends whose keys hold spaces.
 
     >>> [(each.kind, each.text) for each in state_of("A table for 3 at 8:30 PM at Old Mill").facts]
     [('clock', '8:30 PM'), ('name', 'Old Mill'), ('number', '3')]
@@ -131,7 +136,7 @@ def state_of(
     vague = tuple(dict.fromkeys(each.lower() for each in _VAGUE.findall(plain)))
     conditional = _CONDITION.search(plain) is not None
     plain = _CONDITION.sub(lambda found: " " * len(found[0]), plain)
-    reader = _Reader(plain, goal, is_app)
+    reader = _Reader(plain, goal, is_app, is_place)
     facts = tuple(reader.facts())
     return Statement(
         text,
@@ -155,11 +160,18 @@ def state_of(
 class _Reader:
     """Takes facts out of a text, each kind leaving blanks for the next."""
 
-    def __init__(self, text: str, goal: str, is_app: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        text: str,
+        goal: str,
+        is_app: Callable[[str], bool],
+        is_place: Callable[[str], bool],
+    ) -> None:
         self.text = text
         self.rest = text
         self.goal = goal
         self.is_app = is_app
+        self.is_place = is_place
         self._choices = 0
 
     def facts(self) -> Iterator[Fact]:
@@ -176,8 +188,19 @@ class _Reader:
 
     def _pointers(self) -> Iterator[Fact]:
         for found in _POINTER.finditer(self.rest):
-            self._blank(*found.span())
-            yield Fact("pointer", found[0].rstrip("."), read(""))
+            named = self._whole_pointer(found)
+            self._blank(found.start(), found.start() + len(named))
+            yield Fact("pointer", named, read(""))
+
+    def _whole_pointer(self, found: re.Match[str]) -> str:
+        """Return a pointer as far as it leads somewhere: `/fares/Basic Economy/total is 152`."""
+        following = self.text[found.start() : found.start() + _LONGEST_POINTER]
+        longer = [each.end() for each in re.finditer(r"\S+", following)]
+        for end in reversed(longer):
+            named = following[:end].rstrip(".,;:'\")")
+            if len(named) > len(found[0]) and self.is_place(named):
+                return named
+        return found[0].rstrip(".")
 
     def _quoted(self) -> Iterator[Fact]:
         found = list(QUOTED.finditer(self.rest))
