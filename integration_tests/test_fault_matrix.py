@@ -149,4 +149,4 @@ def check(fault: PartFault, result: TrialResult, folder: Path) -> None:
     assert [each.cost_usd for each in result.spent] == [CALL_USD] * worked
     assert result.steps == worked
     assert set(result.artifact_paths) == set(list_artifacts(folder))
-    assert "log.txt" in result.artifact_paths
+    assert ("trajectory.jsonl" in result.artifact_paths) is worked
