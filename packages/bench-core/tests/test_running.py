@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import weakref
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -375,3 +376,31 @@ def test_what_foreign_code_forgot_is_no_traceback_on_the_terminal(
     assert outcome.succeeded == 4
     assert "Traceback" not in capfd.readouterr().err
     assert "forgotten" in caplog.text
+
+
+class Spender(Idle):
+    """Hears of its meter and of its environment, and spends."""
+
+    contexts: list[weakref.ref[TrialContext]]
+
+    def __init__(self) -> None:
+        self.contexts = []
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        self.contexts.append(weakref.ref(context))
+        context.meter.spend(Usage(input_tokens=1), cost_usd=0.0)
+        return await super().run(task, environment, context)
+
+
+def test_a_trial_that_is_over_takes_no_memory_until_the_garbage_collector_comes(out: Path) -> None:
+    agent = Spender()
+    with_ = Surroundings(agent_for=lambda *_: agent)
+    gc.collect()
+    gc.disable()
+    try:
+        run_benchmark_sync(Toy(), SPEC, out, surroundings=with_)
+        assert [each() for each in agent.contexts] == [None] * 4
+    finally:
+        gc.enable()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -387,4 +389,16 @@ def test_log_lines_of_a_trial_are_in_its_folder(run: Any, tmp_path: Path) -> Non
 
 def test_a_trial_that_has_nothing_to_tell_leaves_no_log(run: Any, tmp_path: Path) -> None:
     run(RIGHT)
+    assert not (tmp_path / "log.txt").exists()
+
+
+def test_what_an_agent_left_behind_logs_into_no_trials_file(run: Any, tmp_path: Path) -> None:
+    left: list[contextvars.Context] = []
+
+    async def leave(_: TrialContext) -> AgentOutcome:
+        left.append(contextvars.copy_context())
+        return RIGHT
+
+    assert run(leave).score == 1.0
+    left[0].run(logging.getLogger("bench_core.late").warning, "after the end")
     assert not (tmp_path / "log.txt").exists()

@@ -108,7 +108,7 @@ class AttemptRunner:
         live = LiveAttempt(
             trial, context, running, meter, processes, started, started_at, number, token
         )
-        meter.on_spend = self._spend_listener(live)
+        meter.on_spend = self._spend_listener(trial.key, number, running)
         self.event("attempt_started", live, token=token)
         return live
 
@@ -145,16 +145,18 @@ class AttemptRunner:
 
     def event(self, kind: str, live: LiveAttempt, **data: JsonValue) -> None:
         """Keep an event of an attempt."""
+        self._keep(kind, live.trial.key, live.number, data)
+
+    def _keep(self, kind: str, key: TrialKey, number: int, data: dict[str, JsonValue]) -> None:
         if self._closed:
             return
-        key = live.trial.key
         self._sink.event(
             Event(
                 time=self._clock.now(),
                 kind=kind,
                 task_id=key.task_id,
                 trial=key.trial,
-                attempt=live.number,
+                attempt=number,
                 data=data,
             )
         )
@@ -177,17 +179,25 @@ class AttemptRunner:
             }
         )
 
-    def _spend_listener(self, live: LiveAttempt) -> Callable[[str, Spent], None]:
-        """Return what receives model calls, which agents may report from threads of their own."""
-        loop = asyncio.get_running_loop()
-        return partial(_call_threadsafe, loop, self._note_spending, live)
+    def _spend_listener(
+        self, key: TrialKey, number: int, running: RunningAttempt
+    ) -> Callable[[str, Spent], None]:
+        """Return what receives model calls, which agents may report from threads of their own.
 
-    def _note_spending(self, live: LiveAttempt, source: str, spent: Spent) -> None:
+        It must not know the meter that calls it: a thousand trials that wait for the garbage
+        collector take 15 MB.
+        """
+        loop = asyncio.get_running_loop()
+        return partial(_call_threadsafe, loop, self._note_spending, key, number, running)
+
+    def _note_spending(
+        self, key: TrialKey, number: int, running: RunningAttempt, source: str, spent: Spent
+    ) -> None:
         amount = spent.model_dump(mode="json", exclude_defaults=True)
-        self.event("spend", live, source=source, **amount)
-        if live.meter.stopped:
+        self._keep("spend", key, number, {"source": source, **amount})
+        if self._budget.exhausted is not None:
             # it should end by itself now; some agents swallow every error and go on
-            live.running.stop_later(self._timeouts.cancel_grace_s, StopReason.BUDGET)
+            running.stop_later(self._timeouts.cancel_grace_s, StopReason.BUDGET)
 
 
 def _call_threadsafe(

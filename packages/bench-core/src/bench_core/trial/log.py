@@ -21,7 +21,6 @@ LOG = "log.txt"
 _ALWAYS = ("bench_core", "browser_use", "bubus")
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_current: ContextVar[str] = ContextVar("trial", default="")
 
 
 class _PlainFormatter(logging.Formatter):
@@ -29,6 +28,48 @@ class _PlainFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return _COLOURS.sub("", super().format(record))
+
+
+class _TrialFile:
+    """The file of one trial, which is made with its first line."""
+
+    def __init__(self, path: Path, redactor: Redactor | None) -> None:
+        self._path = path
+        self._redactor = redactor
+        self._handler: logging.FileHandler | None = None
+        self._closed = False
+
+    def handle(self, record: logging.LogRecord) -> None:
+        if self._closed:  # by what an abandoned agent left behind: the trial is written down
+            return
+        if self._handler is None:
+            self._handler = logging.FileHandler(
+                self._path, encoding="utf-8", errors="backslashreplace"
+            )
+            self._handler.setFormatter(_PlainFormatter(_FORMAT))
+            redactor = self._redactor or Redactor.from_environment()
+            self._handler.addFilter(RedactingFilter(redactor))
+        self._handler.handle(record)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._handler is not None:
+            self._handler.close()
+
+
+class _ToTrialFiles(logging.Handler):
+    """Gives each record to the trial that logged it.
+
+    One for the process: a handler for each trial would be asked about the records of all others.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if (file := _current.get()) is not None:
+            file.handle(record)
+
+
+_current: ContextVar[_TrialFile | None] = ContextVar("trial", default=None)
+_to_trial_files = _ToTrialFiles()
 
 
 @contextmanager
@@ -44,22 +85,20 @@ def trial_log(
         of: Objects whose packages' loggers are heard, beside this package's.
         redactor: Knows the keys; by default those in the environment.
     """
-    path = str(folder / LOG)
-    token = _current.set(path)
-    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace", delay=True)
-    handler.setFormatter(_PlainFormatter(_FORMAT))
-    handler.addFilter(lambda _record: _current.get() == path)
-    handler.addFilter(RedactingFilter(redactor or Redactor.from_environment()))
     packages = (type(each).__module__.partition(".")[0] for each in of)
-    loggers = [logging.getLogger(name) for name in dict.fromkeys([*_ALWAYS, *packages])]
-    for logger in loggers:
-        logger.addHandler(handler)
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.INFO)
+    for name in dict.fromkeys([*_ALWAYS, *packages]):
+        _listen_to(logging.getLogger(name))
+    file = _TrialFile(folder / LOG, redactor)
+    token = _current.set(file)
     try:
         yield logging.getLogger("bench_core.trial")
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-        handler.close()
         _current.reset(token)
+        file.close()
+
+
+def _listen_to(logger: logging.Logger) -> None:
+    if _to_trial_files not in logger.handlers:
+        logger.addHandler(_to_trial_files)
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)

@@ -83,7 +83,7 @@ def reported_fields(outcome: AgentOutcome) -> dict[str, Any]:
 
 def with_steps(outcome: AgentOutcome, folder: Path, done: int = 0) -> AgentOutcome:
     """Count steps and tokens from what was done and written for an agent that reported none."""
-    if outcome.steps:
+    if outcome.steps or not (done or (folder / TRAJECTORY).exists()):
         return outcome
     steps = read_lines(folder / TRAJECTORY, Step).records
     usage = sum((step.usage for step in steps if step.usage), Usage())
