@@ -36,20 +36,21 @@ ORDERS = dict(zip(TASKS, itertools.permutations((SOLVES, IDLE, CRASHES)), strict
 
 AGENT = f"""
 from bench_core.agents import RunCode, connect
-from waa_client.agents import DoNothingAgent, ScriptedAgent
+from bench_core.discovery import load_agent
 
 ORDERS = {ORDERS!r}
 
 
-class Changing(ScriptedAgent):
+class Changing:
     name = "changing"
+    in_process = True
 
     async def run(self, task, environment, context):
         ends, score = ORDERS[task.task_id][context.trial - 1]
         if score:
-            return await super().run(task, environment, context)
+            return await load_agent("scripted").run(task, environment, context)
         if ends == "completed":
-            return await DoNothingAgent().run(task, environment, context)
+            return await load_agent("do-nothing").run(task, environment, context)
         async with connect(environment) as desktop:
             await desktop.act(RunCode(code="computer.os.open_program('notepad')"))
             raise RuntimeError("a bug in the agent")

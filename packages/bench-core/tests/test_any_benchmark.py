@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUMS = """
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from bench_core.artifacts import TrialArtifacts, read_json
+from bench_core.preparing import PreparedRun
 from bench_core.records import AgentOutcome, Task
 from bench_core.trial import Evaluation, TrialEnvironment
 
@@ -38,6 +39,13 @@ class Sums:
     async def evaluate(self, evidence):
         answer = read_json(evidence.folder / "answer.json")
         return Evaluation(score=float(answer == evidence.task.config["is"]))
+
+class Prepared(Sums):
+    @staticmethod
+    @contextmanager
+    def prepare(options, begins):
+        spec = options.spec(config={"prepared": begins})
+        yield PreparedRun(Prepared(), spec, options.folder("sums", spec), warnings=("mind it",))
 
 class Adder:
     name = "adder"
@@ -88,6 +96,12 @@ def test_an_installed_benchmark_is_listed_run_continued_and_scored_again(site: P
 def test_a_benchmark_is_run_by_its_reference_and_do_nothing_fails(site: Path) -> None:
     done = call(site, "run", "sums:Sums", "--agent", "do-nothing", "--out", "run")
     assert (done.returncode, "0 of 2 scored trials succeeded" in done.stdout) == (0, True), done
+
+
+def test_a_benchmark_prepares_its_runs_as_its_own_command_does(site: Path) -> None:
+    done = call(site, "run", "sums:Prepared", "--agent", "sums:Adder", "--out", "run")
+    assert (done.returncode, "Warning: mind it" in done.stderr) == (0, True), done
+    assert json.loads((site / "run" / "run.json").read_text())["config"]["prepared"] is True
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from bench_core.discovery import load_agent
 from bench_core.planning import RunSpec
 from bench_core.records import Task
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling import Backoff, Policy
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.trial import AgentLimits
-from waa_client.agents import load_agent
 from waa_client.benchmark import WaaBenchmark
+from waa_client.environment import EnvironmentSettings
 from waa_client.pool import VmPool
-from waa_client.settings import WaaSettings
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run(  # noqa: PLR0913  # keywords with defaults
     made = WaaBenchmark(
         tasks,
         pool=VmPool(urls, NoLocks(), evaluators=evaluators),
-        settings=WaaSettings(**(settings or {})),
+        settings=EnvironmentSettings(**(settings or {})),
         clock=clock or NoSleep(),
         options=options,
         **(benchmark or {}),

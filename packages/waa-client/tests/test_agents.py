@@ -17,12 +17,11 @@ from fake_vm import FakeVm, Reply
 from making import NoSleep, make_task, run, script
 
 from bench_core.agents import Done, PressKeys, RunCode, connect
-from bench_core.discovery import find_plugins
+from bench_core.discovery import find_plugins, load_agent
 from bench_core.errors import InputError, UnknownPluginError
 from bench_core.records import AgentOutcome, Limits, Status
 from bench_core.run_folder import read_run
 from bench_core.testing.model_server import Answer, ModelServer
-from waa_client.agents import load_agent
 from waa_client.agents.simple import read_script
 from waa_client.cli import main
 from waa_client.comparing import compare_runs

@@ -128,7 +128,7 @@ def test_a_plan_needs_no_vm(folder: Path) -> None:
         (["--vm", "a", "--demo", "nowhere"], "there is no demonstration nowhere"),
         (["--vm", "a", "--task", "99999999"], "has no task"),
         (["--vm", "a", "--agent", "no-such"], "unknown agent 'no-such'"),
-        (["--vm", "a", "--agent", "vision"], "needs a model: --model provider:name"),
+        (["--vm", "a", "--agent", "vision"], "needs a model: `--model provider:name`"),
         (["--vm", "a", "--agent", "vision", "--model", "x:y"], "unknown provider 'x'"),
     ],
 )

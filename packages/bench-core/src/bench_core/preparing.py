@@ -89,6 +89,8 @@ def plan_prepared(prepare: Prepare[Options], options: Options) -> RunPlan:
 def prepare_installed(name: str) -> Prepare[RunOptions]:
     """Return what prepares runs of any installed benchmark with its own defaults.
 
+    A benchmark whose own `run` command prepares more than this brings that as its `prepare`.
+
     Args:
         name: The benchmark's, or `module:Class`.
 
@@ -98,6 +100,9 @@ def prepare_installed(name: str) -> Prepare[RunOptions]:
         InputError: It is no benchmark, or needs arguments.
     """
     benchmark = load_benchmark(name)
+    own: Prepare[RunOptions] | None = getattr(benchmark, "prepare", None)
+    if own is not None:
+        return own
 
     @contextmanager
     def prepare(options: RunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare

@@ -107,6 +107,12 @@ class TrialContext(Record):
 
     __hash__ = None  # type: ignore[assignment]  # a configuration is a dictionary
 
+    def agent_option(self, name: str, default: Any = None) -> Any:
+        """Return a setting of the agent: from `agent_options` of the configuration, or from itself."""
+        own = self.config.get("agent_options")
+        given = own if isinstance(own, dict) else {}
+        return given.get(name, self.config.get(name, default))
+
     @property
     def meter(self) -> Meter:
         """Where the trial reports each model call; free of charge outside a run."""
@@ -213,7 +219,9 @@ class Agent(Protocol):
     """Acts on an environment until it is done or out of limits.
 
     An agent that cannot work everywhere says where in an attribute `environments`, some of
-    `browser`, `desktop` and `text`; a run on another environment is refused before it begins.
+    `browser`, `desktop` and `text`; a run on another environment is refused before it begins. One
+    that looks at less than there is may say at what in `observes`, some of `screenshot`, `elements`,
+    `marks`, `tree` and `windows`; an environment where the rest takes time then leaves it out.
     """
 
     name: str

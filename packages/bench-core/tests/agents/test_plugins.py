@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench_core.agents.plugins import images_shown
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
-from bench_core.models import Model, ScriptedAdapter, model_of
+from bench_core.models import MissingKeyError, Model, ScriptedAdapter, model_of
 from bench_core.protocols import Agent, TextHandle, TrialContext
 from bench_core.records import AgentTask
 
@@ -93,3 +94,28 @@ async def test_an_agent_without_a_model_says_how_to_name_one(context: TrialConte
 def test_a_run_may_open_its_model_in_a_way_of_its_own(context: TrialContext) -> None:
     model = Model(ScriptedAdapter([]))
     assert model_of(context.with_model_opener(lambda _: model)) is model
+
+
+def test_a_model_may_be_on_a_server_that_the_agents_options_name(
+    context: TrialContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asked = context.model_copy(update={"model": "openai-chat:m"})
+    with pytest.raises(MissingKeyError):
+        model_of(asked)
+    config = {"agent_options": {"base_url": "http://127.0.0.1:9/v1"}}
+    pytest.importorskip("openai")
+    assert model_of(asked.model_copy(update={"config": config})).name == "openai-chat:m"
+
+
+@pytest.mark.parametrize("config", [{"images": "5"}, {"agent_options": {"images": 5}}])
+def test_an_option_of_the_agent_is_in_its_options_or_the_runs(
+    context: TrialContext, config: dict[str, object]
+) -> None:
+    assert images_shown(context) == 3
+    assert images_shown(context.model_copy(update={"config": config})) == 5
+
+
+def test_a_number_of_pictures_that_is_none_is_refused(context: TrialContext) -> None:
+    with pytest.raises(InputError, match="images is a number, not 'many'"):
+        images_shown(context.model_copy(update={"config": {"images": "many"}}))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from waa_client.__about__ import __version__
 
 if TYPE_CHECKING:
+    from waa_client.benchmark import WaaBenchmark
+    from waa_client.running import WaaRunOptions, WaaTaskOptions, run
     from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
     from waa_client.vm import SyncVmClient, VmClient, VmOptions
 
@@ -19,13 +21,19 @@ __all__ = [
     "TaskQuery",
     "VmClient",
     "VmOptions",
+    "WaaBenchmark",
+    "WaaRunOptions",
+    "WaaTaskOptions",
     "__version__",
     "load_tasks",
     "resolve_task_id",
+    "run",
     "select_tasks",
 ]
 
 _HOMES = {
+    "benchmark": ("WaaBenchmark",),
+    "running": ("WaaRunOptions", "WaaTaskOptions", "run"),
     "tasks": ("TaskQuery", "load_tasks", "resolve_task_id", "select_tasks"),
     "vm": ("SyncVmClient", "VmClient", "VmOptions"),
 }

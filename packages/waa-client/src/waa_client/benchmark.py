@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.redaction import Redactor
-from waa_client.environment import Conditions, open_environment
-from waa_client.evaluation import EvaluationClient
+from waa_client.environment import Conditions, EnvironmentSettings, open_environment
+from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient
 from waa_client.pace import RealClock
-from waa_client.settings import WaaSettings
 from waa_client.tasks import BENCHMARK, load_tasks
 from waa_client.verdicts import as_evaluation, kept_transcript, kept_verdict, not_evaluated
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractContextManager
 
+    from bench_core.preparing import PreparedRun
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
+    from bench_core.run_options import RunOptions
     from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
     from waa_client.environment import DesktopEnvironment
@@ -39,7 +42,7 @@ class WaaBenchmark:
         tasks: What can be run; by default the files in `$WAA_TASKS`.
         pool: Where trials get their VMs.
         settings: Reset, set-up.
-        evaluator: Scores finished trials again.
+        evaluator: Scores finished trials again; by default the first that `$WAA_EVALUATE` names.
         demonstrations: Shown to agents.
         options: How VMs are called.
         clock: Sleeps; one that only counts makes vanilla's pace measurable without waiting for it.
@@ -54,7 +57,7 @@ class WaaBenchmark:
         tasks: Sequence[Task] | None = None,
         *,
         pool: Machines | None = None,
-        settings: WaaSettings | None = None,
+        settings: EnvironmentSettings | None = None,
         evaluator: str | None = None,
         demonstrations: Demonstrations | None = None,
         options: VmOptions | None = None,
@@ -63,7 +66,7 @@ class WaaBenchmark:
     ) -> None:
         self._tasks = tasks
         self._pool = pool
-        self._settings = settings or WaaSettings()
+        self._settings = settings or EnvironmentSettings()
         self._demonstrations = demonstrations
         self._options = options or VmOptions()
         self._clock = clock or RealClock()
@@ -75,6 +78,13 @@ class WaaBenchmark:
         if self._tasks is None:
             self._tasks = load_tasks()
         return self._tasks
+
+    @staticmethod
+    def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+        """Prepare a run as `waa-client run` does: what `bench-core run waa` begins with."""
+        from waa_client.running import prepare  # noqa: PLC0415  # stands over this module
+
+        return prepare(options, begins)
 
     @asynccontextmanager
     async def open(
@@ -116,8 +126,9 @@ class WaaBenchmark:
 
     async def _asked_again(self, evidence: Evidence) -> Verdict:
         """Have the transcript evaluated; no VM is asked anything."""
-        if self._evaluator is None:
+        url = self._evaluator or os.environ.get(EVALUATORS_VARIABLE, "").split(",")[0]
+        if not url:
             raise InputError("rescoring asks an evaluator: pass --evaluate URL")
         history, transcript = kept_transcript(evidence.folder)
-        async with EvaluationClient(self._evaluator) as evaluator:
+        async with EvaluationClient(url) as evaluator:
             return await evaluator.rescore(evidence.task.config, history, transcript)

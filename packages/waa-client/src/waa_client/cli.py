@@ -14,8 +14,8 @@ from bench_core.cli import (
     demo_out_option,
     execute_demo,
     execute_doctor,
+    execute_prepared,
     execute_rescore,
-    execute_run,
     json_option,
     list_tasks,
     rescore_options,
@@ -29,14 +29,36 @@ from waa_client.__about__ import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench_core.records import Task
-
 __all__ = ["main"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 _COLUMNS = ("domain",)
+
+
+def _parts(text: str | None) -> tuple[str, ...] | None:
+    """Return what stands between commas."""
+    return None if text is None else tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def _observed(
+    _ctx: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    return _parts(text)
+
+
+def _named(
+    _ctx: click.Context, _parameter: click.Parameter, given: Sequence[str]
+) -> dict[str, str]:
+    """Return names and values of texts like `images=5`."""
+    pairs = {}
+    for each in given:
+        name, _, value = each.partition("=")
+        if not (name and value):
+            raise click.BadParameter(f"{each!r} is not of the form NAME=VALUE, e.g. images=5")
+        pairs[name] = value
+    return pairs
 
 
 def _stacked(command: _Command, *options: Callable[[Any], Any]) -> _Command:
@@ -103,8 +125,8 @@ def _episode_options(command: _Command) -> _Command:
                      help="Restores a VM before each trial; {url} and {host} are filled in."),
         click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Keep downloads of --setup client here."),
         click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
-                     help="A setting of the agent; repeat it for several."),
-        click.option("--observe", metavar="WHAT[,WHAT...]",
+                     callback=_named, help="A setting of the agent; repeat it for several."),
+        click.option("--observe", metavar="WHAT[,WHAT...]", callback=_observed,
                      help="Show the agent elements, marks, tree, windows, or none.  [default: what it wants]"),
         click.option("--demo", "demo_path", type=click.Path(path_type=Path), metavar="FILE|DIR",
                      help="Demonstrations: one for all tasks, or found by the task's id."),
@@ -122,10 +144,13 @@ def main() -> None:
 @_source_options
 @_world_option
 @json_option
-def tasks(**options: Any) -> None:
+def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
-    known, options = _with_ids(options)
-    list_tasks(known, options, _COLUMNS)
+    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # heavy
+
+    asked = WaaTaskOptions(**options)
+    known = asked.known()
+    list_tasks(known, asked.with_ids(known), _COLUMNS, as_json=as_json)
 
 
 @main.command()
@@ -136,18 +161,15 @@ def tasks(**options: Any) -> None:
 @_vm_options
 @_episode_options
 @run_options(agent="vision", workers=1)
-def run(**options: Any) -> None:
+def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from waa_client.running import make_benchmark, make_spec, preflight, surroundings  # noqa: PLC0415  # heavy
+    from waa_client.running import WaaRunOptions, prepare  # noqa: PLC0415  # heavy
 
-    known, options = _with_ids(_with_timing(options))
-    spec = make_spec(options)
-    benchmark = make_benchmark(known, options)
-    if not options["dry_run"]:
-        spec, warnings = preflight(known, spec, options)
-        for warning in warnings:
-            click.echo(f"Warning: {warning}", err=True)
-    execute_run(benchmark, spec, options, surroundings(price_of=_price_of))
+    options = _with_timing(options)
+    for name in ("vms", "evaluators"):
+        options[name] = _parts(options[name]) or ()
+    asked = WaaRunOptions(**options)
+    execute_prepared(prepare, asked, dry_run=dry_run, as_json=as_json)
 
 
 @main.command()
@@ -168,18 +190,19 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -
 @click.option("--action", "history", multiple=True, metavar="ACTION",
               help="The action history as vanilla records it, e.g. FAIL; repeat it.")  # fmt: skip
 @json_option
-def evaluate(**options: Any) -> None:
+def evaluate(
+    task_id: str, evaluator: str, history: Sequence[str], *, as_json: bool, **options: Any
+) -> None:
     """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when nobody can tell."""
     from waa_client.evaluating import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
-    from waa_client.tasks import load_tasks  # noqa: PLC0415  # same
+    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # same
 
-    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
+    known = WaaTaskOptions(**options).known()
     try:
-        verdict = evaluate_now(known, options["task_id"], options["evaluator"], options["history"])
+        verdict = evaluate_now(known, task_id, evaluator, history)
     except (EnvironmentFaultError, EvaluationError) as error:
         raise CommandUndecided(str(error)) from error
-    shown = json.dumps(verdict.raw, indent=2) if options["as_json"] else verdict_text(verdict)
-    click.echo(shown)
+    click.echo(json.dumps(verdict.raw, indent=2) if as_json else verdict_text(verdict))
     if verdict.score is None:
         raise click.exceptions.Exit(exit_codes.UNDECIDED)
     if verdict.score < 1.0:
@@ -190,12 +213,11 @@ def evaluate(**options: Any) -> None:
 @_vm_options
 @click.option("--act/--look-only", default=True, help="Also move the pointer by one code block.")
 @json_option
-def probe(**options: Any) -> None:
+def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) -> None:
     """Check a VM layer by layer: reach, screenshot, accessibility, action, evaluator."""
     from waa_client.probing import vm_checks  # noqa: PLC0415  # heavy
 
-    checks = vm_checks(options["vms"], options["evaluators"], act=options["act"])
-    execute_doctor(checks, as_json=options["as_json"])
+    execute_doctor(vm_checks(vms, evaluators, act=act), as_json=as_json)
 
 
 @main.command("import-vanilla")
@@ -210,19 +232,23 @@ def probe(**options: Any) -> None:
 @click.option("--agent", default="navi", show_default=True, help="What to call the agent.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="What to call its model.")
 @json_option
-def import_vanilla(**options: Any) -> None:
+def import_vanilla(  # noqa: PLR0913  # one for each option
+    results: Path,
+    out: Path,
+    only: str | None,
+    agent: str,
+    model: str | None,
+    *,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Read a result tree of WAA or WindowsAgentArena-V2 into a run folder."""
-    from waa_client.tasks import load_tasks  # noqa: PLC0415  # heavy
+    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # heavy
     from waa_client.vanilla import import_results, imported_text  # noqa: PLC0415  # same
 
-    known = load_tasks(options["tasks_folder"], index=options["index"], variant=options["variant"])
-    imported = import_results(
-        options["results"], options["out"], known,
-        only=options["only"], agent=options["agent"], model=options["model"],
-    )  # fmt: skip
-    click.echo(
-        imported.model_dump_json(indent=2) if options["as_json"] else imported_text(imported)
-    )
+    known = WaaTaskOptions(**options).known()
+    imported = import_results(results, out, known, only=only, agent=agent, model=model)
+    click.echo(imported.model_dump_json(indent=2) if as_json else imported_text(imported))
 
 
 @main.command()
@@ -235,17 +261,25 @@ def import_vanilla(**options: Any) -> None:
 @click.option("--tolerance", type=click.FloatRange(0, 1), default=0.10, show_default=True,
               help="By how much success rates may differ and still match.")  # fmt: skip
 @json_option
-def compare(**options: Any) -> None:
+def compare(  # noqa: PLR0913  # one for each option
+    baseline: Path,
+    new: Path,
+    out: Path | None,
+    report_folder: Path | None,
+    tolerance: float,
+    *,
+    as_json: bool,
+) -> None:
     """Compare a run with a baseline, task by task; exit code 1 when it does not match."""
     from waa_client.comparing import compare_runs, comparison_text, write_report  # noqa: PLC0415  # heavy
 
-    found = compare_runs(options["baseline"], options["new"], tolerance=options["tolerance"])
-    if options["out"]:
-        options["out"].parent.mkdir(parents=True, exist_ok=True)
-        options["out"].write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    if options["report_folder"]:
-        write_report([options["baseline"], options["new"]], options["report_folder"])
-    click.echo(found.model_dump_json(indent=2) if options["as_json"] else comparison_text(found))
+    found = compare_runs(baseline, new, tolerance=tolerance)
+    if out:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    if report_folder:
+        write_report([baseline, new], report_folder)
+    click.echo(found.model_dump_json(indent=2) if as_json else comparison_text(found))
     if found.verdict == "differs":
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
     if found.verdict == "undecided":
@@ -257,11 +291,15 @@ def compare(**options: Any) -> None:
 @_source_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @json_option
-def doctor(**options: Any) -> None:
+def doctor(
+    vms: str | None, evaluators: str | None, model: str | None, *, as_json: bool, **options: Any
+) -> None:
     """Check everything a run needs and say how to fix what is missing."""
     from waa_client.doctor import checks  # noqa: PLC0415  # heavy
+    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # same
 
-    execute_doctor(checks(options), as_json=options["as_json"])
+    found = checks(WaaTaskOptions(**options), vms=vms, evaluators=evaluators, model=model)
+    execute_doctor(found, as_json=as_json)
 
 
 @main.command()
@@ -280,40 +318,8 @@ def demo(out: Path, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # 
 
 def _with_timing(options: dict[str, Any]) -> dict[str, Any]:
     """Take `--profile`, as `--timing` was called."""
-    given = options["timing_once"]
+    given = options.pop("timing_once")
     if given is None:
         return options
     click.echo(f"Note: --profile is called --timing now: --timing {given}", err=True)
     return {**options, "timing": given}
-
-
-def _with_ids(options: dict[str, Any]) -> tuple[Sequence[Task], dict[str, Any]]:
-    """Turn spellings of ids and WAA's own filters into the ids they select."""
-    from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks  # noqa: PLC0415  # pydantic
-    from waa_client.worlds import built_in_world  # noqa: PLC0415  # with it
-
-    folder = options["tasks_folder"]
-    if folder is None and options["world"] == "built-in":
-        folder = built_in_world().tasks_folder()
-    known = load_tasks(folder, index=options["index"], variant=options["variant"])
-    query = TaskQuery(
-        ids=options["ids"],
-        domains=options["domains"],
-        apps=options["apps"],
-        infeasible=options["infeasible"],
-        network=options["network"],
-    )
-    skipped = tuple(resolve_task_id(each, known) for each in options["skip_ids"])
-    options = {**options, "skip_ids": skipped}
-    if query == TaskQuery():
-        return known, options
-    chosen = select_tasks(known, query)
-    if not chosen:
-        raise click.UsageError("no task fits all of these filters")
-    return known, {**options, "ids": tuple(task.task_id for task in chosen)}
-
-
-def _price_of(model: str) -> object | None:
-    from bench_core.models.prices import price_row  # noqa: PLC0415  # only with a budget
-
-    return price_row(model)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from bench_core.demos import DemoRun
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import Limits
-from bench_core.running import run_benchmark_sync
+from bench_core.running import Surroundings, run_benchmark_sync
 from waa_client.benchmark import WaaBenchmark
-from waa_client.running import surroundings
+from waa_client.provenance import provenance
 from waa_client.tasks import load_tasks, resolve_task_id
 from waa_client.worlds import BuiltInDesktops, built_in_world
 
@@ -50,7 +50,7 @@ def run_demo(
     tasks = load_tasks(world.tasks_folder())
     wanted = tuple(resolve_task_id(each, tasks) for each in ids or world.demo_tasks())
     benchmark = WaaBenchmark(tasks, pool=BuiltInDesktops())
-    with_ = surroundings(progress=progress)
+    with_ = Surroundings(progress=progress, provenance=provenance())
     runs = []
     for agent in agents:
         spec = RunSpec(

@@ -6,52 +6,52 @@ import shutil
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
 from waa_client.probing import vm_checks
-from waa_client.tasks import load_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from waa_client.provenance import PACKAGES
+from waa_client.running import WaaTaskOptions
 
 __all__ = ["checks"]
 
-_PACKAGES = ("waa-client", "bench-core", "httpx", "pillow")
 _GIB = 1024**3
 # Measured on the simulated desktop: 15 steps leave 1 to 4 MB, a real screen up to 15.
 _MB_PER_TRIAL = 15
 
 
-def checks(options: Mapping[str, Any]) -> list[Check]:
-    """Return what to check for runs with these options."""
+def checks(
+    options: WaaTaskOptions | None = None,
+    *,
+    vms: str | None = None,
+    evaluators: str | None = None,
+    model: str | None = None,
+) -> list[Check]:
+    """Return what to check for runs of these tasks, on these VMs, with this model."""
     found = [
         Check("packages", _packages),
-        Check("tasks", partial(_tasks, options)),
+        Check("tasks", partial(_tasks, options or WaaTaskOptions())),
         Check("simulated desktop", _world),
         Check("disk", _disk),
     ]
-    if options["model"]:
-        found.append(Check(f"model {options['model']}", partial(_model, options["model"])))
-    if options["vms"] or options["evaluators"]:
-        return [*found, *vm_checks(options["vms"], options["evaluators"])]
+    if model:
+        found.append(Check(f"model {model}", partial(_model, model)))
+    if vms or evaluators:
+        return [*found, *vm_checks(vms, evaluators)]
     return [*found, Check("VM", _no_vm)]
 
 
 def _packages() -> CheckResult:
     try:
-        return ok(", ".join(f"{name} {version(name)}" for name in _PACKAGES))
+        return ok(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     except PackageNotFoundError as error:
         return failed(f"not installed: {error.name}", f"pip install {error.name}")
 
 
-def _tasks(options: Mapping[str, Any]) -> CheckResult:
+def _tasks(options: WaaTaskOptions) -> CheckResult:
     try:
-        known = load_tasks(
-            options["tasks_folder"], index=options["index"], variant=options["variant"]
-        )
+        known = options.known()
     except InputError as error:
         return failed(str(error), "git clone https://github.com/microsoft/WindowsAgentArena")
     infeasible = sum("infeasible" in task.tags for task in known)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import PositiveFloat
 
 from bench_core.agents.remote import serve_environment
 from bench_core.artifacts import TRAJECTORY, TrialArtifacts
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
-from bench_core.records import Status, Step
+from bench_core.records import Record, Status, Step
 from bench_core.trial import TrialEnvironment
-from waa_client.agents.loading import view_of
-from waa_client.desktop import WaaDesktop
+from waa_client.desktop import View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, new_key, world_of_vm
 from waa_client.pace import pace_of
@@ -38,15 +39,32 @@ if TYPE_CHECKING:
     from waa_client.evaluation import SetupReport
     from waa_client.pace import Clock, Pace
     from waa_client.pool import Machine
-    from waa_client.settings import WaaSettings
     from waa_client.vm import VmOptions
 
-__all__ = ["SETUP", "Conditions", "DesktopEnvironment", "open_environment"]
+__all__ = ["SETUP", "Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 
 SETUP = "setup.json"
 """How each step of the set-up went."""
 
 _OBSERVE_S = 900.0
+
+
+class EnvironmentSettings(Record):
+    """How trials run, beside what agents and tasks say.
+
+    Attributes:
+        reset_command: Restores a VM before each trial; `{url}` and `{host}` are filled in.
+        setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
+        asset_cache: Keeps downloads of the client's own set-up.
+        evaluation_s: How long one evaluation may take.
+        ask_again_s: Pause before an evaluator that does not answer is asked again; it grows.
+    """
+
+    reset_command: str | None = None
+    setup: Literal["server", "client"] = "server"
+    asset_cache: str | None = None
+    evaluation_s: PositiveFloat = 900.0
+    ask_again_s: PositiveFloat = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,7 +75,7 @@ class Conditions:
     context: TrialContext
     agent: Agent
     machine: Machine
-    settings: WaaSettings
+    settings: EnvironmentSettings
     clock: Clock
     options: VmOptions
     redactor: Redactor
@@ -84,7 +102,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         report = await _set_up(given, vm, evaluator)
         await given.clock.sleep(given.pace.after_setup_s)
         screen = await vm.send(calls.screen_size())
-        view = view_of(given.agent, given.context)
+        view = _view_of(given.agent, given.context)
         desktop = WaaDesktop(vm, view, given.pace, given.clock)
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle)
@@ -125,6 +143,18 @@ async def _set_up(
     artifacts.write_json(SETUP, report.model_dump(mode="json"))
     refuse_abandoned(report, config)
     return report
+
+
+def _view_of(agent: Agent, context: TrialContext) -> View:
+    """Return what to show the agent: what the run says, what the agent wants, or elements."""
+    given = context.config.get("view")
+    if given is not None:
+        return View.model_validate(given)
+    wanted = getattr(agent, "view", None)
+    if callable(wanted):
+        return View.model_validate(wanted(context))
+    observes = getattr(agent, "observes", ("elements", "windows"))
+    return View(**{name: True for name in observes if name in View.model_fields})
 
 
 async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:
@@ -205,6 +235,7 @@ class DesktopEnvironment(TrialEnvironment):
         self.flags |= desktop.flags
         self.details["last_action"] = desktop.history[-1] if desktop.history else None
         self.details["actions"] = len(desktop.history)
+        self.details["blocks"] = sum(not each.block.special for each in desktop.performed)
         if self._evaluator is not None and scored:
             await self._evaluate(self._evaluator)
 

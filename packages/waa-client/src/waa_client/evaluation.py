@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bench_core.records import World
 
 __all__ = [
+    "EVALUATORS_VARIABLE",
     "TOKEN_VARIABLE",
     "EvaluationClient",
     "EvaluationFault",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
+EVALUATORS_VARIABLE = "WAA_EVALUATE"
+"""Holds evaluators' addresses, with commas, where no option does."""
 _T = TypeVar("_T", bound="_Answer")
 _PORT = 5050
 _WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}

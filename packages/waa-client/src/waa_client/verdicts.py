@@ -114,4 +114,7 @@ def _failure_mode(evidence: Evidence) -> FailureMode | None:
         return None
     if is_infeasible(evidence.task):
         return FailureMode.MISSED_IMPOSSIBLE
-    return FailureMode.GAVE_UP if "gave_up" in evidence.flags else FailureMode.WRONG_END_STATE
+    if "gave_up" in evidence.flags:
+        return FailureMode.GAVE_UP
+    idle = evidence.details.get("blocks") == 0  # runs before 0.2 do not say it
+    return FailureMode.NOT_ATTEMPTED if idle else FailureMode.WRONG_END_STATE

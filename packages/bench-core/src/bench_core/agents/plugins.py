@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["ComputerUsePlugin", "DoNothingPlugin", "ScriptedPlugin", "ToolCallingPlugin"]
+__all__ = [
+    "ComputerUsePlugin",
+    "DoNothingPlugin",
+    "ScriptedPlugin",
+    "ToolCallingPlugin",
+    "images_shown",
+]
 
 _IMAGES = 3
 
@@ -25,6 +31,7 @@ class DoNothingPlugin:
     """`do-nothing`: the floor. It looks at nothing, does nothing and claims to be done."""
 
     name = "do-nothing"
+    observes = ()
     in_process = True
 
     async def run(
@@ -73,7 +80,7 @@ class ToolCallingPlugin:
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
         async with model_of(context) as model:
-            agent = tool_calling_agent(model, images=_images(context))
+            agent = tool_calling_agent(model, images=images_shown(context))
             return await agent.run(task, environment, context)
 
 
@@ -86,6 +93,7 @@ class ComputerUsePlugin:
 
     name = "computer-use"
     environments = ("browser", "desktop")
+    observes = ("screenshot",)
     in_process = True
 
     async def run(
@@ -96,16 +104,24 @@ class ComputerUsePlugin:
             agent = computer_use_agent(
                 model,
                 screen=_screen_of(environment) or (1280, 720),
-                tool=str(context.config.get("computer_tool") or DEFAULT_TOOL),
+                tool=str(context.agent_option("computer_tool") or DEFAULT_TOOL),
                 browser=isinstance(environment, BrowserHandle),
-                images=_images(context),
+                images=images_shown(context),
             )
             return await agent.run(task, environment, context)
 
 
-def _images(context: TrialContext) -> int:
-    images = context.config.get("images")
-    return images if isinstance(images, int) else _IMAGES
+def images_shown(context: TrialContext) -> int:
+    """Return how many of the latest screenshots an agent's model is shown, by its option `images`.
+
+    Raises:
+        InputError: It is no number.
+    """
+    images = context.agent_option("images", _IMAGES)
+    try:
+        return int(images)
+    except (TypeError, ValueError):
+        raise InputError(f"the option images is a number, not {images!r}") from None
 
 
 def _screen_of(environment: EnvironmentHandle) -> tuple[int, int] | None:

@@ -110,6 +110,8 @@ def open_model(
 def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
     """Open the model of a trial: as the run says, or by its name, at published prices.
 
+    The agent's option `base_url` names a server instead of the provider's own.
+
     Args:
         context: The trial; its agent is named where there is no model.
         options: What else `Model` takes, where the run does not open it in a way of its own.
@@ -123,7 +125,8 @@ def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
     if context.model is None:
         raise InputError(f"the agent {context.agent!r} needs a model: `--model provider:name`")
     chosen: ModelOptions = {"seed": context.seed, "prices": published_prices(), **options}
-    return open_model(context.model, **chosen)
+    base_url = context.agent_option("base_url")
+    return open_model(context.model, base_url=str(base_url) if base_url else None, **chosen)
 
 
 def _replayed(cassette: Cassette, options: ModelOptions) -> Model:

@@ -1,4 +1,4 @@
-"""Agents for a Windows desktop, by the names `--agent` takes."""
+"""Agents for a Windows desktop; `bench_core.discovery.load_agent` finds them by name."""
 
 from __future__ import annotations
 
@@ -7,31 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from waa_client.agents.checkout import CheckoutAgent
-    from waa_client.agents.loading import load_agent
-    from waa_client.agents.simple import (
-        ComputerUseAgent,
-        DoNothingAgent,
-        HttpAgent,
-        ReplayAgent,
-        ScriptedAgent,
-    )
+    from waa_client.agents.simple import HttpAgent, ReplayAgent
     from waa_client.agents.vision import VisionAgent
 
-__all__ = [
-    "CheckoutAgent",
-    "ComputerUseAgent",
-    "DoNothingAgent",
-    "HttpAgent",
-    "ReplayAgent",
-    "ScriptedAgent",
-    "VisionAgent",
-    "load_agent",
-]
+__all__ = ["CheckoutAgent", "HttpAgent", "ReplayAgent", "VisionAgent"]
 
 _HOMES = {
     "checkout": ("CheckoutAgent",),
-    "loading": ("load_agent",),
-    "simple": ("ComputerUseAgent", "DoNothingAgent", "HttpAgent", "ReplayAgent", "ScriptedAgent"),
+    "simple": ("HttpAgent", "ReplayAgent"),
     "vision": ("VisionAgent",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -26,7 +26,6 @@ from bench_core.errors import BenchError, InputError
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step
 from waa_client.actions import Block
 from waa_client.actions.code import SPECIAL
-from waa_client.agents.loading import option
 from waa_client.desktop import View
 from waa_client.vm import calls
 
@@ -52,7 +51,7 @@ class CheckoutAgent:
 
     def view(self, context: TrialContext) -> View:
         """Fetch the tree unless the option `tree` is false; vanilla fetches it by default."""
-        return View(windows=True, tree=option(context, "tree", "true") not in {False, "false"})
+        return View(windows=True, tree=context.agent_option("tree", "true") not in {False, "false"})
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -83,7 +82,9 @@ class _Trial:
         self._desktop = desktop
         self._task = task
         self._limit = context.limits.max_steps or task.limits.max_steps or _STEPS
-        self._language = "pyautogui" if option(context, "language") == "pyautogui" else "code_block"
+        self._language = (
+            "pyautogui" if context.agent_option("language") == "pyautogui" else "code_block"
+        )
         self._artifacts = TrialArtifacts(context.folder)
         self._steps = 0
         self._error: ErrorInfo | None = None
@@ -211,14 +212,14 @@ def _as_action(code: str, language: str) -> dict[str, Any]:
 
 
 def _make(context: TrialContext) -> Any:
-    reference = str(option(context, "class", ""))
+    reference = str(context.agent_option("class", ""))
     module, separator, name = reference.partition(":")
     if not separator:
         raise InputError(
             "the agent 'checkout' needs --agent-option class=module:Class, e.g. "
             "class=mm_agents.navi.agent:NaviAgent"
         )
-    _extend_path(option(context, "checkout"))
+    _extend_path(context.agent_option("checkout"))
     try:
         made = getattr(importlib.import_module(module), name)(**_arguments(context))
     # The user's own class: whatever it raises says that it cannot be used here.
@@ -241,7 +242,7 @@ def _extend_path(checkout: Any) -> None:
 
 
 def _arguments(context: TrialContext) -> dict[str, Any]:
-    given = option(context, "arguments", {})
+    given = context.agent_option("arguments", {})
     try:
         value = decode_json(given) if isinstance(given, str) else given
     except ValueError as error:

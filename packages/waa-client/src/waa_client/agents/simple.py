@@ -1,4 +1,4 @@
-"""Agents that are a few lines over bench-core's: do nothing, a script, a replay, HTTP, computer use."""
+"""Agents that are a few lines over bench-core's: a script, a replay, HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
 from bench_core.agents.http import http_agent
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.naming import named_element
@@ -27,10 +26,7 @@ from bench_core.agents.replay import read_actions, scripted_agent
 from bench_core.artifacts import TRAJECTORY
 from bench_core.errors import AgentError, InputError
 from bench_core.files import folder_name
-from waa_client.agents.loading import option
-from waa_client.agents.models import model_of
 from waa_client.desktop import View
-from waa_client.worlds import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +38,8 @@ if TYPE_CHECKING:
     Handle = BrowserHandle | DesktopHandle
 
 __all__ = [
-    "ComputerUseAgent",
-    "DoNothingAgent",
     "HttpAgent",
     "ReplayAgent",
-    "ScriptedAgent",
     "named_agent",
     "read_script",
 ]
@@ -54,57 +47,6 @@ __all__ = [
 _STEP: TypeAdapter[Action] = TypeAdapter(Action)
 _BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _WORDS: dict[str, type[Wait | Done | Fail]] = {"WAIT": Wait, "DONE": Done, "FAIL": Fail}
-
-
-class DoNothingAgent:
-    """`do-nothing`: says at once that it is done. What it scores is the floor."""
-
-    name = "do-nothing"
-    environments = ("desktop",)
-
-    def view(self, _: TrialContext) -> View:
-        """Look at the screenshot only."""
-        return View()
-
-    async def run(
-        self, task: AgentTask, environment: Handle, context: TrialContext
-    ) -> AgentOutcome:
-        """End at once; see `bench_core.protocols.Agent`."""
-        return await scripted_agent([[Done()]]).run(task, environment, context)
-
-
-class ScriptedAgent:
-    """`scripted`: does what the file of the option `script` says for the task.
-
-    In the built-in world it needs no file: there it does what solves the task.
-    """
-
-    name = "scripted"
-    environments = ("desktop",)
-
-    def view(self, context: TrialContext) -> View:
-        """Look at the tree only where the script aims at elements."""
-        if _solves(context):
-            return View(elements=True, marks=True, windows=True, backend="uia")  # as a model would
-        script = Path(_needed(context, self.name, "script"))
-        return View(elements='"element"' in _text(script))
-
-    def check(self, tasks: Sequence[str], context: TrialContext) -> None:
-        """Refuse a script that cannot be followed for every one of these tasks."""
-        for task_id in tasks:
-            self._steps(task_id, context)
-
-    async def run(
-        self, task: AgentTask, environment: Handle, context: TrialContext
-    ) -> AgentOutcome:
-        """Follow the script; see `bench_core.protocols.Agent`."""
-        steps = self._steps(task.task_id, context)
-        return await named_agent(steps).run(task, environment, context)
-
-    def _steps(self, task_id: str, context: TrialContext) -> list[tuple[Action, ...]]:
-        if _solves(context):
-            return _solution(task_id)
-        return read_script(Path(_needed(context, self.name, "script")), task_id)
 
 
 class ReplayAgent:
@@ -115,7 +57,7 @@ class ReplayAgent:
 
     def view(self, context: TrialContext) -> View:
         """Look at what the recorded agent looked at, as far as its actions need it."""
-        return View(elements=bool(option(context, "elements", default=True)))
+        return View(elements=bool(context.agent_option("elements", default=True)))
 
     def check(self, tasks: Sequence[str], context: TrialContext) -> None:
         """Refuse a run folder that did not record every one of these tasks."""
@@ -149,35 +91,6 @@ class HttpAgent:
         return await http_agent(url).run(task, environment, context)
 
 
-class ComputerUseAgent:
-    """`computer-use`: Claude through its native tool, on the screen's own pixels.
-
-    Options: `computer_tool` (its version), `images`, `base_url`.
-    """
-
-    name = "computer-use"
-    environments = ("desktop",)
-
-    def view(self, _: TrialContext) -> View:
-        """Look at the screenshot only."""
-        return View()
-
-    async def run(
-        self, task: AgentTask, environment: Handle, context: TrialContext
-    ) -> AgentOutcome:
-        """Let Claude use the computer; see `bench_core.protocols.Agent`."""
-        screen = environment.screen if environment.kind == "desktop" else None
-        async with model_of(self.name, context) as model:
-            agent = computer_use_agent(
-                model,
-                screen=screen or (1280, 720),
-                tool=str(option(context, "computer_tool", DEFAULT_TOOL)),
-                images=int(option(context, "images", 3)),
-                browser=False,
-            )
-            return await agent.run(task, environment, context)
-
-
 def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
     """Return the steps of a script for a task.
 
@@ -198,7 +111,7 @@ def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
     return [_step(path, number, step) for number, step in enumerate(steps, 1)]
 
 
-def named_agent(steps: Sequence[Sequence[Action]], *, name: str = ScriptedAgent.name) -> LoopAgent:
+def named_agent(steps: Sequence[Sequence[Action]], *, name: str = "scripted") -> LoopAgent:
     """Return an agent that follows `steps`; targets may be elements' names instead of their ids."""
     return LoopAgent(name, lambda *_: _Named(steps))
 
@@ -244,7 +157,7 @@ def _text(path: Path) -> str:
 
 def _recorded(context: TrialContext, task_id: str) -> Path:
     run = Path(_needed(context, ReplayAgent.name, "run"))
-    trial = str(option(context, "trial", 1))
+    trial = str(context.agent_option("trial", 1))
     path = run if run.is_file() else run / "trials" / trial / folder_name(task_id) / TRAJECTORY
     if not path.is_file():
         raise InputError(f"{run} recorded no trial {trial} of {task_id}: {path} is missing")
@@ -266,19 +179,8 @@ def _action(given: Any) -> Action:
     return _STEP.validate_python(given)
 
 
-def _solves(context: TrialContext) -> bool:
-    return context.world == "built-in" and not option(context, "script")
-
-
-def _solution(task_id: str) -> list[tuple[Action, ...]]:
-    solution = built_in_world().solutions().get(task_id)
-    if solution is None:
-        raise InputError(f"the simulated desktop has no solution of {task_id}")
-    return [*((action,) for action in solution.elements), (Done(),)]
-
-
 def _needed(context: TrialContext, agent: str, name: str) -> str:
-    value = option(context, name)
+    value = context.agent_option(name)
     if not value:
         raise InputError(f"the agent {agent!r} needs --agent-option {name}=...")
     return str(value)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.conversation import Conversation
 from bench_core.agents.loop import LoopAgent
+from bench_core.agents.plugins import images_shown
 from bench_core.agents.prompts import observation_parts, system_prompt
 from bench_core.agents.tool_calling import CallingStepper
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.errors import AgentError, InputError
+from bench_core.models.opening import model_of
 from bench_core.models.records import TextPart, Tool
-from waa_client.agents.loading import option
-from waa_client.agents.models import model_of
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class VisionAgent:
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
-        async with model_of(self.name, context) as model:
+        async with model_of(context) as model:
 
             def begin(task: AgentTask, context: TrialContext) -> _Stepper:
                 return _Stepper(model, task, context)
@@ -83,12 +83,12 @@ class _Stepper:
             context,
             tools=(*tools, _REMEMBER),
             system=system_prompt() + _SYSTEM,
-            images=int(option(context, "images", 3)),
+            images=images_shown(context),
         )
         self._stepper = CallingStepper(conversation, task, self._read, self._show)
         self._notes = ""
         self._spent_usd = 0.0
-        self._most_usd = _dollars(option(context, "max_cost_usd"))
+        self._most_usd = _dollars(context.agent_option("max_cost_usd"))
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `bench_core.agents.StepAgent`."""
@@ -117,7 +117,7 @@ class _Stepper:
 
 
 def _flag(context: TrialContext, name: str, *, default: bool) -> bool:
-    value: Any = option(context, name, default)
+    value: Any = context.agent_option(name, default)
     if isinstance(value, str):
         value = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
             value.lower(), value

@@ -1,0 +1,75 @@
+"""What Proctor's own agents are told of Windows Agent Arena."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.agents.records import Done
+from bench_core.errors import InputError
+from bench_core.guides import AgentGuide
+from waa_client.agents.simple import named_agent, read_script
+from waa_client.desktop import View, WaaDesktop
+from waa_client.worlds import built_in_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.agents.records import Action
+    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
+    from bench_core.records import AgentOutcome, AgentTask
+
+__all__ = ["GUIDE", "solution"]
+
+_AS_A_MODEL = View(elements=True, marks=True, windows=True, backend="uia")
+
+
+def solution(task_id: str) -> list[tuple[Action, ...]]:
+    """Return the steps that solve a task of the simulated desktop.
+
+    Raises:
+        UnknownPluginError: No simulated desktop is installed.
+        InputError: It has no solution of the task.
+    """
+    found = built_in_world().solutions().get(task_id)
+    if found is None:
+        raise InputError(f"the simulated desktop has no solution of {task_id}")
+    return [*((action,) for action in found.elements), (Done(),)]
+
+
+class _Solver:
+    """Follows steps, and is shown what these need."""
+
+    name = "scripted"
+
+    def __init__(self, steps: Sequence[Sequence[Action]], view: View) -> None:
+        self._steps = steps
+        self._view = view
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        desktop = environment.live
+        if isinstance(desktop, WaaDesktop) and "view" not in context.config:
+            desktop.view = self._view
+        return await named_agent(self._steps).run(task, environment, context)
+
+
+def _solver(task: AgentTask, context: TrialContext) -> Agent:
+    """Return the agent that follows the script of the run, or what solves a built-in task.
+
+    Raises:
+        InputError: There is no script, or it knows nothing of the task.
+    """
+    script = context.agent_option("script")
+    if script:
+        steps = read_script(Path(str(script)), task.task_id)
+        aims = any('"element"' in step.model_dump_json() for each in steps for step in each)
+        return _Solver(steps, View(elements=aims))
+    if context.world == "built-in":
+        return _Solver(solution(task.task_id), _AS_A_MODEL)
+    raise InputError("the agent 'scripted' needs --agent-option script=...")
+
+
+GUIDE = AgentGuide(solver=_solver)
+"""Found through the entry point `waa` of `bench_core.guides`."""

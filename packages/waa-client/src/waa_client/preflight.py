@@ -1,0 +1,124 @@
+"""What would fail in every trial is refused, or told, before the first one starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.discovery import load_agent
+from bench_core.errors import InputError
+from bench_core.models import model_of
+from bench_core.planning import select_tasks
+from bench_core.protocols import TrialContext
+from bench_core.trial import refuse_misfit
+from waa_client.agents.guide import GUIDE
+from waa_client.benchmark import WaaBenchmark
+from waa_client.worlds import look_around
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.planning import RunSpec
+    from bench_core.protocols import Agent
+    from bench_core.records import Task, World
+    from waa_client.worlds import Found
+
+__all__ = ["preflight"]
+
+_OVER_MODELS = frozenset({"computer-use", "tool-calling", "vision"})
+
+
+def preflight(
+    tasks: Sequence[Task],
+    spec: RunSpec,
+    vms: Sequence[str] = (),
+    evaluators: Sequence[str] = (),
+    *,
+    restored: bool = False,
+) -> tuple[World, list[str]]:
+    """Refuse what would fail in every trial, return the world of the run and warnings.
+
+    Refused are an agent that does not load or whose options lead nowhere, a model without its key,
+    VMs none of which answers - unless a command restores them before each trial - and simulations
+    beside real VMs. The world is the one that the VMs say they are.
+
+    Args:
+        tasks: All that can be run.
+        spec: What is to run.
+        vms: Base URLs; none where each trial has a desktop of its own.
+        evaluators: Base URLs.
+        restored: Whether a command restores VMs before each trial.
+
+    Raises:
+        InputError: Says which, and the way out.
+    """
+    agent = load_agent(spec.agent)
+    refuse_misfit(WaaBenchmark(tasks), agent)
+    context = TrialContext(
+        run_id="preflight", folder=Path(), agent=spec.agent, model=spec.model, config=spec.config
+    )
+    if spec.agent in _OVER_MODELS:
+        model_of(context)
+    world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
+    chosen = select_tasks(tasks, spec.tasks, spec.seed)
+    _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
+    return world, warnings
+
+
+def _refuse_unusable(agent: Agent, tasks: Sequence[Task], context: TrialContext) -> None:
+    """Refuse an agent that cannot work on one of the tasks."""
+    if agent.name == "scripted" and GUIDE.solver is not None:
+        for task in tasks:
+            GUIDE.solver(task.for_agent(), context)
+    check = getattr(agent, "check", None)
+    if callable(check):
+        check([task.task_id for task in tasks], context)
+
+
+def _look_around(
+    asked: World, vms: Sequence[str], evaluators: Sequence[str], *, restored: bool
+) -> tuple[World, list[str]]:
+    """Return the run's world and warnings, from what VMs and evaluators say."""
+    if not vms:
+        return asked, []
+    found = look_around(vms, evaluators)
+    silent = [] if restored else _silent(vms, found)
+    world, corrected = _world(found, asked)
+    return world, [*corrected, *silent]
+
+
+def _silent(urls: Sequence[str], found: Found) -> list[str]:
+    """Return warnings about the VMs that do not answer.
+
+    Raises:
+        InputError: None of them does.
+    """
+    if len(found.faults) == len(urls):
+        raise InputError(
+            f"no VM answers ({'; '.join(found.faults.values())}): `waa-client probe --vm "
+            f"{','.join(urls)}` says what to look at"
+        )
+    return [f"{fault}; the others work while it rests" for fault in found.faults.values()]
+
+
+def _world(found: Found, asked: World) -> tuple[World, list[str]]:
+    """Return the world of a run, which what answers knows better than any option, and warnings.
+
+    Raises:
+        InputError: Some are simulations and some are not.
+    """
+    simulated = [url for url, world in found.worlds.items() if world == "built-in"]
+    if not simulated and asked == "built-in" and found.worlds:
+        raise InputError(
+            f"{', '.join(found.worlds)} do not say that they are simulations: leave --world built-in "
+            f"out, or --vm"
+        )
+    if not simulated:
+        return asked, []
+    if real := [url for url in found.worlds if url not in simulated]:
+        raise InputError(
+            f"{', '.join(simulated)} are simulations and {', '.join(real)} are not: a run is on one "
+            f"world, give one kind of VM"
+        )
+    told = f"{', '.join(simulated)} simulate a desktop: the run is recorded as built-in"
+    return "built-in", [] if asked == "built-in" else [told]
