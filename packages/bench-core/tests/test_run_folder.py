@@ -323,6 +323,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(path, tasks=TASKS, statuses={Status.COMPLETED: 1.0}, artifacts=False)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_cutting_the_file_at_any_byte_loses_at_most_the_line_cut(

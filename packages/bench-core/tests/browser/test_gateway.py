@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -169,6 +170,7 @@ async def send(writer: asyncio.StreamWriter, seed: str, whole: bytes) -> None:
         place += size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("connections", [1, 4], ids=["one-connection", "four-connections"])
 async def test_law_every_message_passes_byte_for_byte_and_in_order(connections: int) -> None:
     chance = random.Random(f"{SEED} {connections}")  # noqa: S311  # reproducible, not secret
@@ -202,6 +204,7 @@ async def test_law_every_message_passes_byte_for_byte_and_in_order(connections: 
     assert gateway.fault is None
 
 
+@pytest.mark.slow
 async def test_one_message_of_a_hundred_megabytes_passes() -> None:
     screenshot = b"x" * 100_000_000
 
@@ -264,7 +267,8 @@ async def test_garbage_ends_one_connection_and_nothing_else(said: bytes) -> None
         name, port = gateway.cdp_url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         writer.write(said)
-        writer.write_eof()
+        with contextlib.suppress(OSError):  # the gateway may have ended it already
+            writer.write_eof()
         writer.close()
         del reader
         assert await websocket_url(gateway.cdp_url)

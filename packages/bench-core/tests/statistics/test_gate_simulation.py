@@ -91,6 +91,7 @@ def test_other_numbers_of_trials_before_raise_no_more_alarms() -> None:
         assert found <= band(1_000, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["even", "concentrated"])
 def test_a_drop_as_large_as_the_tolerance_is_rarely_called_fine(loss: str) -> None:
     for agent in AGENTS:

@@ -149,6 +149,7 @@ def test_too_few_clusters_for_so_many_looks_are_refused(tasks: list[Task]) -> No
         plan_looks(tasks[:24], {task.task_id: [1.0] for task in tasks}, looks=5)
 
 
+@pytest.mark.slow
 def test_looking_at_planned_batches_keeps_the_level_and_saves_trials() -> None:
     pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
     from bench_core.statistics.look_simulation import simulate_looks  # noqa: PLC0415 - needs numpy

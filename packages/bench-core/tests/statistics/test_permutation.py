@@ -55,6 +55,7 @@ def enumerated(new: Scores, old: Scores) -> tuple[float, float]:
 outcomes = st.lists(st.sampled_from([0.0, 1.0]), min_size=3, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(outcomes, outcomes), min_size=1, max_size=3))
 def test_equal_numbers_of_trials_agree_with_enumeration(
