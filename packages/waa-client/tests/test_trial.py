@@ -156,7 +156,7 @@ def test_scores_are_kept_as_the_benchmark_gives_them(
     with FakeEvaluator(lambda _: verdict(0.83)) as evaluator:
         run(tmp_path / "run", [task], [vm.url], [evaluator.url])
     result = only(tmp_path / "run")
-    assert (result.score, result.success, result.failure_mode) == (0.83, False, "wrong_end_state")
+    assert (result.score, result.success, result.failure_mode) == (0.83, False, "not_attempted")
 
 
 def test_vanillas_pace_sleeps_as_vanilla_does(
