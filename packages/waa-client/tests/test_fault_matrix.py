@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
-from fake_vm import FakeVm
 from making import QUICK, NoSleep, make_task
 
 from bench_core.planning import RunSpec
@@ -19,6 +18,8 @@ from waa_client.pool import VmPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from fake_vm import FakeVm
 
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask

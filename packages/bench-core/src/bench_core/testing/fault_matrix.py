@@ -19,6 +19,7 @@ from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS, Fault, FaultyAgent, FaultyBenchmark
 from bench_core.trial import AgentLimits, rescore_trial
+from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
 from bench_core.vocabulary import meaning_of_flag
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FaultMatrix"]
 
-_OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED}
+_OF_THE_CORE = {HARNESS_ERROR, NOT_CLOSED, NOT_RELEASED, NOT_RETRIED, USAGE_REPORTED}
 
 
 class FaultMatrix:

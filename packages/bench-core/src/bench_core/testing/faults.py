@@ -19,6 +19,7 @@ from bench_core.errors import (
 )
 from bench_core.records import AgentOutcome, Status, Step, Usage
 from bench_core.trial import Evaluation
+from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
 
 if TYPE_CHECKING:
@@ -304,10 +305,18 @@ FAULTS: tuple[Fault, ...] = (
     _harness("watching-has-a-bug", "the code that watches the environment has a bug", "gone", deed=_wait),
     _harness("blaming-has-a-bug", "the code that says why it ended has a bug", "why_gone", deed=_wait),
     Fault(
-        "environment-is-not-released", "it cannot be taken from the agent", Status.ENVIRONMENT_ERROR,
-        tries=2, hook="release", error=_DOWN, later="no",
+        "environment-is-not-released", "it cannot be taken from the agent, which has ended",
+        Status.COMPLETED, (NOT_RELEASED,), hook="release", error=_DOWN,
     ),
-    _harness("releasing-has-a-bug", "the code that takes it from the agent has a bug", "release"),
+    Fault(
+        "releasing-has-a-bug", "the code that takes it from the agent, which has ended, has a bug",
+        Status.COMPLETED, (NOT_RELEASED,), hook="release", error=KeyError("bug"),
+    ),
+    Fault(
+        "environment-is-kept", "it cannot be taken from the agent, which goes on",
+        Status.ENVIRONMENT_ERROR, tries=2, deed=_ignore_cancellation, hook="release", error=_DOWN,
+        limit_s=_QUIET_S, later="no",
+    ),
     Fault(
         "capture-fails", "what the agent left cannot be captured", Status.ENVIRONMENT_ERROR,
         (NOT_RETRIED,), hook="capture", error=_DOWN, later="scored",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["AgentLimits", "AgentWork", "error_info", "let_work"]
+__all__ = ["NOT_RELEASED", "AgentLimits", "AgentWork", "error_info", "let_work"]
+
+NOT_RELEASED = "not_released"
+"""Flags results whose environment could not be taken from an agent that had ended by then."""
 
 _UNSCORED = AgentOutcome(status=Status.ENVIRONMENT_ERROR)
 _NOT_THE_AGENTS = (EnvironmentFaultError, InputError)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,11 @@ async def let_work(
         await _end(work, limits.stop_s)
         over.set()
     done = _reported(work, context) if ended else AgentWork(AgentOutcome(status=Status.TIME_LIMIT))
+    if fault is not None and not work.done():
+        return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
     if fault is not None:
-        return AgentWork(done.outcome, fault)
+        _log.warning("the environment could not be taken from the agent", exc_info=fault)
+        environment.flags[NOT_RELEASED] = None
     try:
         for each in lost:
             each.result()
