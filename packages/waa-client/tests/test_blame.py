@@ -374,3 +374,112 @@ def test_what_an_agent_raises_is_its_own(
     run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act))
     assert (only(out).status, only(out).score) == (Status.AGENT_ERROR, 0.0)
     assert only(out).usage.requests == 1
+
+
+LOST = verdict(
+    None,
+    evaluation_error={
+        "phase": "evaluate", "stage": "result", "func": "get_vm_file", "type": "VmTransportError",
+        "message": "/file: no answer",
+    },
+)  # fmt: skip
+
+
+def losing_the_vm(times: int, then: dict[str, Any]) -> Any:
+    """Make verdicts of evaluations the first of which got no answer of the VM."""
+    left = [LOST] * times
+    return lambda _: left.pop() if left else then
+
+
+def types(*, tells: bool = True) -> OwnAgent:
+    async def act(environment: EnvironmentHandle) -> None:
+        language = "code_block" if tells else "pyautogui"
+        await environment.live.run(Block(code="computer.keyboard.write('x')", language=language))
+
+    return OwnAgent(act, in_process=True)
+
+
+def test_a_vm_that_was_away_for_a_moment_is_evaluated_again_as_the_agent_left_it(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    evaluator.judge = losing_the_vm(1, verdict(1.0))
+    agent = types()
+    run(out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3)
+    result = only(out)
+    assert (result.status, result.score, agent.runs) == (Status.COMPLETED, 1.0, 1)
+    assert "evaluated_again" in result.flags
+    first, second = (body["idempotency_key"] for body in evaluator.bodies("/evaluate"))
+    assert first != second
+
+
+@pytest.mark.parametrize("how", ["gone", "restarted", "nobody-can-tell"])
+def test_a_vm_that_is_lost_while_it_is_evaluated_costs_one_run_and_gives_no_lasting_result(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str
+) -> None:
+    def judge(_: Any) -> Any:
+        if how == "gone":
+            vm.always["/probe"] = Reply(reset=True)
+        elif how == "restarted":
+            vm.computer.updated = False
+        return LOST
+
+    evaluator.judge = judge
+    agent = types(tells=how != "nobody-can-tell")
+    outcome = run(
+        out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3, options=QUICK
+    )
+    result = only(out)
+    assert (result.status, result.score, agent.runs) == (Status.ENVIRONMENT_ERROR, None, 1)
+    assert ("not_retried" in result.flags, outcome.remaining) == (True, 1)
+    assert (result.usage.requests, result.cost_usd, result.steps) == (1, 0.25, 1)
+    assert {"action_history.json", "evaluation.json"} <= set(result.artifact_paths)
+    assert len(evaluator.bodies("/evaluate")) == 1
+
+
+def test_an_evaluation_that_never_gets_its_answer_of_a_working_vm_is_undecided(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    evaluator.judge = lambda _: LOST
+    run(out, [make_task()], [vm.url], [evaluator.url], working=types())
+    assert (only(out).status, only(out).score) == (Status.EVALUATION_ERROR, None)
+    assert len(evaluator.bodies("/evaluate")) == 3
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+@pytest.mark.parametrize("how", ["picture", "restarted"])
+def test_a_vm_that_is_out_of_order_after_its_evaluation_fails_no_agent(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str, score: float
+) -> None:
+    def judge(_: Any) -> Any:
+        if how == "picture":
+            vm.always["/screenshot"] = Reply(502, b"bad", "text/html")
+        else:
+            vm.computer.updated = False
+        return verdict(score)
+
+    evaluator.judge = judge
+    agent = types()
+    run(out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3)
+    result = only(out)
+    found = (result.status, result.score, "not_retried" in result.flags, agent.runs)
+    assert found == (
+        (Status.COMPLETED, 1.0, False, 1) if score else (Status.ENVIRONMENT_ERROR, None, True, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "suspect"),
+    [
+        ("<html>bad gateway</html>", (SuspectCause.ENVIRONMENT_FAULT,)),
+        ('{"status": "error", "message": "no such file"}', ()),
+    ],
+    ids=["gateway", "own"],
+)
+def test_a_score_from_a_gateways_errors_is_suspect(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator, text: str, suspect: tuple[SuspectCause, ...]
+) -> None:
+    asked = {"target": "vm", "method": "POST", "path": "/file", "status": 502}
+    seen = {**asked, "body": {"text": text, "sha256": "0" * 64, "size": len(text)}}
+    evaluator.judge = lambda _: verdict(0.0, transcript=[seen])
+    run(out, [make_task()], [vm.url], [evaluator.url], working=types())
+    assert (only(out).score, only(out).suspect) == (0.0, suspect)

@@ -126,6 +126,8 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "corner_moved": "a click in the corner that stops the mouse was moved aside",
         "text_changed": "what the agent typed was changed to what the desktop can type",
         "failsafe_tripped": "the mouse was in the corner that stops it",
+        "evaluated_again": "the VM was away during its evaluation, and evaluated again as the agent left it",
+        "vm_errors": "the VM answered with errors of a gateway while it was evaluated",
         "nothing_runs": "every action failed, and so did one that does nothing",
         "demo": "the agent was shown how the task is done",
         "vanilla_unreadable": "the result that vanilla left cannot be read",

@@ -170,6 +170,24 @@ class WaaDesktop:
         except VmError:
             return  # it answers; whether that can be used was the agent's to see
 
+    async def still_there(self) -> None:
+        """See that the VM works and is the one the agent left; for after its part.
+
+        Raises:
+            VmError: It does not, or its server was restarted: what it shows is not the agent's doing.
+        """
+        await self.vm.send(calls.probe())
+        await self.vm.send(calls.screenshot())
+        if self._told is None or (await self.vm.send(calls.execute_windows(_IS_TOLD))).ok:
+            return
+        if (await self.vm.send(calls.execute_windows(_RUNS))).ok:  # else no code runs at all
+            raise VmAnswerError(self.vm.url, "its server was restarted after the agent's part")
+
+    @property
+    def knows_restarts(self) -> bool:
+        """Whether `still_there` would notice that the VM's server was restarted."""
+        return self._told is not None
+
     async def end(self, word: str) -> None:
         """Record how the agent ended, as vanilla's history does: DONE or FAIL."""
         await self._run(Block(code=word))

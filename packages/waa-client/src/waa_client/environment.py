@@ -20,10 +20,10 @@ from bench_core.protocols import DesktopHandle
 from bench_core.records import Record, Status, Step
 from bench_core.trial import TrialEnvironment
 from waa_client.desktop import View, WaaDesktop
-from waa_client.errors import EvaluatorDownError, WrongWorldError
+from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, new_key, world_of_vm
 from waa_client.pace import pace_of
-from waa_client.resetting import reset
+from waa_client.resetting import reset, wait_for_vm
 from waa_client.setting_up import Preparer, refuse_abandoned
 from waa_client.verdicts import HISTORY, keep_verdict
 from waa_client.vm import VmClient, calls
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bench_core.redaction import Redactor
     from waa_client.demonstrations import Demonstration
     from waa_client.desktop import Performed
-    from waa_client.evaluation import SetupReport
+    from waa_client.evaluation import SetupReport, Verdict
     from waa_client.pace import Clock, Pace
     from waa_client.pool import Machine
     from waa_client.vm import VmOptions
@@ -47,6 +47,8 @@ SETUP = "setup.json"
 """How each step of the set-up went."""
 
 _OBSERVE_S = 900.0
+_MORE_EVALUATIONS = 2
+_SUCCESS = 1.0
 
 
 class EnvironmentSettings(Record):
@@ -58,6 +60,7 @@ class EnvironmentSettings(Record):
         asset_cache: Keeps downloads of the client's own set-up.
         evaluation_s: How long one evaluation may take.
         ask_again_s: Pause before an evaluator that does not answer is asked again; it grows.
+        boot_s: How long a VM is waited for that takes calls and answers none.
     """
 
     reset_command: str | None = None
@@ -65,6 +68,7 @@ class EnvironmentSettings(Record):
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
     ask_again_s: PositiveFloat = 0.5
+    boot_s: PositiveFloat = 300.0
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,10 @@ async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> Evaluatio
 
 
 async def _reset(given: Conditions, vm: VmClient) -> tuple[str, ...]:
-    hook = given.settings.reset_command
-    return await reset(vm, given.pace, given.clock, given.context.world, hook)
+    settings, world = given.settings, given.context.world
+    return await reset(
+        vm, given.pace, given.clock, world, settings.reset_command, boot_s=settings.boot_s
+    )
 
 
 async def _set_up(
@@ -247,13 +253,46 @@ class DesktopEnvironment(TrialEnvironment):
             raise
 
     async def _evaluate(self, evaluator: EvaluationClient) -> None:
-        history = self._desktop.history
+        """Ask for a verdict, and again where the VM was away for a moment.
+
+        What VM or evaluator do wrong here leaves no score: the agent's part was over.
+        """
         try:
-            verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
-        except EvaluatorDownError as fault:
+            verdict = await self._verdict(evaluator)
+            for _ in range(_MORE_EVALUATIONS):
+                if not verdict.lost_vm:
+                    break
+                await self._await_same_vm()
+                self.flags["evaluated_again"] = None
+                verdict = await self._verdict(evaluator)
+            if verdict.score is not None and verdict.score < _SUCCESS:
+                await self._desktop.still_there()
+        except (EvaluatorDownError, VmError) as fault:
             self._given.machine.fault = fault
             raise
+
+    async def _verdict(self, evaluator: EvaluationClient) -> Verdict:
+        history = self._desktop.history
+        verdict = await evaluator.evaluate(self._given.task.config, history, key=new_key())
         keep_verdict(self._artifacts, verdict, await evaluator.transcript(verdict))
+        if verdict.saw_vm_errors:
+            self.flags["vm_errors"] = None
+        return verdict
+
+    async def _await_same_vm(self) -> None:
+        """Wait until the VM is back as the agent left it.
+
+        Raises:
+            VmError: It is not, or nobody can tell.
+        """
+        given, desktop = self._given, self._desktop
+        await wait_for_vm(desktop.vm, given.pace, given.clock, given.settings.boot_s)
+        if not desktop.knows_restarts:
+            raise VmAnswerError(
+                desktop.vm.url,
+                "it was away while it was evaluated, and nothing says that it is as the agent left it",
+            )
+        await desktop.still_there()
 
 
 def _last_word(ending: AgentEnding) -> str | None:

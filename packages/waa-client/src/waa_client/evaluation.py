@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import time
 import uuid
@@ -47,8 +48,10 @@ EVALUATORS_VARIABLE = "WAA_EVALUATE"
 _T = TypeVar("_T", bound="_Answer")
 _PORT = 5050
 _WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}
-_OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 200, 401, 404, 409, 503
+_OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _FAILED, _UNAVAILABLE = 200, 401, 404, 409, 500, 503
 _GATEWAY = frozenset({502, 503, 504})
+_VM_LOST = "VmTransportError"
+"""What the server calls the fault of a verdict whose evaluation got no answer of the VM."""
 _WORKER_GONE = "EvaluatorGone"
 """What the server calls the fault of a verdict whose evaluating process died."""
 _SHOWN = 300
@@ -134,6 +137,16 @@ class Verdict(_Answer):
         """Every call to the VM that the evaluation made."""
         found = self.raw.get("transcript")
         return found if isinstance(found, list) else []
+
+    @property
+    def lost_vm(self) -> bool:
+        """Whether there is no score because the VM gave no answer."""
+        return self.evaluation_error is not None and self.evaluation_error.type == _VM_LOST
+
+    @property
+    def saw_vm_errors(self) -> bool:
+        """Whether the VM answered with an error that is not of WAA's own server, as a gateway does."""
+        return any(isinstance(each, dict) and _is_foreign_error(each) for each in self.transcript)
 
 
 class SetupStep(_Answer):
@@ -360,6 +373,8 @@ class EvaluationClient:
             raise EvaluationError(f"{self.url} has no {path}: is this waa-server-ext's address?")
         if answer.status_code == _UNAUTHORIZED:
             raise InputError(f"{self.url}{said}; set {TOKEN_VARIABLE}")
+        if not _code(answer) and answer.status_code >= _FAILED:
+            raise _AskAgainError(said)  # not of the evaluator, which gives its errors a code
         if _code(answer) == "interrupted" or answer.status_code >= _UNAVAILABLE:
             raise EvaluatorDownError(self.url, said)
         raise EvaluationError(f"{self.url}{said}")
@@ -392,6 +407,18 @@ class EvaluationClient:
 def new_key() -> str:
     """Return an idempotency key that nobody has."""
     return uuid.uuid4().hex
+
+
+def _is_foreign_error(exchange: Mapping[str, Any]) -> bool:
+    """WAA's server says in JSON what it could not do; that is part of what is evaluated."""
+    status, body = exchange.get("status"), exchange.get("body")
+    if exchange.get("target") != "vm" or not isinstance(status, int) or status < _FAILED:
+        return False
+    try:
+        said = json.loads(body["text"]) if isinstance(body, dict) else None
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return True
+    return not isinstance(said, dict)
 
 
 def _error(answer: httpx.Response) -> Any:

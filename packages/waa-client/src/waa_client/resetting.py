@@ -24,8 +24,14 @@ _HOOK_S = 1800.0
 _SHOWN = 500
 
 
-async def reset(
-    vm: VmClient, pace: Pace, clock: Clock, world: World = "real", hook: str | None = None
+async def reset(  # noqa: PLR0913  # keywords with defaults
+    vm: VmClient,
+    pace: Pace,
+    clock: Clock,
+    world: World = "real",
+    hook: str | None = None,
+    *,
+    boot_s: float = 300.0,
 ) -> tuple[str, ...]:
     """Reset the VM and return flags of what did not work and vanilla ignores.
 
@@ -40,11 +46,11 @@ async def reset(
     flags = []
     if hook is not None:
         await run_hook(hook, vm.url)
-        await wait_for_vm(vm, pace, clock)
+        await wait_for_vm(vm, pace, clock, boot_s)
     if not (await vm.send(calls.close_all())).ok:
         flags.append("windows_not_closed")
     await clock.sleep(pace.after_close_s)
-    found = await wait_for_vm(vm, pace, clock)
+    found = await wait_for_vm(vm, pace, clock, boot_s)
     if found.world != world:
         raise WrongWorldError(vm.url, found.world, world)
     if found.world == "built-in":
@@ -54,17 +60,23 @@ async def reset(
     return tuple(flags)
 
 
-async def wait_for_vm(vm: VmClient, pace: Pace, clock: Clock) -> ServerInfo:
+async def wait_for_vm(
+    vm: VmClient, pace: Pace, clock: Clock, longest_s: float = 300.0
+) -> ServerInfo:
     """Wait until the VM's server answers, and return what it says.
 
     Raises:
-        VmUnreachableError: It did not within the pace's patience.
+        VmUnreachableError: It did not within the pace's patience, or within `longest_s` where it
+            takes calls and answers none.
     """
+    end = clock.now() + longest_s
     for number in range(pace.boot_polls):
         try:
             return await vm.send(calls.probe())
         except (VmUnreachableError, VmAnswerError) as error:  # an answer of a server half-way up
             problem = error
+        if clock.now() >= end:
+            break
         if number + 1 < pace.boot_polls:
             await clock.sleep(pace.poll_s)
     raise VmUnreachableError(vm.url, f"the VM does not come up: {problem}")

@@ -41,6 +41,7 @@ SUSPECT = {
     "downloads_not_cleared": SuspectCause.SETUP_INCOMPLETE,
     "nothing_runs": SuspectCause.ENVIRONMENT_FAULT,
     "setup_incomplete": SuspectCause.SETUP_INCOMPLETE,
+    "vm_errors": SuspectCause.ENVIRONMENT_FAULT,
 }
 """The flags of a trial that make its score suspect."""
 
