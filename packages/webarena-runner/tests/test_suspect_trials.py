@@ -14,6 +14,7 @@ from bench_core.records import AgentOutcome, Limits
 from bench_core.trial import AgentLimits, rescore_trial, run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.environment import EnvironmentSettings
+from webarena_runner.recording import RecordingLimits
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import BuiltInWorld
 from webarena_runner.worlds import environment_of
@@ -85,15 +86,17 @@ async def world() -> AsyncIterator[BuiltInWorld]:
     await world.stop()
 
 
-async def attempt(world: BuiltInWorld, folder: Path, deed: Deed, task_id: int) -> TrialResult:
-    benchmark = WebArenaBenchmark(
-        environment_of(world), settings=EnvironmentSettings(close_s=1.0, stop_recorder_s=2.0)
-    )
+async def attempt(
+    world: BuiltInWorld, folder: Path, deed: Deed, task_id: int, **more: Any
+) -> TrialResult:
+    settings = EnvironmentSettings(close_s=1.0, stop_recorder_s=2.0, **more)
+    benchmark = WebArenaBenchmark(environment_of(world), settings=settings)
     limits = Limits(time_limit_s=120.0)
     context = TrialContext(run_id="r", folder=folder, agent="doer", world="built-in", limits=limits)
     task = load_tasks()[task_id]
     result = await run_trial(benchmark, task, context, Doer(deed, world), limits=AgentLimits())
-    assert await rescore_trial(benchmark, task, result, folder) == result
+    if result.score is not None:
+        assert await rescore_trial(benchmark, task, result, folder) == result
     return result
 
 
@@ -119,6 +122,23 @@ async def test_the_expected_page_fails(
     result = await attempt(world, tmp_path, with_fault(kind, TODO_PAGE), TODOS)
     assert told(result) == (0.0, cause, (cause,))
     assert result.status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("first", "status", "score"),
+    [("/explore", "completed", 0.0), (TODO_PAGE, "evaluation_error", None)],
+)
+async def test_too_many_requests_leave_a_zero_and_no_success(
+    world: BuiltInWorld, tmp_path: Path, first: str, status: str, score: float | None
+) -> None:
+    async def swarm(page: Page, world: BuiltInWorld) -> None:
+        await page.open(f"{world.urls['gitlab']}{first}")
+        await page.run("Promise.all([...Array(40)].map((_, n) => fetch(`/explore?n=${n}`)))")
+
+    limits = RecordingLimits(entries=20)
+    result = await attempt(world, tmp_path, swarm, TODOS, recording=limits)
+    assert (result.status, result.score) == (status, score)
+    assert "recording_full" in result.flags
 
 
 async def test_the_expected_page_fails_once_and_then_opens(

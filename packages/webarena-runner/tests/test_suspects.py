@@ -33,6 +33,8 @@ SHOP, ADMIN = CONFIG.site("shopping").url, CONFIG.site("shopping_admin").url
 # 399: POST /user/.../edit_biography, answered 302. 44: open /dashboard/todos. 157: open
 # /admin/customer/index/. 274: search for "usb wifi". 132: answer 1. 101: nothing to be found.
 BIOGRAPHY, TODOS, CUSTOMERS, SEARCH, COUNT, NOTHING = "399", "44", "157", "274", "132", "101"
+# 528: POST to an address that no site answers at, and no POST to /contact/index/post.
+UNSENT = "528"
 DONE = {"task_type": "MUTATE", "status": "SUCCESS"}
 OPENED = {"task_type": "NAVIGATE", "status": "SUCCESS"}
 GAVE_UP = {"task_type": "NAVIGATE", "status": "UNKNOWN_ERROR"}
@@ -87,6 +89,8 @@ def told(verdict: Evaluation) -> tuple[float | None, Any, str | None]:
 LOGIN = {"redirectURL": "/users/sign_in"}
 RESET = {"_failureText": "net::ERR_CONNECTION_RESET"}
 UNFINISHED = {"_failureText": "unfinished when the recording ended"}
+BODILESS = {"_failureText": "net::ERR_HTTP_RESPONSE_CODE_FAILURE"}
+CUT_OFF = {"_failureText": "net::ERR_CONTENT_LENGTH_MISMATCH"}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,10 @@ UNFINISHED = {"_failureText": "unfinished when the recording ended"}
         pytest.param(TODOS, failing(TODOS, 302, **LOGIN), OPENED, "login_lost", id="login"),
         pytest.param(TODOS, failing(TODOS, 401), OPENED, "login_lost", id="unauthorized"),
         pytest.param(TODOS, failing(TODOS, 503), GAVE_UP, "site_error", id="agent gave up"),
+        pytest.param(TODOS, failing(TODOS, 429), OPENED, "site_error", id="too many requests"),
+        pytest.param(
+            TODOS, failing(TODOS, 200, **CUT_OFF), GAVE_UP, "navigation_blocked", id="cut off"
+        ),
         pytest.param(
             TODOS,
             [*failing(TODOS, 500), page(f"{GITLAB}/explore")],
@@ -212,7 +220,25 @@ LEFT_LATE = {**LEFT_SOON, "time": 20_000}
             "wrong_action",
             id="another search",
         ),
+        pytest.param(
+            BIOGRAPHY,
+            [WRONG_BODY, page(WRONG_BODY["request"]["url"], 500)],
+            DONE,
+            "wrong_action",
+            id="same address by another method",
+        ),
         pytest.param(TODOS, [LEFT_SOON, page(f"{GITLAB}/")], GAVE_UP, "gave_up", id="left at once"),
+        pytest.param(
+            TODOS,
+            failing(TODOS, 200, _failureText="net::ERR_ABORTED"),
+            GAVE_UP,
+            "gave_up",
+            id="left while it loaded",
+        ),
+        pytest.param(
+            TODOS, failing(TODOS, 200, **UNFINISHED), GAVE_UP, "gave_up", id="still loading"
+        ),
+        pytest.param(TODOS, failing(TODOS, 404, **BODILESS), GAVE_UP, "gave_up", id="no such page"),
         pytest.param(
             TODOS,
             failing(TODOS, -1, _failureText="net::ERR_BLOCKED_BY_CLIENT"),
@@ -267,6 +293,35 @@ def test_the_login_form_in_place_of_the_page_makes_a_success_suspect(tmp_path: P
     content = {"mimeType": "text/html", "text": "<form><input name='login[password]'></form>"}
     entries = failing(CUSTOMERS, 200, content=content)
     assert told(judged(tmp_path, CUSTOMERS, entries, OPENED)) == (1.0, None, "login_lost")
+
+
+def test_a_page_that_failed_on_the_way_to_a_success_is_no_cause_to_doubt_it(
+    tmp_path: Path,
+) -> None:
+    entries = [page(f"{GITLAB}/explore", 500), *right(TODOS)]
+    assert told(judged(tmp_path, TODOS, entries, OPENED)) == (1.0, None, None)
+
+
+def test_a_success_whose_page_was_cut_off_is_suspect(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, TODOS, failing(TODOS, 200, **CUT_OFF), OPENED)
+    assert told(verdict) == (1.0, None, "navigation_blocked")
+    assert "was cut off" in verdict.details["suspect_evidence"]
+
+
+def test_no_answer_where_none_is_expected_is_no_trouble(tmp_path: Path) -> None:
+    *before, wanted = right(UNSENT)
+    wanted["request"]["url"] = "http://nobody.test/dummy_bin"
+    way = page(f"{SHOP}/contact/", 307, redirectURL="http://nobody.test/dummy_bin")
+    entries = [*before, way, answered(wanted, -1, _failureText="net::ERR_FAILED")]
+    assert told(judged(tmp_path, UNSENT, entries, DONE)) == (1.0, None, None)
+
+
+def test_trouble_of_a_request_that_must_not_be_made_explains_nothing(tmp_path: Path) -> None:
+    forbidden = script_request(f"{SHOP}/contact/index/post", 500)
+    forbidden["request"]["method"] = "POST"
+    answer = {**GAVE_UP, "task_type": "MUTATE"}
+    verdict = judged(tmp_path, UNSENT, [page(f"{SHOP}/"), forbidden], answer)
+    assert told(verdict) == (0.0, "gave_up", None)
 
 
 @pytest.mark.parametrize(

@@ -408,6 +408,24 @@ async def test_start_page_that_never_answers_is_an_environment_fault(
         await attempt(world, tmp_path, nothing, PICTURES, settings=settings)
 
 
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("error", "answers with status 500"),
+        ("busy", "answers with status 429"),
+        ("drop", "cannot be opened"),
+        ("garbage", "cannot be opened"),
+        ("empty", "is empty"),
+    ],
+)
+async def test_start_page_that_fails_is_an_environment_fault_before_the_agent_begins(
+    world: BuiltInWorld, tmp_path: Path, fault: Any, told: str
+) -> None:
+    world.faults["reddit"].switch_on(fault, "/f/pics")
+    with pytest.raises(EnvironmentFaultError, match=rf"start page .*/f/pics {told}"):
+        await attempt(world, tmp_path, nothing, PICTURES)
+
+
 async def test_unreachable_site_is_an_environment_fault_before_any_browser(
     world: BuiltInWorld, tmp_path: Path
 ) -> None:

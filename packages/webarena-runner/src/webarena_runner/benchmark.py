@@ -7,8 +7,9 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
-from webarena_runner.environment import EnvironmentSettings, open_environment
+from webarena_runner.environment import RECORDING_FULL, EnvironmentSettings, open_environment
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
 from webarena_runner.verdicts import as_evaluation
@@ -90,10 +91,15 @@ class WebArenaBenchmark:
         """Score a trial from its answer, its traffic and its site list.
 
         Raises:
-            EvaluationError: One of the three is missing.
+            EvaluationError: One of the three is missing, or it seems a success and what came later is
+                not recorded.
         """
         task, folder = evidence.task, evidence.folder
         found = await asyncio.to_thread(evaluate, task, folder, self._evaluator)
+        if found.score and RECORDING_FULL in evidence.flags:
+            raise EvaluationError(
+                "the agent made more requests than are kept: the last may undo it"
+            )
         if evidence.first is None:
             record = self._redactor.redact(found.model_dump_json(indent=2), evidence=True)
             (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")

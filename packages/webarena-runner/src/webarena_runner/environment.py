@@ -23,7 +23,7 @@ from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
 from webarena_runner.injection import inject_cookies
 from webarena_runner.live_login import log_in_live
-from webarena_runner.recording import HarRecorder
+from webarena_runner.recording import HarRecorder, RecordingLimits
 from webarena_runner.sites import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTACT_PROBE",
+    "RECORDING_FULL",
     "EnvironmentSettings",
     "SiteEnvironment",
     "open_environment",
@@ -53,6 +54,8 @@ __all__ = [
 
 CONTACT_PROBE = "restore_contact_probe"
 """The run's setting that injects the contact form's missing script."""
+RECORDING_FULL = "recording_full"
+"""Flags a trial that made more requests than are kept: a zero stands, a success does not."""
 
 # browser-use shows a logo of its maker's in every new tab; a trial talks to its sites alone.
 _CHROMIUM = ChromiumOptions(host_resolver_rules="MAP cf.browser-use.com ~NOTFOUND")
@@ -72,6 +75,7 @@ class EnvironmentSettings:
     stop_recorder_s: float = 5.0
     close_s: float = 5.0
     chromium: ChromiumOptions = _CHROMIUM
+    recording: RecordingLimits = RecordingLimits()  # noqa: RUF009  # immutable
     auth_folder: Path | None = None
 
 
@@ -116,7 +120,9 @@ async def open_environment(
         await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
         for name in live:
             await log_in_live(chromium.ws_url, name, config.site(name))
-        async with HarRecorder(chromium.cdp_url, tab_setup=setup) as recorder:
+        async with HarRecorder(
+            chromium.cdp_url, limits=settings.recording, tab_setup=setup
+        ) as recorder:
             environment = SiteEnvironment(given, urls, chromium, gateway, recorder)
             try:
                 opening_s = settings.start_page_s
@@ -184,7 +190,7 @@ class SiteEnvironment(TrialEnvironment):
     async def release(self) -> None:
         """Stop the recorder, then kill Chromium; see the module."""
         await self.stop_recording()
-        if self._har is not None and not self._har.complete:
+        if self._har is not None and self._har.problems:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._chromium.wait_closed(), self._given.settings.close_s)
         try:
@@ -213,7 +219,9 @@ class SiteEnvironment(TrialEnvironment):
         given = self._given
         answer = given.redactor.redact_json(ending.answer, evidence=True)
         write_answer(given.context.folder, without_patterns(_parsed(answer)))
-        if self._har is not None and not self._har.complete and self._act is None:
+        if self._har is not None and self._har.dropped:
+            self.flags[RECORDING_FULL] = None
+        if self._har is not None and self._har.problems and self._act is None:
             raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(given.context.folder):
             raise EnvironmentFaultError(f"the recorder failed: {fault}")

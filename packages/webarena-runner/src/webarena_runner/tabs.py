@@ -14,6 +14,12 @@ __all__ = ["open_tabs"]
 
 _SETTLE_S = 10.0
 _POLL_S = 0.05
+_TOO_MANY, _SERVER_ERROR = 429, 500
+_LOOK = """({
+  loaded: document.readyState === 'complete',
+  shown: document.body !== null && document.body.hasChildNodes(),
+  status: performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0,
+})"""
 
 
 async def open_tabs(
@@ -27,11 +33,12 @@ async def open_tabs(
 
     `before` is awaited with each tab's id before anything is opened in it.
 
-    A page counts as open when the site has answered; what is still loading after ten seconds
-    goes on loading in front of the agent.
+    A page counts as open when the site has answered and something of it is shown; what is still
+    loading after ten seconds goes on loading in front of the agent.
 
     Raises:
-        EnvironmentFaultError: A site refuses or does not answer within `timeout_s`.
+        EnvironmentFaultError: A site refuses, answers with an error or an empty page, or does not
+            answer within `timeout_s`.
     """
     from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
 
@@ -70,23 +77,35 @@ async def _open(cdp: Any, target: str, url: str, timeout_s: float) -> None:
         raise EnvironmentFaultError(f"the start page {url} cannot be opened: {error}") from error
     if answer.get("errorText"):
         raise EnvironmentFaultError(f"the start page {url} cannot be opened: {answer['errorText']}")
-    await _settle(cdp, session)
+    await _settle(cdp, session, url, timeout_s)
     await cdp.send_raw("Target.detachFromTarget", {"sessionId": session})
 
 
-async def _settle(cdp: Any, session: str) -> None:
+async def _settle(cdp: Any, session: str, url: str, timeout_s: float) -> None:
     """Wait until the page has loaded, but not for ever: a busy script never lets it answer."""
-    deadline = asyncio.get_running_loop().time() + _SETTLE_S
-    question = {"expression": "document.readyState", "returnByValue": True}
-    while (left := deadline - asyncio.get_running_loop().time()) > 0:
+    began = asyncio.get_running_loop().time()
+    question = {"expression": _LOOK, "returnByValue": True}
+    while (past := asyncio.get_running_loop().time() - began) < timeout_s:
         try:
-            state = await asyncio.wait_for(
-                cdp.send_raw("Runtime.evaluate", question, session), left
-            )
+            asking = cdp.send_raw("Runtime.evaluate", question, session)
+            answer = await asyncio.wait_for(asking, max(_SETTLE_S - past, _POLL_S))
         except asyncio.TimeoutError:
             return
         except RuntimeError:  # between two documents there is nothing to ask
-            state = {}
-        if state.get("result", {}).get("value") == "complete":
+            answer = {}
+        seen = answer.get("result", {}).get("value") or {}
+        if seen.get("status"):  # 0 is of the document before it
+            _refuse_error(url, seen)
+            if seen["loaded"]:
+                return
+        if past > _SETTLE_S and seen.get("shown", True):
             return
         await asyncio.sleep(_POLL_S)
+    raise EnvironmentFaultError(f"the start page {url} shows nothing after {timeout_s:g} s")
+
+
+def _refuse_error(url: str, seen: dict[str, Any]) -> None:
+    if seen["status"] == _TOO_MANY or seen["status"] >= _SERVER_ERROR:
+        raise EnvironmentFaultError(f"the start page {url} answers with status {seen['status']}")
+    if seen["loaded"] and not seen["shown"]:
+        raise EnvironmentFaultError(f"the start page {url} is empty")

@@ -13,6 +13,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from bench_core.codec import decode_json
 from bench_core.records import Record
+from webarena_runner.recording.entries import UNFINISHED
 from webarena_runner.sites import SITE_FACTS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["RecordedRequest", "Trouble", "decisive_trouble", "recorded_requests"
 Kind = Literal["login_lost", "site_error", "navigation_blocked"]
 
 _GRAVEST: tuple[Kind, ...] = ("login_lost", "site_error", "navigation_blocked")
-_UNAUTHORIZED, _SITE_ERROR = 401, 500
+_REFUSAL, _UNAUTHORIZED, _TOO_MANY, _SITE_ERROR = 400, 401, 429, 500
 _REFUSALS = (403, 419, 422)
 _STALLED_MS = 10_000
 # What the page or the agent's browser did itself; every other failure is the network's or the site's.
@@ -194,18 +195,29 @@ class _Reader:
 
 def _site_error(entry: dict[str, Any]) -> Trouble | None:
     status = entry["response"]["status"]
-    if status < _SITE_ERROR:
+    if status < _SITE_ERROR and status != _TOO_MANY:
         return None
     return _trouble("site_error", entry, f"was answered with status {status}")
 
 
 def _unanswered(entry: dict[str, Any]) -> Trouble | None:
-    """Find a request without answer; one that the page or the agent left soon does not count."""
-    why = str(entry["response"].get("_failureText") or "no answer")
-    is_left = any(each in why for each in _LEFT) and entry.get("time", 0) < _STALLED_MS
-    if entry["response"]["status"] >= 0 or is_left or any(each in why for each in _REFUSED):
+    """Find a request without a whole answer.
+
+    One that the page or the agent left soon does not count, nor does an answer that was still
+    coming, nor an error's: Chromium calls one without a body a failure.
+    """
+    response = entry["response"]
+    status = response["status"]
+    excused: tuple[str, ...] = _REFUSED
+    if status >= 0:
+        excused = (*_REFUSED, *_LEFT, UNFINISHED)
+    elif entry.get("time", 0) < _STALLED_MS:
+        excused = (*_REFUSED, *_LEFT)
+    why = str(response.get("_failureText") or ("" if status >= 0 else "no answer"))
+    if not why or status >= _REFUSAL or any(each in why for each in excused):
         return None
-    return _trouble("navigation_blocked", entry, f"could not be opened: {why}")
+    how = "could not be opened" if status < 0 else "was cut off"
+    return _trouble("navigation_blocked", entry, f"{how}: {why}")
 
 
 def _trouble(kind: Kind, entry: dict[str, Any], how: str) -> Trouble:

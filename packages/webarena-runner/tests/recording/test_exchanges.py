@@ -219,6 +219,13 @@ def test_requests_over_the_limit_are_counted_but_not_kept() -> None:
     assert seen.dropped == 2
 
 
+def test_what_is_never_scored_takes_no_room_from_what_is() -> None:
+    images = [request(f"/{number}.png?v=1", request_id=f"i{number}") for number in range(5)]
+    seen = traffic(*images, *(request(request_id=str(number)) for number in range(3)), limit=3)
+    assert len(seen.exchanges()) == 6
+    assert seen.dropped == 0
+
+
 def test_what_a_left_page_asked_for_is_not_waited_for() -> None:
     seen = traffic(
         request("/slow", 1.0, "xhr", loader="old"),

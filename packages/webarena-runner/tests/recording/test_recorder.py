@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -371,6 +372,21 @@ async def test_what_was_seen_before_the_browser_died_is_kept_and_marked(
     assert not har.complete
     assert len(of(har, "/page?last")) == 1
     assert "closed the connection" in har.document["log"]["comment"]
+
+
+async def test_a_halted_browser_is_let_go_with_nothing_left_open(
+    site: Any, opened: Callable[[str], Any]
+) -> None:
+    async with launch_chromium() as chromium, HarRecorder(chromium.cdp_url) as recorder:
+        async with opened(chromium.cdp_url) as tab:
+            await tab.go(site.url("/page?last"))
+        assert chromium.pid is not None
+        os.killpg(chromium.pid, signal.SIGSTOP)
+        har = await asyncio.wait_for(recorder.stop(1.0), 60)
+        chromium.kill()
+    assert not har.complete
+    assert len(of(har, "/page?last")) == 1
+    gc.collect()  # what is still open warns, and a warning fails the test
 
 
 async def test_leaving_by_an_exception_keeps_a_snapshot(

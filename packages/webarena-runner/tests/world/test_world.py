@@ -139,7 +139,9 @@ async def test_a_site_can_show_a_page_that_never_rests(world: BuiltInWorld) -> N
 
 
 async def test_an_unknown_fault_is_refused(world: BuiltInWorld) -> None:
-    with pytest.raises(ValueError, match="known are error, stall, drop, hang"):
+    with pytest.raises(
+        ValueError, match="known are error, busy, stall, drop, garbage, cut, empty, hang"
+    ):
         world.faults["map"].switch_on("explode")  # type: ignore[arg-type]
 
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
     Headers = list[dict[str, str]]
 
-__all__ = ["NO_RESPONSE", "entry", "timestamp"]
+__all__ = ["NO_RESPONSE", "UNFINISHED", "entry", "timestamp"]
 
 NO_RESPONSE = -1
 """The status of a request that got no response, as the evaluator expects it (0 fails)."""
 
-_UNFINISHED = "unfinished when the recording ended"
+UNFINISHED = "unfinished when the recording ended"
+"""Why a request has no end."""
 _PROTOCOLS = {"h2": "HTTP/2.0", "h3": "HTTP/3.0", "http/1.1": "HTTP/1.1", "http/1.0": "HTTP/1.0"}
 _NAVIGATION_ACCEPT = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,"
@@ -153,7 +154,7 @@ def _response_extras(exchange: Exchange, status: int) -> dict[str, Any]:
     hop = exchange.hop
     extras: dict[str, Any] = {}
     if hop.failure is not None or hop.is_pending:
-        extras["_failureText"] = hop.failure or _UNFINISHED
+        extras["_failureText"] = hop.failure or UNFINISHED
     if exchange.received is not None and exchange.received.status != status:
         extras["_networkStatus"] = exchange.received.status
     if hop.transferred is not None:

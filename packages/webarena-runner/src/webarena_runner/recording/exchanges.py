@@ -9,9 +9,10 @@ only the request id, so the nth report of the second kind belongs to the nth hop
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic", "inline_body"]
 
 _T = TypeVar("_T")
+# webarena-verified never looks at these (`NetworkEvent.is_evaluation_event`)
+_STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")  # fmt: skip
 
 
 @dataclass
@@ -138,12 +141,20 @@ class _Chain:
 
 
 class Traffic:
-    """All requests seen so far; feed it events, then read `exchanges`."""
+    """All requests seen so far; feed it events, then read `exchanges`.
+
+    Args:
+        max_hops: How many are kept of images, style sheets, scripts and fonts, and how many of all
+            others, which alone are scored.
+
+    Attributes:
+        dropped: How many of those others were over the limit.
+    """
 
     def __init__(self, max_hops: int) -> None:
         self.dropped = 0
         self._max_hops = max_hops
-        self._count = 0
+        self._kept: Counter[bool] = Counter()
         self._chains: defaultdict[str, _Chain] = defaultdict(_Chain)
         self._pages: dict[str, str] = {}
         self._owners: dict[tuple[str, str], str | None] = {}
@@ -182,10 +193,11 @@ class Traffic:
 
     def add(self, hop: Hop) -> bool:
         """Add a request, or the next hop of one, unless there are too many; tell whether."""
-        if self._count >= self._max_hops:
-            self.dropped += 1
+        static = _is_static(hop)
+        if self._kept[static] >= self._max_hops:
+            self.dropped += not static
             return False
-        self._count += 1
+        self._kept[static] += 1
         self._chains[hop.request_id].hops.append(hop)
         if hop.page is not None:
             self._pages.setdefault(hop.frame_id, hop.page)
@@ -225,7 +237,7 @@ class Traffic:
     def _request(self, params: Params, page: str | None) -> Hop | None:
         chain = self._chains[params["requestId"]]
         if chain.hops and chain.hops[0].is_recovered:  # recorded before it was reported
-            self._count -= len(chain.hops)
+            self._kept.subtract(map(_is_static, chain.hops))
             chain.hops.clear()
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
@@ -311,6 +323,10 @@ def _hop(params: Params, page: str | None) -> Hop:
         has_body=request.get("hasPostData", False) or body is not None,
         body=body,
     )
+
+
+def _is_static(hop: Hop) -> bool:
+    return urlsplit(hop.url).path.endswith(_STATIC)
 
 
 def inline_body(request: Params) -> bytes | None:

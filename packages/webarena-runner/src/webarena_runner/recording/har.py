@@ -27,11 +27,13 @@ class Har:
 
     Attributes:
         document: The HAR as JSON values.
-        problems: What is known to be missing, in sentences; empty for a complete recording.
+        problems: Why requests may be missing, in sentences; empty where all were seen.
+        dropped: How many were seen and not kept, because there were too many.
     """
 
     document: dict[str, Any]
     problems: tuple[str, ...] = ()
+    dropped: int = 0
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -41,8 +43,8 @@ class Har:
 
     @property
     def complete(self) -> bool:
-        """Whether everything from start to stop was seen."""
-        return not self.problems
+        """Whether everything from start to stop was seen and kept."""
+        return not self.problems and not self.dropped
 
     def write(self, path: Path, redact: Callable[[str], str] = lambda text: text) -> None:
         """Write to `path` after `redact`; a crash at any point leaves the old file or the new."""
@@ -60,26 +62,28 @@ class Har:
             raise
 
 
-def build_har(
+def build_har(  # noqa: PLR0913  # all that is known of a recording
     exchanges: Sequence[Exchange],
     *,
     browser: tuple[str, str],
     comment: str,
     marks: Iterable[tuple[str, float]] = (),
     problems: Sequence[str] = (),
+    dropped: int = 0,
 ) -> Har:
     """Put a HAR together; `marks` are names and wall-clock seconds, `comment` is for readers."""
+    over = [f"{dropped} later requests were over the limit."] if dropped else []
     log = {
         "version": "1.2",
         "creator": {"name": "webarena-runner", "version": __version__},
         "browser": {"name": browser[0], "version": browser[1]},
         "pages": _pages(exchanges),
         "entries": [entry(each) for each in exchanges],
-        "comment": " ".join([comment, *problems]),
+        "comment": " ".join([comment, *problems, *over]),
         "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in marks],
-        "_complete": not problems,
+        "_complete": not problems and not dropped,
     }
-    return Har({"log": log}, tuple(problems))
+    return Har({"log": log}, tuple(problems), dropped)
 
 
 def _pages(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:

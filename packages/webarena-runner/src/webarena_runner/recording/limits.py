@@ -17,7 +17,8 @@ class RecordingLimits:
         post_bytes: The longest request body kept; the rest of a longer one is cut off.
         body_bytes: The longest response body kept; a longer one is left out.
         total_bytes: All response bodies together; later ones are left out.
-        entries: Requests kept; later ones are counted only.
+        entries: Requests kept, beside as many images, style sheets, scripts and fonts; later ones
+            are counted only.
         body_s: How long the browser may take to hand out one body.
     """
 

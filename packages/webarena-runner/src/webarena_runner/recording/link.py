@@ -89,9 +89,13 @@ class Link:
         self._watcher.cancel()
         for task in self._posted | self._work:
             task.cancel()
-        with contextlib.suppress(*CONNECTION_ERRORS):
+        connection = self._client.ws
+        try:
             stopping = self._client.stop()  # type: ignore[no-untyped-call]  # cdp_use is partly typed
             await asyncio.wait_for(stopping, _CLOSE_S)
+        except CONNECTION_ERRORS:
+            if connection is not None:  # a halted browser never says good-bye
+                connection.transport.abort()
 
     async def _watch(self) -> None:
         assert self._client.ws is not None  # noqa: S101  # it was started

@@ -104,14 +104,13 @@ class BrowserObserver:
         problems = []
         if self._cut_short or (self._link is not None and self._link.lost):
             problems.append("The browser closed the connection before the recording was stopped.")
-        if self._traffic.dropped:
-            problems.append(f"{self._traffic.dropped} later requests were over the limit.")
         return build_har(
             self._traffic.exchanges(),
             browser=self._browser,
             comment=self._limits.describe(),
             marks=self._marks,
             problems=problems,
+            dropped=self._traffic.dropped,
         )
 
     async def _connect(self) -> None:

@@ -6,8 +6,9 @@ from typing import Literal, get_args
 
 __all__ = ["FAULTS", "FaultKind"]
 
-FaultKind = Literal["error", "stall", "drop", "hang"]
-"""`error`: status 500; `stall`: never answer; `drop`: close the connection; `hang`: a page whose
-script never ends."""
+FaultKind = Literal["error", "busy", "stall", "drop", "garbage", "cut", "empty", "hang"]
+"""`error`: status 500; `busy`: status 429; `stall`: never answer; `drop`: close the connection;
+`garbage`: answer with what is no HTTP; `cut`: end in the middle of the page; `empty`: a page of no
+bytes; `hang`: a page whose script never ends."""
 
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)

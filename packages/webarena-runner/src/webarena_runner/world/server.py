@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Answerer", "SiteServer"]
 
 LOG = logging.getLogger(__name__)
+_GARBAGE = bytes(range(128, 256))
+_MISSING = 1000  # bytes that a page which is cut off promises and never sends
 _HANGING_PAGE = (
     "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
     "<script>addEventListener('load', () => setTimeout(() => { for (;;) {} }, 50))</script>"
@@ -113,11 +115,13 @@ class _Handler(BaseHTTPRequestHandler):
         owner = cast("_Server", self.server).owner
         request = self._request()
         fault = owner.faults.take(request.path)
-        if fault is not None and fault.kind in {"stall", "drop"}:
-            self._leave(owner, fault.kind)
-            return
-        response = _faulty(fault.kind) if fault else _answer(owner.site, request)
-        self._send(response)
+        kind = fault.kind if fault is not None else None
+        if kind in {"stall", "drop", "garbage"}:
+            self._leave(owner, kind)
+        elif kind in {None, "cut"}:
+            self._send(_answer(owner.site, request), missing=_MISSING if kind else 0)
+        else:
+            self._send(_faulty(kind))
 
     do_POST = do_GET  # noqa: N815  # the names http.server looks for
     do_PUT = do_GET  # noqa: N815
@@ -132,25 +136,33 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         return Request(self.command, self.path, headers, self.rfile.read(length))
 
-    def _leave(self, owner: SiteServer, fault: FaultKind) -> None:
+    def _leave(self, owner: SiteServer, fault: FaultKind | None) -> None:
         if fault == "stall":
             owner.closing.wait()
+        elif fault == "garbage":
+            self.wfile.write(_GARBAGE)
         self.close_connection = True
 
-    def _send(self, response: Response) -> None:
+    def _send(self, response: Response, missing: int = 0) -> None:
         self.send_response(response.status)
         for name, value in response.headers:
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(response.body)))
+        self.send_header("Content-Length", str(len(response.body) + missing))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(response.body)
+        if missing:
+            self.close_connection = True
 
 
-def _faulty(fault: FaultKind) -> Response:
+def _faulty(fault: FaultKind | None) -> Response:
     if fault == "hang":
         return html(_HANGING_PAGE)
+    if fault == "empty":
+        return html("")
+    if fault == "busy":
+        return html("<!doctype html><title>Busy</title><h1>429: too many requests</h1>", 429)
     return html("<!doctype html><title>Error</title><h1>500: something broke</h1>", 500)
 
 
