@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from llm_judge.concepts import stems
+from llm_judge.concepts import stem, stems
 from llm_judge.effects import app_effects
 from llm_judge.holding import facts_held
 from llm_judge.pointers import MISSING, leaves, resolve, tokens
+from llm_judge.readings import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,9 @@ __all__ = ["doubt_of_absence"]
 _OTHER = re.compile(r"\b(?:other|else|additional|further|another|extra|more)\b", re.IGNORECASE)
 _GENERAL = frozenset({"all", "data", "entries", "history", "items", "list", "records"})
 _ANYTHING = re.compile(r"\b(?:nothing|anything|unchanged|untouched)\b", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\bnever)\s+(?:(?:actually|already|be|been|being|yet)\s+)*(\w+)", re.IGNORECASE
+)
 _OF_REMOVAL = re.compile(r"\b(?:cancel|clear|delet|drop|los|remov|unsav|vanish)", re.IGNORECASE)
 _OF_CHANGE = re.compile(
     r"\b(?:alter|chang|edit|modif|mov|renam|reschedul|updat|unchanged|untouched)", re.IGNORECASE
@@ -59,7 +63,23 @@ def doubt_of_absence(
             return f"the list quoted is empty, but {elsewhere} is there"
     if statement.facts and _is_gone(grounds, statement, present):
         return None
+    if _is_denied(grounds, statement, present):
+        return None
     return "that something is not there needs the complete list of it, empty or without it"
+
+
+def _is_denied(grounds: Grounds, statement: Statement, present: Sequence[Evidence]) -> bool:
+    """Whether the record says of itself that what is denied is not so: `"sent": false`."""
+    denied = {stem(each.lower()) for each in _DENIED.findall(statement.text)}
+    quoted = [
+        each
+        for each in map(grounds.quoted, present)
+        if each.value is False
+        and set(map(stem, words((tokens(each.place.pointer) or [""])[-1]))) <= denied
+        and grounds.of_app(each, statement.text)
+    ]
+    held = facts_held(grounds, statement.facts, quoted, asks_text=True)
+    return bool(quoted) and held.doubt is None
 
 
 def _is_list(value: Any, place: Place) -> bool:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llm_judge.absence import doubt_of_absence
-from llm_judge.concepts import concepts, stems
+from llm_judge.concepts import ATTRIBUTES, concepts, stem, stems
 from llm_judge.holding import facts_held
-from llm_judge.matching import Field, field_of, hold
+from llm_judge.matching import SIDES, Field, field_of, hold, touches
+from llm_judge.negation import without_examples
 from llm_judge.pointers import leaves, resolve, tokens
 from llm_judge.readings import folded, is_identifier, words
 from llm_judge.surroundings import Place, is_id_key
@@ -34,6 +35,30 @@ _DONE = re.compile(
     r"\b(?:add(?:ed)?|bought|book(?:ed|ing)?|cancel+ed|changed|created|deleted|drafted|favou?rited|invited|made|moved|ordered|"
     r"placed|posted|purchased|removed|renamed|reserv(?:ed|ation)|saved|scheduled|sent|set|shared|submitted|updated)\b",
     re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:no|not|never|without)\b|n't\b", re.IGNORECASE)
+_PARTICIPLE = re.compile(r"\w+ed|done|draft|made|paid|sent|won")
+_IS_A = re.compile(r"\b(?:is|are|was|were)\s+an?\s+((?:[a-z][\w-]*\s+){1,3})([a-z]+)\b")
+_PREPOSITIONS = frozenset({"at", "by", "for", "in", "of", "on", "the", "to", "with"})
+_KINDS = frozenset({"item", "restaurant", "stay"})
+_TELLING = ATTRIBUTES | {"confirmation", "content", "date", "item", "restaurant", "time"}
+"""Meanings of keys whose values say which record it is."""
+_PARTS = ATTRIBUTES - {"end", "people", "quantity", "start"} | {"content"}
+_NOT_PARTS = frozenset(
+    [
+        "detail",
+        "details",
+        "from",
+        "include",
+        "includes",
+        "including",
+        "list",
+        "lists",
+        "message",
+        "messages",
+        "to",
+        "where",
+    ]
 )
 _CORRECT = re.compile(
     r"\b(?:correct(?:ly)?|specified|requested|right|required|expected|proper|given)\b",
@@ -105,16 +130,14 @@ class Prover:
             return Bearing(next(each for each in flaws if each is not None))
         known = list(sound)
         if _DONE.search(text):
+            done = frozenset(
+                each for word in _DONE.findall(text) for each in stems(word) if each[0] == "="
+            )
             known = [
-                each
-                for each in sound
-                if self.grounds.around.is_new(each.place) is not False
-                or self.grounds.around.is_linked(each.place)
+                each for each in sound if self._was_done(each.place, done, told=bool(statement.facts))
             ]
             if not known:
-                return Bearing(
-                    "what is quoted was there before the run, and the criterion is about what was done"
-                )
+                return Bearing("what is quoted is not what the criterion says was done")
         others = [
             each
             for each in quoted
@@ -128,18 +151,40 @@ class Prover:
         )
         return self._holds(text, statement, known, records)
 
+    def _was_done(self, place: Place, done: frozenset[str], *, told: bool) -> bool:
+        """Whether a record may be what a criterion says was done, or is named by it.
+
+        Args:
+            place: Where it is.
+            done: Meanings of what was done: what was ordered is not in the cart.
+            told: Whether the criterion says more than that something was done.
+        """
+        around = self.grounds.around
+        if around.is_new(place) is not False:
+            if not done or done & stems(" ".join(place.path)) or place.app is None:
+                return True
+            return not any(done & stems(each) for each in around.collections(place.app))
+        return told and around.is_linked(place, done)
+
     def _holds(
         self, text: str, statement: Statement, quoted: Sequence[Quoted], records: Sequence[Quoted]
     ) -> Bearing:
         facts = statement.facts or self._of_goal(text)
         asks_text = asks_about_text(text)
-        doubt, unchecked, strong = facts_held(self.grounds, facts, records, asks_text=asks_text)
+        cited = frozenset(each.place.pointer for each in quoted)
+        doubt, unchecked, strong = facts_held(
+            self.grounds, facts, records, asks_text=asks_text, cited=cited
+        )
         fields = [each for one in records for each in self.grounds.fields(one)]
         if doubt is None:
             doubt = _contradicted(facts, quoted, self.grounds.read) or self._mixed(
                 facts, statement, records, asks_text=asks_text
             )
-        if doubt is None and not strong and not self._is_related(text, quoted, fields):
+        if doubt is None:
+            doubt = _denied(text, records, fields) or _other_kind(text, statement, fields)
+        if doubt is None and not self._is_to_the_point(text, facts, quoted, fields):
+            doubt = "what is quoted does not say what the criterion is about"
+        if doubt is None and not strong and not self._is_related(text, facts, quoted, fields):
             doubt = "what is quoted has nothing to do with the criterion"
         return Bearing(doubt, (*statement.vague, *unchecked))
 
@@ -212,7 +257,9 @@ class Prover:
         scalars = [each for _, each in leaves(value) if not isinstance(each, dict | list)]
         if not any(each not in ("", None) and str(each).strip() for each in scalars):
             return "it quotes nothing but emptiness"
-        if not self.grounds.in_named_app(place, text):
+        if not self.grounds.in_named_app(place, text) and not self._is_spoken_of(
+            quoted, text, statement
+        ):
             named = ", ".join(
                 sorted(self.grounds.names[each] for each in self.grounds.named_apps(text))
             )
@@ -222,6 +269,45 @@ class Prover:
         if isinstance(value, dict | list):
             return None
         return self._weak(quoted, text, statement)
+
+    def _is_spoken_of(self, quoted: Quoted, text: str, statement: Statement) -> bool:
+        """Whether a criterion that names another app also names this record: `the 'Trip' event`."""
+        collection = [each for each in quoted.place.path if not each.isdecimal()][:-1]
+        named = set(map(stem, words(" ".join(collection)))) & set(map(stem, words(text)))
+        return bool(named) and any(
+            fact.kind == "text" and fact.said.text in each.reading.text
+            for fact in statement.facts
+            for each in self.grounds.fields(quoted)
+            if "name" in each.own
+        )
+
+    def _is_to_the_point(
+        self, text: str, facts: Sequence[Fact], quoted: Sequence[Quoted], fields: Sequence[Field]
+    ) -> bool:
+        """Whether a quotation is itself what the criterion speaks of, not only beside it."""
+        if any(isinstance(each.value, dict | list) for each in quoted):
+            return True
+        pointers = {each.place.pointer for each in quoted}
+        cited = [each for each in fields if each.pointer in pointers]
+        if any(touches(fact, each) for fact in facts for each in cited):
+            return True
+        asked = words(without_examples(text))
+        meant = {m for word in asked if word not in _NOT_PARTS for m in concepts(word)}
+        parts = meant & _PARTS & {own for each in fields for own in each.own}
+        if parts and (not facts or any(parts & each.own for each in cited)):
+            return any(parts & each.own for each in cited)
+        sides = meant & SIDES
+        counted = all(fact.kind == "number" for fact in facts)
+        return any(
+            _TELLING & each.own or (counted and self._is_spoken(each, text))
+            for each in cited
+            if not isinstance(each.value, bool) or each.keys[-1] in asked
+            if not (sides and each.means & SIDES) or sides & each.means
+        )
+
+    def _is_spoken(self, cited: Field, text: str) -> bool:
+        told = stems(cited.pointer.rpartition("/")[2]) | stems(str(cited.value))
+        return bool(stems(text) & told)
 
     def _weak(self, quoted: Quoted, text: str, statement: Statement) -> str | None:
         """Return why a single value says nothing."""
@@ -238,6 +324,8 @@ class Prover:
         spoken = stems(key) & stems(text) or {each for each in words(key) if each in words(text)}
         if isinstance(value, bool) and not spoken:
             return "it quotes a flag that the criterion does not speak of"
+        if value is False and not _NEGATION.search(text):
+            return "it quotes that something is not so"
         if (
             value == 0
             and not spoken
@@ -274,7 +362,9 @@ class Prover:
                 found += [_as_choice(each, number) for each in stated]
         return tuple(found)
 
-    def _is_related(self, text: str, quoted: Sequence[Quoted], fields: Sequence[Field]) -> bool:
+    def _is_related(
+        self, text: str, facts: Sequence[Fact], quoted: Sequence[Quoted], fields: Sequence[Field]
+    ) -> bool:
         wanted = stems(text)
         for each in quoted:
             path = " ".join(token for token in each.place.path[-4:] if not token.isdecimal())
@@ -288,7 +378,38 @@ class Prover:
             if isinstance(each.value, str)
             for word in stems(each.value[:200])
         }
-        return len(wanted & (keys | texts)) > 1
+        pointers = {each.place.pointer for each in quoted}
+        told = [
+            fact for fact in facts if any(touches(fact, f) for f in fields if f.pointer in pointers)
+        ]
+        named = any(each[0] == "=" for each in wanted & keys)
+        return len(wanted & (keys | texts)) > 1 or len(told) > 1 or (named and bool(told))
+
+
+def _denied(text: str, records: Sequence[Quoted], fields: Sequence[Field]) -> str | None:
+    """Return which flag of a record says that it is not so: `"sent": false` of what was sent."""
+    if _NEGATION.search(text):
+        return None
+    said = {each for each in words(text) if _PARTICIPLE.fullmatch(each)}
+    for each in fields:
+        direct = each.pointer.rpartition("/")[0] in {one.place.record for one in records}
+        if each.value is False and direct and said & set(each.keys[-1:]):
+            return f"the record quoted says that {each.keys[-1]!r} is false"
+    return None
+
+
+def _other_kind(text: str, statement: Statement, fields: Sequence[Field]) -> str | None:
+    """Return what kind of thing a criterion speaks of and the record does not: `is a pizza restaurant`."""
+    for found in _IS_A.finditer(text):
+        kind, thing = words(found[1]), found[2]
+        telling = [each for each in kind if len(each) > 2 and not concepts(each)]  # noqa: PLR2004
+        other = set(kind) & _PREPOSITIONS or set(kind) & set(statement.vague)
+        if not _KINDS & concepts(thing) or not telling or other:
+            continue
+        held = {stem(word) for each in fields for word in words(f"{each.value} {' '.join(each.keys)}")}
+        if not any(stem(each) in word for each in telling for word in held):
+            return f"the record quoted does not say {' '.join(telling)!r}"
+    return None
 
 
 def _contradicted(

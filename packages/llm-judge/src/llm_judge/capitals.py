@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from llm_judge.concepts import stem
-from llm_judge.readings import folded
+from llm_judge.readings import NUMBER_WORDS, folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +135,8 @@ def capital_runs(text: str) -> Sequence[tuple[int, int, str]]:
         if first.lower() in _NOT_NAMES and rest:  # "Verify Brian King's ..."
             start = end - len(rest)  # noqa: PLW2901  # the name begins later
         amount, _, counted = text[start:end].partition(" ")
-        if amount.isdecimal() and _is_counted(counted):  # "6 Desks", not "8 Mission Street"
+        number = amount.lower() in NUMBER_WORDS and counted.endswith("s")  # "Two Carnitas Burritos"
+        if number or (amount.isdecimal() and _is_counted(counted)):  # "6 Desks", not "8 Mission Street"
             start = end - len(counted)  # noqa: PLW2901  # the number is a fact of its own
         name = re.sub(r"'s$", "", text[start:end])
         if folded(name).strip() and not stem(name.lower()).isdigit():

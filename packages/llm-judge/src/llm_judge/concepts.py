@@ -27,6 +27,7 @@ _GROUPS: dict[str, str] = {
     "pickup": "from pickup pick origin pickuptime",
     "dropoff": "to dropoff drop destination",
     "checkin": "from checkin arrival arrive arrives arriving arrived",
+    "arrive": "to arrival arrive arrives arriving arrived land lands landing landed",
     "checkout": "to checkout departure leave leaves leaving",
     "depart": "depart departs departing departure",
     "return": "return returns returning inbound",
@@ -68,7 +69,7 @@ _GROUPS: dict[str, str] = {
     "account": "account accounts balance",
 }  # fmt: skip
 ATTRIBUTES = frozenset({
-    "address", "attendee", "bathroom", "bedroom", "cc", "checkin", "checkout", "content", "depart", "dropoff", "duration",
+    "address", "arrive", "attendee", "bathroom", "bedroom", "cc", "checkin", "checkout", "content", "depart", "dropoff", "duration",
     "end", "name", "night", "people", "pickup", "price", "quantity", "rate", "rating", "recipient", "return", "sender",
     "start", "status",
 })  # fmt: skip

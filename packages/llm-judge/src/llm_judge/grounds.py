@@ -120,16 +120,14 @@ class Grounds:
             if zone is not None:
                 self._offsets[key] = zone
             else:
-                shifts = inferred_offsets(self._dated(place))
-                self._offsets[key] = lambda _: shifts
+                self._offsets[key] = inferred_offsets(self._dated(place))
         return self._offsets[key]
 
     def _dated(self, place: Place) -> list[Any]:
-        """Records from which the application's time zone may be told."""
+        """Records from which the application's time zone may be told; others may keep time otherwise."""
         found = [resolve(self.state, place.record), *self.around.siblings(place)]
-        for app in self.around.apps:
-            for part in (*app.after, *app.changes):
-                found += _first_records(part.value, _LISTS)
+        for part in (*place.app.after, *place.app.changes) if place.app else ():
+            found += _first_records(part.value, _LISTS)
         return found
 
     def counts(self, records: Sequence[Quoted]) -> list[tuple[int, int]]:

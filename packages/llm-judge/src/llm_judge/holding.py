@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from llm_judge.matching import hold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from llm_judge.grounds import Grounds, Quoted
     from llm_judge.stated import Fact
@@ -32,10 +33,25 @@ class Holding(NamedTuple):
 
 
 def facts_held(
-    grounds: Grounds, facts: Sequence[Fact], records: Sequence[Quoted], *, asks_text: bool
+    grounds: Grounds,
+    facts: Sequence[Fact],
+    records: Sequence[Quoted],
+    *,
+    asks_text: bool,
+    cited: Collection[str] = (),
 ) -> Holding:
-    """Return whether `records` together hold `facts`; of alternatives one is enough."""
-    fields = [each for one in records for each in grounds.fields(one)]
+    """Return whether `records` together hold `facts`; of alternatives one is enough.
+
+    Args:
+        grounds: What evidence is held against.
+        facts: What a criterion states.
+        records: A quotation from each record.
+        asks_text: Whether the criterion is about what was written.
+        cited: The pointers of all quotations.
+    """
+    fields = [
+        replace(each, cited=each.pointer in cited) for one in records for each in grounds.fields(one)
+    ]
     counts = grounds.counts(records)
     groups: dict[int, list[Fact]] = {}
     for number, fact in enumerate(facts):

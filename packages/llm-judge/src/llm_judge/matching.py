@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from llm_judge.concepts import ATTRIBUTES, concepts, stem
-from llm_judge.readings import WEEKDAYS, folded, words
+from llm_judge.readings import WEEKDAYS, Day, folded, words
 from llm_judge.surroundings import is_id_key
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from llm_judge.readings import Reading
     from llm_judge.stated import Fact
 
-__all__ = ["Field", "Held", "field_of", "hold"]
+__all__ = ["SIDES", "Field", "Held", "field_of", "hold", "touches"]
 
 Outcome = Literal["held", "missing", "violated", "unchecked"]
 
@@ -52,7 +53,13 @@ _NO_AMOUNT = frozenset(
 )
 _ENDS = frozenset({"end", "checkout", "return", "dropoff"})
 _ENDPOINTS = frozenset({"pickup", "dropoff", "recipient", "sender", "cc"})
+SIDES = frozenset(
+    {"arrive", "checkin", "checkout", "depart", "dropoff", "end", "pickup", "return", "start"}
+)
 _LINKING = frozenset({"from", "to", "until"})
+_COPULAS = frozenset({"are", "as", "is", "was", "were"})
+_FILLERS = _COPULAS | {"a", "an", "main", "only", "primary", "the"}
+_NO_PLURALS = frozenset({"this", "less", "plus", "always", "across"})
 _TOLERANCE = 1e-9
 _MONEY_TOLERANCE = 0.005
 _SHORT_CODE = 3
@@ -67,6 +74,7 @@ class Field:
         means: What these may mean.
         own: What the last of its keys may mean.
         free: Whether people write freely there.
+        cited: Whether it is what was quoted, not only beside it.
     """
 
     pointer: str
@@ -76,6 +84,7 @@ class Field:
     reading: Reading
     free: bool
     own: frozenset[str] = frozenset()
+    cited: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,18 +124,30 @@ def hold(
         chosen = [each for each in candidates if not each.free] or candidates
         chosen = [each for each in chosen if not _OF_RECORDER & set(each.keys)] or chosen
     near = _near(fact.near, chosen)
+    told = near is not None
     if near is None:  # "at 8:30 PM" is when something begins
         near = [
             each for each in chosen if not _ENDS & each.means or "start" in each.means
         ] or chosen
         if fact.kind in {"day", "weekday"} or fact.relation != "is":
             near = chosen
-    return _compared(fact, near)
+    return _compared(fact, near, told=told)
 
 
-def _compared(fact: Fact, fields: Sequence[Field]) -> Held:
+def _compared(fact: Fact, fields: Sequence[Field], *, told: bool = False) -> Held:
+    """Compare a fact with what may hold it.
+
+    Args:
+        told: Whether a word of the criterion says that it is these: then a bound holds for all quoted.
+    """
     if not fields:
         return Held("missing" if fact.relation == "is" else "unchecked")
+    bound = [each for each in fields if each.cited] if told and fact.relation != "is" else []
+    if bound:
+        beyond = [
+            each for each in bound if not any(_stands(fact, value) for value in _values(fact, each))
+        ]
+        return Held("violated", str(beyond[0].value)[:40]) if beyond else Held("held")
     for each in fields:
         if any(_stands(fact, value) for value in _values(fact, each)):
             return Held("held")
@@ -139,7 +160,7 @@ def _values(fact: Fact, field: Field) -> Sequence[Any]:
     if fact.kind == "clock":
         return sorted(reading.clocks)
     if fact.kind == "day":
-        return list(reading.days)
+        return [*reading.days, *_days_before(field)]
     if fact.kind == "weekday":
         named = [
             name
@@ -207,7 +228,7 @@ def _near(
     near: Sequence[str], fields: Sequence[Field], *, ranked: bool = False
 ) -> list[Field] | None:
     """Return the fields that the nearest telling word speaks of, null where none does."""
-    for number, word in enumerate(near):
+    for number, word in enumerate(_heads(near)):
         if number and word in _LINKING:  # "added to Daybook for 9 PM" is no end
             continue
         meant = concepts(word) & ATTRIBUTES
@@ -217,10 +238,31 @@ def _near(
         if chosen and ranked:  # "final price": finalPrice rather than a price of something else
             said = set(map(stem, near))
             spoken = [len(_last_words(each) & said) for each in chosen]
-            chosen = [each for each, n in zip(chosen, spoken, strict=True) if n == max(spoken)]
+            most = max(spoken)
+            chosen = [
+                each for each, n in zip(chosen, spoken, strict=True) if n == most or each.cited
+            ]
+        if chosen:
+            return _of_side(_heads(near)[number + 1 :], chosen)
+    return None
+
+
+def _of_side(near: Sequence[str], fields: list[Field]) -> list[Field]:
+    """Of the addresses, times or names keep those of the end that is spoken of: `pickup location`."""
+    for word in near:
+        meant = concepts(word) & SIDES
+        chosen = [] if word in _LINKING else [each for each in fields if meant & each.means]
         if chosen:
             return chosen
-    return None
+    return fields
+
+
+def _days_before(field: Field) -> list[Day]:
+    """What ends at midnight ends on the day before."""
+    if "end" not in field.means or 0 not in field.reading.clocks:
+        return []
+    dates = [each.date - timedelta(days=1) for each in field.reading.days if each.date]
+    return [Day(each.month, each.day, each.year) for each in dates]
 
 
 def _last_words(field: Field) -> set[str]:
@@ -243,7 +285,7 @@ def _number(
             float(sum(each.value for each in total)), min(fact.said.numbers), fact
         ):
             return Held("held")
-        return _compared(fact, near)
+        return _compared(fact, near, told=True)
     return _counted(fact, candidates, list(counts))
 
 
@@ -253,15 +295,27 @@ def _counted(fact: Fact, candidates: Sequence[Field], ranges: Sequence[tuple[int
     if any(_count_may_be(fact, wanted, least, most) for least, most in ranges):
         return Held("held")
     amounts = [each for each in candidates if "quantity" in each.means]
+    if ranges and not amounts and _counts_records(fact, candidates):
+        cited = [each for each in candidates if each.cited]
+        if fact.relation == "is" and any(_stands(fact, v) for c in cited for v in _values(fact, c)):
+            return Held("held")
+        return Held("violated", f"{ranges[0][1]:g}")
     if fact.relation == "is":
         return _compared(fact, amounts or candidates)
     if amounts:
         return _compared(fact, amounts)
-    if ranges and any(
-        each.endswith("s") and "price" not in concepts(each) for each in fact.near[:2]
-    ):  # "at least two events"
-        return Held("violated", f"{ranges[0][1]:g}")
     return Held("unchecked")
+
+
+def _counts_records(fact: Fact, candidates: Sequence[Field]) -> bool:
+    """Whether a number is of things (`four listings`), not of a field (`four bedrooms`)."""
+    if "price" in fact.near[:1]:
+        return False
+    for word in fact.near[:2]:
+        if word.endswith("s") and len(word) > _SHORT_CODE and word not in _NO_PLURALS:
+            named = any(stem(word) in map(stem, _last_words(each)) for each in candidates)
+            return not named and not concepts(word) & ATTRIBUTES
+    return False
 
 
 def _links(fact: Fact, readable: Sequence[Field]) -> Held | None:
@@ -296,7 +350,7 @@ def _text(fact: Fact, fields: Sequence[Field]) -> Held:
         return Held("violated", str(candidates[0].value)[:40])
     near = _near(fact.near, fields)
     if near is not None and fact.kind != "name":
-        told = any(each in candidates for each in near)
+        told = any(each in candidates or _names(each, candidates) for each in near)
         if told or not candidates or _is_named_by(fact, near):
             return (
                 Held("held")
@@ -321,6 +375,12 @@ def _text(fact: Fact, fields: Sequence[Field]) -> Held:
     return Held("missing")
 
 
+def _names(place: Field, candidates: Sequence[Field]) -> bool:
+    """Whether an address is told by the name beside it: `1 Hotel`, 8 Mission Street."""
+    beside = [each for each in candidates if "name" in each.own and "address" in place.own]
+    return any(each.pointer.rpartition("/")[0] == place.pointer.rpartition("/")[0] for each in beside)
+
+
 def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Field]) -> bool:
     """Whether a name stands where something goes to, and the criterion says that it comes from there."""
     meant = (concepts(fact.near[0]) if fact.near else frozenset()) & _ENDPOINTS
@@ -336,8 +396,16 @@ def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Fiel
 
 def _is_named_by(fact: Fact, near: Sequence[Field]) -> bool:
     """Whether the nearest word before a quotation says that the field is it: `titled 'X'`."""
-    meant = concepts(fact.near[0]) & ATTRIBUTES if fact.near else frozenset()
+    meant = concepts(next(iter(_heads(fact.near)), "")) & ATTRIBUTES
     return bool(meant) and any(meant & each.means for each in near)
+
+
+def _heads(near: Sequence[str]) -> Sequence[str]:
+    """Words around a fact from the one that it is about: in `the subject of the note is` the subject."""
+    rest = [each for each in near if each not in _FILLERS]
+    if near[:1] and near[0] in _COPULAS and "of" in rest[:3]:
+        return rest[rest.index("of") + 1 :]
+    return rest
 
 
 def _glued(text: str) -> str:
@@ -402,6 +470,28 @@ def _of_days(fields: Sequence[Field]) -> list[float]:
     return [
         abs((other - one).days) * 1440.0 for one, other in combinations(days, 2) if one != other
     ]
+
+
+def touches(fact: Fact, field: Field) -> bool:
+    """Return whether a value is of what a fact states, so that quoting it is to the point."""
+    reading = field.reading
+    if fact.kind == "name":
+        return any(f" {word} " in reading.text for word in fact.said.text.split()) or (
+            _glued(fact.said.text) in _glued(reading.text)
+        )
+    if fact.kind in {"text", "address"}:
+        named = f" {' '.join(field.keys)} " == fact.said.text
+        return named or fact.said.text in reading.text or fact.text.casefold() in reading.raw.casefold()
+    if fact.kind == "length":
+        timed = reading.clocks or reading.days
+        return bool(timed or (reading.numbers and field.means & {"duration", "night"}))
+    if fact.kind == "number" and any("link" in concepts(word) for word in fact.near[:3]):
+        return "http" in reading.raw.lower()
+    if fact.kind == "number":
+        return not _counts_records(fact, [field]) and any(
+            _stands(fact, each) for each in _values(fact, field)
+        )
+    return bool(reading.clocks if fact.kind == "clock" else reading.days)
 
 
 def field_of(pointer: str, record: str, value: Any, reading: Reading, *, free: bool) -> Field:

@@ -74,6 +74,8 @@ _SHORT_FORMS = {
 }  # fmt: skip
 _EPOCH = range(946_684_800_000, 4_102_444_800_000)  # milliseconds of 2000 to 2100
 _NOON, _DAY_MINUTES = 12, 24 * 60
+_SPRING, _AUTUMN = ((3, 8), (3, 31)), ((10, 25), (11, 7))
+"""Days between which countries of the north put their clocks forward, and back."""
 
 Clock = int
 """Minutes since midnight."""
@@ -204,13 +206,17 @@ def is_identifier(text: str) -> bool:
     return _UUID.fullmatch(text) is not None or _HEXES.fullmatch(text) is not None
 
 
-def inferred_offsets(records: Iterable[Any]) -> frozenset[timedelta]:
-    """Return how local time may differ from UTC, told from records that last whole days.
+def inferred_offsets(records: Iterable[Any]) -> Callable[[datetime], Iterable[timedelta]]:
+    """Return what local time may differ from UTC by, told from records that last whole days.
 
-    An event from 06:00Z to 06:00Z some days later begins at a local midnight. An hour either way
-    is allowed for, since summer time differs between records.
+    An event from 06:00Z to 06:00Z some days later begins at a local midnight. For a moment in the
+    other half of the year an hour either way is allowed for, since there may be summer time.
+
+    >>> offsets = inferred_offsets([{"start": "2026-07-01T06:00:00Z", "end": "2026-07-03T06:00:00Z"}])
+    >>> sorted(each.total_seconds() / 3600 for each in offsets(datetime(2026, 8, 1, 9)))
+    [-6.0]
     """
-    found = set()
+    found: dict[bool | None, set[timedelta]] = {True: set(), False: set(), None: set()}
     for record in records:
         stamps = (
             [MOMENT.fullmatch(v) for v in record.values() if isinstance(v, str)]
@@ -222,8 +228,24 @@ def inferred_offsets(records: Iterable[Any]) -> frozenset[timedelta]:
         for one, other in itertools.pairwise(utc):
             if one != other and not (other - one) % timedelta(days=1) and not one.minute:
                 hours = one.hour if one.hour <= _NOON else one.hour - 24
-                found |= {timedelta(hours=-hours + each) for each in (-1, 0, 1)}
-    return frozenset(found)
+                found[_is_summer(one)].add(timedelta(hours=-hours))
+
+    def offsets(moment: datetime) -> Iterable[timedelta]:
+        summer = _is_summer(moment)
+        if summer is not None and found[summer]:
+            return found[summer]
+        known = set[timedelta]().union(*found.values())
+        return {each + timedelta(hours=more) for each in known for more in (-1, 0, 1)}
+
+    return offsets
+
+
+def _is_summer(moment: datetime) -> bool | None:
+    """Whether it is summer time where there is one; null in the weeks in which clocks are put."""
+    day = (moment.month, moment.day)
+    if _SPRING[0] <= day <= _SPRING[1] or _AUTUMN[0] <= day <= _AUTUMN[1]:
+        return None
+    return _SPRING[1] < day < _AUTUMN[0]
 
 
 def zone_offsets(name: str) -> Callable[[datetime], Sequence[timedelta]]:

@@ -27,15 +27,24 @@ _CHANGES = frozenset({
     "statediff",
 })  # fmt: skip
 _ACTIONS = frozenset({"actionhistory", "actionlog", "actions"})
+_LISTS = frozenset(
+    {"added", "changed", "created", "deleted", "other_updated", "removed", "updated"}
+)
+_OF_CHANGES = re.compile(r"(?<=[a-z])_?(?:changes|delta|diff|differences)\Z", re.IGNORECASE)
 _MAX_DEPTH = 3
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the state: where it is and what it holds."""
+    """A part of the state: where it is and what it holds.
+
+    Attributes:
+        of: What a list of changes is of, told by its name (`cartDiff`); empty where it is of all.
+    """
 
     pointer: str
     value: Any
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,11 @@ def _plain(value: Any, pointer: str, name: str) -> list[App]:
 def _app(value: dict[str, Any], pointer: str, name: str) -> App | None:
     roles: dict[str, list[Part]] = {"before": [], "after": [], "changes": [], "actions": []}
     for key, each in value.items():
-        role = _role(key)
+        role, of = _role(key), ""
+        if role is None and _lists_changes(key, each):
+            role, of = "changes", _OF_CHANGES.sub("", key)
         if role is not None and isinstance(each, dict | list):
-            roles[role].append(Part(child(pointer, key), each))
+            roles[role].append(Part(child(pointer, key), each, of))
     if not (roles["after"] and (roles["before"] or roles["changes"])) and not (
         roles["before"] and roles["changes"]
     ):
@@ -136,6 +147,16 @@ def _role(key: str) -> str | None:
         if plain in names:
             return role
     return None
+
+
+def _lists_changes(key: str, value: Any) -> bool:
+    """Whether a member lists changes of one thing: `{"cartDiff": {"added": ...}}`."""
+    return (
+        _OF_CHANGES.search(key) is not None
+        and isinstance(value, dict)
+        and bool(value)
+        and value.keys() <= _LISTS
+    )
 
 
 def _apart(state: Any, initial: Any) -> tuple[App, ...]:

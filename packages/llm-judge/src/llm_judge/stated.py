@@ -54,10 +54,10 @@ _NUMBER = re.compile(
 )  # fmt: skip
 _ORDINAL = re.compile(r"\b\d+(?:st|nd|rd|th)\b", re.IGNORECASE)
 _BEFORE: tuple[tuple[Relation, str], ...] = (
-    ("at most", r"(?:at most|up to|no more than|not more than|maximum(?: of)?|max\.?|no later than|not later than|not after|by|within|on or before|not exceed(?:ing)?)"),
-    ("below", r"(?:under|less than|fewer than|below|cheaper than|lower than|before|earlier than|until)"),
-    ("at least", r"(?:at least|minimum(?: of)?|min\.?|no less than|not less than|no fewer than|no earlier than|not earlier than|not before|on or after|starting from)"),
-    ("above", r"(?:over|more than|above|greater than|higher than|after|later than|exceed(?:s|ing)?)"),
+    ("at most", r"(?:at most|up to|no more than|not more than|maximum(?: of)?|max\.?|no later than|not later than|not after|by|within|(?:at|on) or before|not exceed(?:ing)?)"),
+    ("below", r"(?<!\bno )(?<!\bnot )(?<!\bor )(?:under|less than|fewer than|below|cheaper than|lower than|before|earlier than|until)"),
+    ("at least", r"(?:at least|(?:at|on) or after|minimum(?: of)?|min\.?|no less than|not less than|no fewer than|no earlier than|not earlier than|not before|starting from)"),
+    ("above", r"(?<!\bno )(?<!\bnot )(?<!\bor )(?:over|more than|above|greater than|higher than|after|later than|exceed(?:s|ing)?)"),
 )  # fmt: skip
 _AFTER: tuple[tuple[Relation, str], ...] = (
     ("at least", r"(?:or|and) (?:more|better|higher|above|later|greater|over)|\+|stars? (?:or|and) (?:more|better|higher|above|up)|minimum"),
@@ -360,6 +360,9 @@ class _Reader:
 
     def _relation(self, start: int, end: int) -> Relation:
         before, after = self.text[max(0, start - 40) : start], self.text[end : end + 30]
+        if before.endswith("("):  # "at or after the earliest departure (7 PM)"
+            before = re.split(r"[.;,!?]|\band\b", self.text[max(0, start - 80) : start])[-1]
+            before = re.sub(r"(\bafter|\bbefore|\bthan)\s[^()]*\(\Z", r"\1 ", before)
         for relation, pattern in _AFTER:
             if re.match(rf"\s*(?:\w+\s+)?(?:{pattern})", after, re.IGNORECASE):
                 return relation
@@ -373,8 +376,9 @@ class _Reader:
     def _near(self, start: int, end: int) -> tuple[str, ...]:
         """Words around, nearest first, those before it first; not beyond a clause."""
         before = re.split(r"[.;!?]", self.text[:start])[-1]
-        after = re.split(r"[.;,!?]", self.text[end:])[0]
-        return (*reversed(words(before)[-5:]), *words(after)[:2])
+        after = re.split(r"[.;,!?]|\band\b", self.text[end:])[0]
+        told = words(before)[-12 if before.endswith("(") else -5 :]
+        return (*reversed(told), *words(after)[: 2 if told else 5])
 
     def _near_number(self, found: re.Match[str]) -> tuple[str, ...]:
         after = words(re.split(r"[.;,!?]", self.text[found.end() :])[0])[:2]

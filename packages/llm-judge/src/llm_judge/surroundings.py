@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from llm_judge.concepts import stems
 from llm_judge.diffing import diff
 from llm_judge.pointers import MISSING, child, leaves, resolve, tokens
 from llm_judge.readings import is_identifier, words
@@ -71,7 +72,8 @@ class Place:
     def path(self) -> list[str]:
         """The tokens below the snapshot, without those of lists of changes."""
         below = tokens(self.pointer[len(self.part.pointer) :] if self.part else self.pointer) or []
-        return [
+        of = [self.part.of] if self.part and self.part.of else []
+        return of + [
             each for each in below if not (self.role in {"changes", "gone"} and each in STRUCTURE)
         ]
 
@@ -83,7 +85,7 @@ class Surroundings:
     state: Any
     initial: Any = None
     _contents: dict[str, frozenset[str]] = field(default_factory=dict)
-    _changed: dict[str, frozenset[str]] = field(default_factory=dict)
+    _changed: dict[str, dict[str, frozenset[str]]] = field(default_factory=dict)
 
     @cached_property
     def apps(self) -> tuple[App, ...]:
@@ -150,8 +152,13 @@ class Surroundings:
             )
         )
 
-    def is_linked(self, place: Place) -> bool:
-        """Return whether something that the run changed names a record that it did not change."""
+    def is_linked(self, place: Place, asked: frozenset[str]) -> bool:
+        """Return whether something that the run changed names a record that it did not change.
+
+        Args:
+            place: Where the record is.
+            asked: Stems of what was done: it has to be that which names the record.
+        """
         record = resolve(self.state, place.record)
         if place.app is None or not isinstance(record, dict):
             return False
@@ -161,7 +168,10 @@ class Surroundings:
             if isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) > 1
             if key.lower() in _NAME_KEYS or is_id_key(key)
         }
-        return bool(names & self._leaves_changed(place.app))
+        return any(
+            names & values and (not asked or stems(path) & asked)
+            for path, values in self._leaves_changed(place.app).items()
+        )
 
     def neighbours(self, place: Place) -> Iterator[tuple[str, Any]]:
         """Yield pointer and value of the scalars of a record, also of its whole in the end state."""
@@ -178,7 +188,8 @@ class Surroundings:
     def elements(self, place: Place) -> tuple[int, int] | None:
         """Return how many records a collection holds and how many of them are new."""
         if place.collection is None:
-            return None
+            whole = self.whole(place)
+            return None if whole is None else self.elements(whole)
         held = resolve(self.state, place.collection)
         members = list(held.values()) if isinstance(held, dict) else held
         if not isinstance(members, list):
@@ -189,6 +200,22 @@ class Surroundings:
             return len(members), len(members)
         known = self._known(place.app.before, place.collection[len(place.part.pointer) :])
         return len(members), sum(_dump(each) not in known for each in members)
+
+    def whole(self, place: Place) -> Place | None:
+        """Return the place of a first record where a place is a collection as a whole."""
+        value = resolve(self.state, place.pointer)
+        members = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        first = self.place(child(place.pointer, members[0])) if members else None
+        return first if first is not None and first.collection == place.pointer else None
+
+    def collections(self, app: App) -> frozenset[str]:
+        """Return the names of what an app keeps: the keys near its roots, and what it lists changes of."""
+        return frozenset(
+            key
+            for part in (*app.after, *app.changes)
+            for key in (part.of, *_keys(part.value, 1))
+            if key and key not in STRUCTURE
+        )
 
     def siblings(self, place: Place, most: int = 2_000) -> Sequence[Any]:
         """Return the records of a collection."""
@@ -250,27 +277,38 @@ class Surroundings:
             self._contents[key] = frozenset(_dump(each) for each in members)
         return self._contents[key]
 
-    def _leaves_changed(self, app: App) -> frozenset[str]:
+    def _leaves_changed(self, app: App) -> dict[str, frozenset[str]]:
+        """What the run left behind, by the names of the keys it stands below."""
         if app.pointer not in self._changed:
             changes = [
-                change.after
+                (change.pointer, change.after)
                 for part in app.after
                 if app.before is not None
                 for change in diff(app.before.value, part.value)
                 if change.kind != "removed"
             ]
-            changes += [part.value for part in app.changes]
-            self._changed[app.pointer] = frozenset(
-                str(value).casefold()
-                for each in changes
-                for _, value in leaves(each)
-                if value not in ({}, [], "", None)
-            )
+            changes += [(f"/{part.of}", part.value) for part in app.changes]
+            found: dict[str, set[str]] = {}
+            for below, each in changes:
+                for pointer, value in leaves(each, below):
+                    if value not in ({}, [], "", None):
+                        path = [t for t in tokens(pointer) or [] if not t.isdecimal()]
+                        found.setdefault(" ".join(path), set()).add(str(value).casefold())
+            self._changed[app.pointer] = {key: frozenset(each) for key, each in found.items()}
         return self._changed[app.pointer]
 
     def _nothing_happened(self) -> bool:
         """Whether no app changed: then nothing was done, however often a page was loaded."""
         return all(self.is_untouched(app) for app in self.apps if app.recorded)
+
+
+def _keys(value: Any, deeper: int) -> Iterator[str]:
+    """Yield the names of the collections of a snapshot, and of those below its slices."""
+    for key, each in value.items() if isinstance(value, dict) else ():
+        if isinstance(each, dict | list):
+            yield key
+            if deeper:
+                yield from _keys(each, deeper - 1)
 
 
 def _below(pointer: str, root: str) -> bool:
