@@ -21,7 +21,6 @@ settings.load_profile("untimed")
 
 DATA = Path(os.environ.get("PROCTOR_DATA", Path(__file__).parents[4] / "shared" / "data"))
 BOOKING = "/tablely/finalstate/bookings/1"
-RECORDED = DATA / "multireal" / "final_states"
 
 
 @pytest.fixture
@@ -70,12 +69,18 @@ def judge_by() -> Callable[..., Judge]:
 
 
 @pytest.fixture(scope="session")
-def recorded() -> tuple[JudgeCase, ...]:
+def multireal() -> Path:
+    """The folder of Multi-REAL's tasks and of recorded end states."""
+    folder = DATA / "multireal"
+    if not folder.is_dir():
+        pytest.skip(f"no tasks and recorded states in {folder}: set PROCTOR_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recorded(multireal: Path) -> tuple[JudgeCase, ...]:
     """The recorded end states of real runs, with their tasks."""
-    files = sorted(RECORDED.glob("*.json"))
-    if not files:
-        pytest.skip(f"no recorded states in {RECORDED}: set PROCTOR_DATA")
-    return tuple(_case(path) for path in files)
+    return tuple(_case(path) for path in sorted((multireal / "final_states").glob("*.json")))
 
 
 def _case(path: Path) -> JudgeCase:

@@ -83,8 +83,8 @@ def test_the_reply_that_the_fuzzing_starts_from_passes(case: JudgeCase) -> None:
     assert verdict_of(brief, json.dumps(passing_reply(brief))) == "pass"
 
 
-@pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_no_hostile_reply_passes_or_raises(case: JudgeCase, count: int) -> None:
+def test_no_hostile_reply_passes_or_raises(case: JudgeCase) -> None:
+    count = 20_000  # nox -s campaign draws a million
     brief = prepare(case)
     replies = hostile_replies(passing_reply(brief), random.Random(7))  # noqa: S311  # not cryptography
     found = {"pass": 0}

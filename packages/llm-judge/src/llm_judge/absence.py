@@ -27,6 +27,11 @@ _ANYTHING = re.compile(r"\b(?:nothing|anything|unchanged|untouched)\b", re.IGNOR
 _DENIED = re.compile(
     r"(?:\bnot|n't|\bnever)\s+(?:(?:actually|already|be|been|being|yet)\s+)*(\w+)", re.IGNORECASE
 )
+_OF_STATE = re.compile(
+    r"\bthere (?:is|are) no\b|\b(?:contains?|holds?|includes?) no\b|\b(?:is|are)(?: not|n't) (?:among|in|on)\b",
+    re.IGNORECASE,
+)
+"""What is not there, whether or not the run had to do with it: a list of changes does not say."""
 _OF_REMOVAL = re.compile(r"\b(?:cancel|clear|delet|drop|los|remov|unsav|vanish)", re.IGNORECASE)
 _OF_CHANGE = re.compile(
     r"\b(?:alter|chang|edit|modif|mov|renam|reschedul|updat|unchanged|untouched)", re.IGNORECASE
@@ -50,6 +55,7 @@ def doubt_of_absence(
             not _is_list(value, place)
             or not grounds.in_named_app(place, text)
             or not _is_of(place, text)
+            or (place.role == "changes" and _OF_STATE.search(text))
         ):
             continue
         if each.kind == "absent" and each.quote:
@@ -61,9 +67,7 @@ def doubt_of_absence(
             if elsewhere is None:
                 return None
             return f"the list quoted is empty, but {elsewhere} is there"
-    if statement.facts and _is_gone(grounds, statement, present):
-        return None
-    if _is_denied(grounds, statement, present):
+    if _is_gone(grounds, statement, present) or _is_denied(grounds, statement, present):
         return None
     return "that something is not there needs the complete list of it, empty or without it"
 
@@ -149,7 +153,8 @@ def _is_gone(grounds: Grounds, statement: Statement, present: Sequence[Evidence]
         for each in quoted
         if each.place.role == "gone" and grounds.of_app(each, statement.text)
     ]
-    return bool(gone) and facts_held(grounds, statement.facts, gone, asks_text=True).doubt is None
+    held = facts_held(grounds, statement.facts, gone, asks_text=True)
+    return bool(gone and statement.facts) and held.doubt is None
 
 
 def _records(value: Any) -> int:

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llm_judge.absence import doubt_of_absence
-from llm_judge.concepts import ATTRIBUTES, concepts, stem, stems
+from llm_judge.concepts import concepts, stem, stems
 from llm_judge.holding import facts_held
-from llm_judge.matching import SIDES, Field, field_of, hold, touches
-from llm_judge.negation import without_examples
+from llm_judge.matching import Field, field_of, hold, touches
+from llm_judge.objections import NEGATION, element, objection
 from llm_judge.pointers import leaves, resolve, tokens
 from llm_judge.readings import folded, is_identifier, words
 from llm_judge.surroundings import Place, is_id_key
 from llm_judge.taint import asks_about_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from bench_core.judging import Evidence
     from llm_judge.grounds import Grounds, Quoted
@@ -36,29 +36,8 @@ _DONE = re.compile(
     r"placed|posted|purchased|removed|renamed|reserv(?:ed|ation)|saved|scheduled|sent|set|shared|submitted|updated)\b",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(r"\b(?:no|not|never|without)\b|n't\b", re.IGNORECASE)
-_PARTICIPLE = re.compile(r"\w+ed|done|draft|made|paid|sent|won")
-_IS_A = re.compile(r"\b(?:is|are|was|were)\s+an?\s+((?:[a-z][\w-]*\s+){1,3})([a-z]+)\b")
-_PREPOSITIONS = frozenset({"at", "by", "for", "in", "of", "on", "the", "to", "with"})
-_KINDS = frozenset({"item", "restaurant", "stay"})
-_TELLING = ATTRIBUTES | {"confirmation", "content", "date", "item", "restaurant", "time"}
-"""Meanings of keys whose values say which record it is."""
-_PARTS = ATTRIBUTES - {"end", "people", "quantity", "start"} | {"content"}
-_NOT_PARTS = frozenset(
-    [
-        "detail",
-        "details",
-        "from",
-        "include",
-        "includes",
-        "including",
-        "list",
-        "lists",
-        "message",
-        "messages",
-        "to",
-        "where",
-    ]
+_HOLDER = re.compile(
+    r"\b(?:in|into|on|to) the (\w+)|\bthe (\w+) (?:contains|has|holds|includes)\b", re.IGNORECASE
 )
 _CORRECT = re.compile(
     r"\b(?:correct(?:ly)?|specified|requested|right|required|expected|proper|given)\b",
@@ -72,8 +51,6 @@ _VERB = re.compile(
 _CODES = frozenset(
     {"code", "codes", "confirmation", "id", "ids", "identifier", "number", "numbers", "reference"}
 )
-_SHORT = 40
-"""Longest text that is taken for a time or a day alone."""
 
 
 class Bearing(NamedTuple):
@@ -134,7 +111,9 @@ class Prover:
                 each for word in _DONE.findall(text) for each in stems(word) if each[0] == "="
             )
             known = [
-                each for each in sound if self._was_done(each.place, done, told=bool(statement.facts))
+                each
+                for each in sound
+                if self._was_done(each.place, done, told=bool(statement.facts))
             ]
             if not known:
                 return Bearing("what is quoted is not what the criterion says was done")
@@ -177,13 +156,9 @@ class Prover:
         )
         fields = [each for one in records for each in self.grounds.fields(one)]
         if doubt is None:
-            doubt = _contradicted(facts, quoted, self.grounds.read) or self._mixed(
-                facts, statement, records, asks_text=asks_text
-            )
+            doubt = self._mixed(facts, statement, records, asks_text=asks_text)
         if doubt is None:
-            doubt = _denied(text, records, fields) or _other_kind(text, statement, fields)
-        if doubt is None and not self._is_to_the_point(text, facts, quoted, fields):
-            doubt = "what is quoted does not say what the criterion is about"
+            doubt = objection(self.grounds, replace(statement, facts=facts), quoted, records)
         if doubt is None and not strong and not self._is_related(text, facts, quoted, fields):
             doubt = "what is quoted has nothing to do with the criterion"
         return Bearing(doubt, (*statement.vague, *unchecked))
@@ -203,12 +178,19 @@ class Prover:
             alike = [
                 each for each in records if _are_alike(self.grounds.state, one.place, each.place)
             ]
-            if len(alike) < 2:  # noqa: PLR2004  # one alone mixes nothing
-                continue
             rest = [each for each in records if each not in alike]
+            apart = {each.place.record for each in alike}
+            if len(apart) < 2:  # noqa: PLR2004  # one alone mixes nothing
+                continue
             whole = any(
-                facts_held(self.grounds, facts, (*rest, each), asks_text=asks_text).doubt is None
-                for each in alike
+                facts_held(
+                    self.grounds,
+                    facts,
+                    (*rest, *(each for each in alike if each.place.record == record)),
+                    asks_text=asks_text,
+                ).doubt
+                is None
+                for record in apart
             )
             if not whole:
                 return "only several records together hold what the criterion says of one"
@@ -252,8 +234,8 @@ class Prover:
             "gone": "it was removed",
             "actions": "it tells what was tried, not what came of it",
         }
-        if place.role in roles:
-            return roles[place.role]
+        if place.role in roles or self._is_elsewhere(place, text):
+            return roles.get(place.role, "it is not in what the criterion says holds it")
         scalars = [each for _, each in leaves(value) if not isinstance(each, dict | list)]
         if not any(each not in ("", None) and str(each).strip() for each in scalars):
             return "it quotes nothing but emptiness"
@@ -270,6 +252,19 @@ class Prover:
             return None
         return self._weak(quoted, text, statement)
 
+    def _is_elsewhere(self, place: Place, text: str) -> bool:
+        """Whether a criterion says what holds a record, and the app keeps that apart: the cart."""
+        if place.role != "after" or place.app is None:
+            return False
+        kept = frozenset(
+            each for key in self.grounds.around.collections(place.app) for each in stems(key)
+        )
+        for found in _HOLDER.finditer(text):
+            holder = stems(found[1] or found[2])
+            if holder & kept and not holder & stems(" ".join(place.path)):
+                return True
+        return False
+
     def _is_spoken_of(self, quoted: Quoted, text: str, statement: Statement) -> bool:
         """Whether a criterion that names another app also names this record: `the 'Trip' event`."""
         collection = [each for each in quoted.place.path if not each.isdecimal()][:-1]
@@ -280,34 +275,6 @@ class Prover:
             for each in self.grounds.fields(quoted)
             if "name" in each.own
         )
-
-    def _is_to_the_point(
-        self, text: str, facts: Sequence[Fact], quoted: Sequence[Quoted], fields: Sequence[Field]
-    ) -> bool:
-        """Whether a quotation is itself what the criterion speaks of, not only beside it."""
-        if any(isinstance(each.value, dict | list) for each in quoted):
-            return True
-        pointers = {each.place.pointer for each in quoted}
-        cited = [each for each in fields if each.pointer in pointers]
-        if any(touches(fact, each) for fact in facts for each in cited):
-            return True
-        asked = words(without_examples(text))
-        meant = {m for word in asked if word not in _NOT_PARTS for m in concepts(word)}
-        parts = meant & _PARTS & {own for each in fields for own in each.own}
-        if parts and (not facts or any(parts & each.own for each in cited)):
-            return any(parts & each.own for each in cited)
-        sides = meant & SIDES
-        counted = all(fact.kind == "number" for fact in facts)
-        return any(
-            _TELLING & each.own or (counted and self._is_spoken(each, text))
-            for each in cited
-            if not isinstance(each.value, bool) or each.keys[-1] in asked
-            if not (sides and each.means & SIDES) or sides & each.means
-        )
-
-    def _is_spoken(self, cited: Field, text: str) -> bool:
-        told = stems(cited.pointer.rpartition("/")[2]) | stems(str(cited.value))
-        return bool(stems(text) & told)
 
     def _weak(self, quoted: Quoted, text: str, statement: Statement) -> str | None:
         """Return why a single value says nothing."""
@@ -322,10 +289,8 @@ class Prover:
         if is_identifier(str(value)) or (is_id_key(key) and not _CODES & set(words(text))):
             return "it quotes the identifier of a record"
         spoken = stems(key) & stems(text) or {each for each in words(key) if each in words(text)}
-        if isinstance(value, bool) and not spoken:
-            return "it quotes a flag that the criterion does not speak of"
-        if value is False and not _NEGATION.search(text):
-            return "it quotes that something is not so"
+        if isinstance(value, bool) and not (spoken and (value or NEGATION.search(text))):
+            return "it quotes a flag that the criterion does not speak of, or that is not set"
         if (
             value == 0
             and not spoken
@@ -379,68 +344,11 @@ class Prover:
             for word in stems(each.value[:200])
         }
         pointers = {each.place.pointer for each in quoted}
-        told = [
+        touched = [
             fact for fact in facts if any(touches(fact, f) for f in fields if f.pointer in pointers)
         ]
         named = any(each[0] == "=" for each in wanted & keys)
-        return len(wanted & (keys | texts)) > 1 or len(told) > 1 or (named and bool(told))
-
-
-def _denied(text: str, records: Sequence[Quoted], fields: Sequence[Field]) -> str | None:
-    """Return which flag of a record says that it is not so: `"sent": false` of what was sent."""
-    if _NEGATION.search(text):
-        return None
-    said = {each for each in words(text) if _PARTICIPLE.fullmatch(each)}
-    for each in fields:
-        direct = each.pointer.rpartition("/")[0] in {one.place.record for one in records}
-        if each.value is False and direct and said & set(each.keys[-1:]):
-            return f"the record quoted says that {each.keys[-1]!r} is false"
-    return None
-
-
-def _other_kind(text: str, statement: Statement, fields: Sequence[Field]) -> str | None:
-    """Return what kind of thing a criterion speaks of and the record does not: `is a pizza restaurant`."""
-    for found in _IS_A.finditer(text):
-        kind, thing = words(found[1]), found[2]
-        telling = [each for each in kind if len(each) > 2 and not concepts(each)]  # noqa: PLR2004
-        other = set(kind) & _PREPOSITIONS or set(kind) & set(statement.vague)
-        if not _KINDS & concepts(thing) or not telling or other:
-            continue
-        held = {stem(word) for each in fields for word in words(f"{each.value} {' '.join(each.keys)}")}
-        if not any(stem(each) in word for each in telling for word in held):
-            return f"the record quoted does not say {' '.join(telling)!r}"
-    return None
-
-
-def _contradicted(
-    facts: Sequence[Fact], quoted: Sequence[Quoted], reader: Callable[[Any, Place], Reading]
-) -> str | None:
-    """Return which quotation is itself another time or day than the one stated."""
-    for kind in ("clock", "day"):
-        wanted = [each for each in facts if each.kind == kind and each.relation == "is"]
-        said = [
-            (each, reader(each.value, each.place))
-            for each in quoted
-            if not isinstance(each.value, dict | list)
-        ]
-        told = [
-            (each, one)
-            for each, one in said
-            if (one.clocks if kind == "clock" else one.days) and len(one.raw) < _SHORT
-        ]  # a time, not a text
-        if kind == "clock":
-            agree = any(one.clocks & fact.said.clocks for _, one in told for fact in wanted)
-        else:
-            agree = any(
-                a.agrees(b)
-                for _, one in told
-                for fact in wanted
-                for a in one.days
-                for b in fact.said.days
-            )
-        if wanted and told and not agree:
-            return f"what is quoted is {told[0][1].raw!r}, not {wanted[0].text!r}"
-    return None
+        return len(wanted & (keys | texts)) > 1 or len(touched) > 1 or (named and bool(touched))
 
 
 def _states(statement: Statement, said: Reading) -> bool:
@@ -475,7 +383,8 @@ def _are_alike(state: Any, one: Place, other: Place) -> bool:
 
 
 def _distinct(quoted: Iterable[Quoted]) -> list[Quoted]:
-    return list({each.place.record: each for each in quoted}.values())
+    """Return one quotation from each record, and from each element of a list in it."""
+    return list({element(each.place): each for each in quoted}.values())
 
 
 def _as_choice(fact: Fact, number: int) -> Fact:

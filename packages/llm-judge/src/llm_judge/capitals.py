@@ -136,7 +136,9 @@ def capital_runs(text: str) -> Sequence[tuple[int, int, str]]:
             start = end - len(rest)  # noqa: PLW2901  # the name begins later
         amount, _, counted = text[start:end].partition(" ")
         number = amount.lower() in NUMBER_WORDS and counted.endswith("s")  # "Two Carnitas Burritos"
-        if number or (amount.isdecimal() and _is_counted(counted)):  # "6 Desks", not "8 Mission Street"
+        if number or (
+            amount.isdecimal() and _is_counted(counted)
+        ):  # "6 Desks", not "8 Mission Street"
             start = end - len(counted)  # noqa: PLW2901  # the number is a fact of its own
         name = re.sub(r"'s$", "", text[start:end])
         if folded(name).strip() and not stem(name.lower()).isdigit():

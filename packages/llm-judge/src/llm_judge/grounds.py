@@ -13,7 +13,7 @@ from llm_judge.matching import Field, field_of
 from llm_judge.pointers import MISSING, resolve, tokens
 from llm_judge.readings import Reading, inferred_offsets, read, words, zone_offsets
 from llm_judge.stated import Statement, state_of
-from llm_judge.surroundings import Place, Surroundings
+from llm_judge.surroundings import Place, Surroundings, is_id_key
 from llm_judge.taint import is_free_text
 
 if TYPE_CHECKING:
@@ -105,9 +105,23 @@ class Grounds:
                 place.record if pointer.startswith(place.record) else pointer.rpartition("/")[0]
             )
             key = (tokens(pointer) or [""])[-1]
-            free = isinstance(value, str) and is_free_text(key)
+            free = isinstance(value, str) and is_free_text(key) and not self.is_main_text(pointer)
             found.append(field_of(pointer, record, value, self.read(value, place), free=free))
         return found
+
+    def is_main_text(self, pointer: str) -> bool:
+        """Return whether a text is all that names its record, as that of an item of a list to do."""
+        holder = resolve(self.state, pointer.rpartition("/")[0])
+        if not isinstance(holder, dict) or self.around.place(pointer).collection is None:
+            return False
+        texts = [
+            key
+            for key, value in holder.items()
+            if isinstance(value, str) and not is_id_key(key) and not read(value).days
+        ]
+        return texts == (tokens(pointer) or [""])[-1:] and not any(
+            isinstance(each, dict | list) and each for each in holder.values()
+        )
 
     def read(self, value: Any, place: Place) -> Reading:
         """Return what a value says, with the application's local time."""
@@ -137,7 +151,9 @@ class Grounds:
             cited.setdefault(each.place.collection or each.place.record, set()).add(
                 each.place.record
             )
-        found = []
+        found = [
+            (len(each.value), len(each.value)) for each in records if isinstance(each.value, list)
+        ]
         for each in records:
             held = self.around.elements(each.place)
             named = len(cited[each.place.collection or each.place.record])

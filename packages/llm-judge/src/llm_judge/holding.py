@@ -50,7 +50,9 @@ def facts_held(
         cited: The pointers of all quotations.
     """
     fields = [
-        replace(each, cited=each.pointer in cited) for one in records for each in grounds.fields(one)
+        replace(each, cited=each.pointer in cited)
+        for one in records
+        for each in grounds.fields(one)
     ]
     counts = grounds.counts(records)
     groups: dict[int, list[Fact]] = {}

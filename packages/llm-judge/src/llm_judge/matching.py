@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from llm_judge.concepts import ATTRIBUTES, concepts, stem
 from llm_judge.readings import WEEKDAYS, Day, folded, words
+from llm_judge.stated import CLAUSE
 from llm_judge.surroundings import is_id_key
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ SIDES = frozenset(
 _LINKING = frozenset({"from", "to", "until"})
 _COPULAS = frozenset({"are", "as", "is", "was", "were"})
 _FILLERS = _COPULAS | {"a", "an", "main", "only", "primary", "the"}
+_MOVED = frozenset(
+    {"brought", "changed", "delayed", "moved", "postponed", "put", "rescheduled", "set", "shifted"}
+)
 _NO_PLURALS = frozenset({"this", "less", "plus", "always", "across"})
 _TOLERANCE = 1e-9
 _MONEY_TOLERANCE = 0.005
@@ -121,8 +125,8 @@ def hold(
     if text_asked and any("content" in concepts(word) for word in fact.near):
         chosen = candidates
     else:
-        chosen = [each for each in candidates if not each.free] or candidates
-        chosen = [each for each in chosen if not _OF_RECORDER & set(each.keys)] or chosen
+        kept = [each for each in candidates if not _OF_RECORDER & set(each.keys)]
+        chosen = [each for each in kept if not each.free] or kept or candidates
     near = _near(fact.near, chosen)
     told = near is not None
     if near is None:  # "at 8:30 PM" is when something begins
@@ -135,11 +139,7 @@ def hold(
 
 
 def _compared(fact: Fact, fields: Sequence[Field], *, told: bool = False) -> Held:
-    """Compare a fact with what may hold it.
-
-    Args:
-        told: Whether a word of the criterion says that it is these: then a bound holds for all quoted.
-    """
+    """Compare a fact with what may hold it; if words `told` that it is these, a bound is of all quoted."""
     if not fields:
         return Held("missing" if fact.relation == "is" else "unchecked")
     bound = [each for each in fields if each.cited] if told and fact.relation != "is" else []
@@ -348,7 +348,7 @@ def _text(fact: Fact, fields: Sequence[Field]) -> Held:
         ]
     if fact.kind == "name" and candidates and _is_elsewhere(fact, fields, candidates):
         return Held("violated", str(candidates[0].value)[:40])
-    near = _near(fact.near, fields)
+    near = _near(_before(fact.near), fields)
     if near is not None and fact.kind != "name":
         told = any(each in candidates or _names(each, candidates) for each in near)
         if told or not candidates or _is_named_by(fact, near):
@@ -378,7 +378,9 @@ def _text(fact: Fact, fields: Sequence[Field]) -> Held:
 def _names(place: Field, candidates: Sequence[Field]) -> bool:
     """Whether an address is told by the name beside it: `1 Hotel`, 8 Mission Street."""
     beside = [each for each in candidates if "name" in each.own and "address" in place.own]
-    return any(each.pointer.rpartition("/")[0] == place.pointer.rpartition("/")[0] for each in beside)
+    return any(
+        each.pointer.rpartition("/")[0] == place.pointer.rpartition("/")[0] for each in beside
+    )
 
 
 def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Field]) -> bool:
@@ -396,13 +398,23 @@ def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Fiel
 
 def _is_named_by(fact: Fact, near: Sequence[Field]) -> bool:
     """Whether the nearest word before a quotation says that the field is it: `titled 'X'`."""
-    meant = concepts(next(iter(_heads(fact.near)), "")) & ATTRIBUTES
+    word = next(iter(_heads(_before(fact.near))), "")
+    meant = frozenset() if stem(word) == "list" else concepts(word) & ATTRIBUTES
     return bool(meant) and any(meant & each.means for each in near)
+
+
+def _before(near: Sequence[str]) -> Sequence[str]:
+    """The words before a fact."""
+    return near[: near.index(CLAUSE)] if CLAUSE in near else near
 
 
 def _heads(near: Sequence[str]) -> Sequence[str]:
     """Words around a fact from the one that it is about: in `the subject of the note is` the subject."""
     rest = [each for each in near if each not in _FILLERS]
+    if rest[:1] == ["to"] and "link" in concepts("".join(rest[1:2])):  # "links to" is no recipient
+        return rest[2:]
+    if rest[:1] == ["to"] and rest[1:2] and rest[1] in _MOVED:
+        return rest[1:]
     if near[:1] and near[0] in _COPULAS and "of" in rest[:3]:
         return rest[rest.index("of") + 1 :]
     return rest
@@ -481,7 +493,11 @@ def touches(fact: Fact, field: Field) -> bool:
         )
     if fact.kind in {"text", "address"}:
         named = f" {' '.join(field.keys)} " == fact.said.text
-        return named or fact.said.text in reading.text or fact.text.casefold() in reading.raw.casefold()
+        return (
+            named
+            or fact.said.text in reading.text
+            or fact.text.casefold() in reading.raw.casefold()
+        )
     if fact.kind == "length":
         timed = reading.clocks or reading.days
         return bool(timed or (reading.numbers and field.means & {"duration", "night"}))

@@ -196,8 +196,8 @@ def _may_prove(court: Court, criterion: Criterion, evidence: Evidence) -> bool:
         return True
     if looks_planted(evidence.quote or "") is not None:
         return False
-    if evidence.provenance == "agent_text":
-        return asks_about_text(criterion.text)
+    if evidence.provenance == "agent_text" and not asks_about_text(criterion.text):
+        return court.prover.grounds.is_main_text(evidence.pointer or "")
     return True
 
 

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
     from llm_judge.readings import Reading
 
-__all__ = ["Fact", "Statement", "state_of"]
+__all__ = ["CLAUSE", "Fact", "Statement", "state_of"]
+
+CLAUSE = ","
+"""Stands between the words before a fact and those after it."""
 
 Kind = Literal["clock", "day", "weekday", "number", "length", "text", "name", "address", "pointer"]
 Relation = Literal["is", "at most", "below", "at least", "above", "between"]
@@ -52,6 +55,9 @@ _NUMBER = re.compile(
     + "|".join(each for each in NUMBER_WORDS if each != "both") + r")(?![\w]|-way\b)",
     re.IGNORECASE,
 )  # fmt: skip
+_SPOKEN_CLOCK = re.compile(
+    rf"\b(?:half|quarter)\s+(?:past|to)\s+(?:{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
+)
 _ORDINAL = re.compile(r"\b\d+(?:st|nd|rd|th)\b", re.IGNORECASE)
 _BEFORE: tuple[tuple[Relation, str], ...] = (
     ("at most", r"(?:at most|up to|no more than|not more than|maximum(?: of)?|max\.?|no later than|not later than|not after|by|within|(?:at|on) or before|not exceed(?:ing)?)"),
@@ -80,7 +86,7 @@ class Fact:
         said: What it says, in normal form.
         relation: How a record's value must stand to it.
         other: The other bound, for `between`.
-        near: Words of the criterion around it, the most telling first.
+        near: Words of the criterion around it, the most telling first; `CLAUSE` between the two sides.
         choice: Facts with the same number are alternatives.
         minutes: A length of time.
     """
@@ -302,7 +308,7 @@ class _Reader:
             " ",
             self.rest,
         )
-        for found in _ORDINAL.finditer(self.rest):
+        for found in (*_SPOKEN_CLOCK.finditer(self.rest), *_ORDINAL.finditer(self.rest)):
             self._blank(*found.span())
 
     def _split(self, fact: Fact) -> Iterator[Fact]:
@@ -360,6 +366,9 @@ class _Reader:
 
     def _relation(self, start: int, end: int) -> Relation:
         before, after = self.text[max(0, start - 40) : start], self.text[end : end + 30]
+        before = re.sub(  # "before the dinner at 8 PM"
+            r"\b(after|before)\s(?:the\s)?(?:\w+\s){1,3}(?:at|on)\s\Z", r"\1 ", before
+        )
         if before.endswith("("):  # "at or after the earliest departure (7 PM)"
             before = re.split(r"[.;,!?]|\band\b", self.text[max(0, start - 80) : start])[-1]
             before = re.sub(r"(\bafter|\bbefore|\bthan)\s[^()]*\(\Z", r"\1 ", before)
@@ -378,7 +387,9 @@ class _Reader:
         before = re.split(r"[.;!?]", self.text[:start])[-1]
         after = re.split(r"[.;,!?]|\band\b", self.text[end:])[0]
         told = words(before)[-12 if before.endswith("(") else -5 :]
-        return (*reversed(told), *words(after)[: 2 if told else 5])
+        if not told:
+            return tuple(words(after)[:5])
+        return (*reversed(told), CLAUSE, *words(after)[:2])
 
     def _near_number(self, found: re.Match[str]) -> tuple[str, ...]:
         after = words(re.split(r"[.;,!?]", self.text[found.end() :])[0])[:2]

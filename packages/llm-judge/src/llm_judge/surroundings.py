@@ -35,6 +35,7 @@ _OF_FORMS = re.compile(
     r"(?:is)?loading|errors?|form_?errors|is[A-Z]\w*|open[A-Z]\w*|submitting|touched"
 )
 _ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|uid|guid|key|slug|hash|index|ref)$")
+_LOGS = frozenset({"activity", "activities", "audit", "log", "logs", "timeline"})
 _NAME_KEYS = frozenset({"name", "title", "id", "slug", "label"})
 _MOST_LEAVES = 80
 _ELEMENT_LEAVES = 400
@@ -175,7 +176,8 @@ class Surroundings:
 
     def neighbours(self, place: Place) -> Iterator[tuple[str, Any]]:
         """Yield pointer and value of the scalars of a record, also of its whole in the end state."""
-        yield from _scalars(self.state, place.record)
+        below = tokens(place.pointer[len(place.record) :]) or []
+        yield from _of_element(_scalars(self.state, place.record), place.record, below)
         if place.role != "changes" or place.app is None or place.part is None:
             return
         record = tokens(place.record[len(place.part.pointer) :]) or []
@@ -183,7 +185,10 @@ class Surroundings:
         for part in place.app.after[:1]:
             whole = self.place(part.pointer + path)
             if path.count("/") > 1 and resolve(self.state, part.pointer + path) is not MISSING:
-                yield from _scalars(self.state, whole.record)
+                rest = tokens(path[len(whole.record) - len(part.pointer) :] or "") or []
+                yield from _of_element(
+                    _scalars(self.state, whole.record), whole.record, [*rest, *below]
+                )
 
     def elements(self, place: Place) -> tuple[int, int] | None:
         """Return how many records a collection holds and how many of them are new."""
@@ -204,7 +209,13 @@ class Surroundings:
     def whole(self, place: Place) -> Place | None:
         """Return the place of a first record where a place is a collection as a whole."""
         value = resolve(self.state, place.pointer)
-        members = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        members = (
+            list(value)
+            if isinstance(value, dict)
+            else range(len(value))
+            if isinstance(value, list)
+            else ()
+        )
         first = self.place(child(place.pointer, members[0])) if members else None
         return first if first is not None and first.collection == place.pointer else None
 
@@ -343,6 +354,22 @@ def _scalars(state: Any, record: str) -> Iterator[tuple[str, Any]]:
     for pointer, value in leaves(resolve(state, record), record):
         if not isinstance(value, dict | list):
             yield pointer, value
+
+
+def _of_element(
+    scalars: Iterator[tuple[str, Any]], record: str, below: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
+    """Leave out the other elements of lists that a quotation is in, and logs of what happened."""
+    for pointer, value in scalars:
+        path = tokens(pointer[len(record) :]) or []
+        apart = next((n for n, (a, b) in enumerate(zip(path, below, strict=False)) if a != b), None)
+        if apart is not None and all(each.isdecimal() for each in (path[apart], below[apart])):
+            continue
+        if any(each.lower() in _LOGS for each in path) and not any(
+            each.lower() in _LOGS for each in below
+        ):
+            continue
+        yield pointer, value
 
 
 def _size(value: Any, most: int) -> int:

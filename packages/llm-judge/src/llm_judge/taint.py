@@ -23,8 +23,9 @@ _FREE_TEXT = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ABOUT_TEXT = re.compile(
-    r"\b(?:bod(?:y|ies)|comment|contain|content|cover letter|describ|description|draft|e-?mail|includ|invit|"
-    r"mention|messag|note|post|quot|repl(?:y|ied|ies)|review|say|says|send|sent|stat(?:es|ing)|subject|tell|text|"
+    r"\b(?:announc|ask(?:s|ed|ing)|bod(?:y|ies)|comment|contain|content|cover letter|describ|description|draft|e-?mail|explain|includ|inform|"
+    r"invit|links?\b|lists\b|names\b|propos|"
+    r"mention|messag|note|post|quot|repl(?:y|ied|ies)|review|say|says|send|sent|stat(?:es|ing)|subject|tell|text|told|"
     r"title|titled|wr(?:ite|itten|ote))",
     re.IGNORECASE,
 )

@@ -1,0 +1,185 @@
+"""What speaks against records that hold what a criterion states: flags, states, other kinds, other values."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from llm_judge.concepts import ATTRIBUTES, concepts, stem, stems
+from llm_judge.matching import SIDES, Field, touches
+from llm_judge.negation import without_examples
+from llm_judge.readings import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from llm_judge.grounds import Grounds, Quoted
+    from llm_judge.readings import Reading
+    from llm_judge.stated import Fact, Statement
+    from llm_judge.surroundings import Place
+
+__all__ = ["NEGATION", "element", "objection"]
+
+NEGATION = re.compile(r"\b(?:no|not|never|without)\b|n't\b", re.IGNORECASE)
+_PARTICIPLE = re.compile(r"\w+ed|done|draft|made|paid|sent|won")
+_IS_A = re.compile(r"\b(?:is|are|was|were)\s+an?\s+((?:[a-z][\w-]*\s+){1,3})([a-z]+)\b")
+_PREDICATE = re.compile(
+    r"\b(?:are|be|been|is|was|were)\s+(?:now\s+|\w+ly\s+)?([a-z]+)\b", re.IGNORECASE
+)
+_STATUS_KEYS = frozenset({"stage", "state", "status"})
+_STATUS = {
+    word: meant
+    for meant, told in {
+        "settled": "accepted approved closed completed confirmed delivered granted paid published resolved",
+        "refused": "canceled cancelled declined denied expired failed refused rejected withdrawn",
+        "open": "draft new open pending requested unconfirmed unpaid waiting",
+    }.items()
+    for word in told.split()
+}
+_PREPOSITIONS = frozenset({"at", "by", "for", "in", "of", "on", "the", "to", "with"})
+_KINDS = frozenset({"item", "restaurant", "stay"})
+_TELLING = ATTRIBUTES | {"confirmation", "content", "date", "item", "restaurant", "time"}
+"""Meanings of keys whose values say which record it is."""
+_PARTS = ATTRIBUTES - {"end", "people", "quantity", "start"} | {"content"}
+_NOT_PARTS = frozenset(
+    [
+        "detail",
+        "details",
+        "from",
+        "include",
+        "includes",
+        "including",
+        "list",
+        "lists",
+        "message",
+        "messages",
+        "to",
+        "where",
+    ]
+)
+_SHORT = 40
+"""Longest text that is taken for a time or a day alone."""
+
+
+def objection(
+    grounds: Grounds, statement: Statement, quoted: Sequence[Quoted], records: Sequence[Quoted]
+) -> str | None:
+    """Return what speaks against records that hold all facts of a statement; null where nothing does.
+
+    Args:
+        grounds: What evidence is held against.
+        statement: What the criterion states.
+        quoted: The sound quotations.
+        records: One of them from each record.
+    """
+    fields = [each for one in records for each in grounds.fields(one)]
+    found = (
+        _contradicted(statement.facts, quoted, grounds.read)
+        or _denied(statement.text, records, fields)
+        or _other_kind(statement, fields)
+    )
+    if found is None and not _is_to_the_point(statement.text, statement.facts, quoted, fields):
+        return "what is quoted does not say what the criterion is about"
+    return found
+
+
+def element(place: Place) -> str:
+    """Return the pointer of the innermost element of a list around a place, else of its record."""
+    below = place.pointer[len(place.record) :].split("/")
+    last = max((n for n, each in enumerate(below[:-1]) if each.isdecimal()), default=-1)
+    return place.record + "/".join(below[: last + 1])
+
+
+def _is_to_the_point(
+    text: str, facts: Sequence[Fact], quoted: Sequence[Quoted], fields: Sequence[Field]
+) -> bool:
+    """Whether a quotation is itself what the criterion speaks of, not only beside it."""
+    pointers = tuple(each.place.pointer for each in quoted)
+    below = tuple(f"{each}/" for each in pointers)
+    cited = [each for each in fields if each.pointer in pointers or each.pointer.startswith(below)]
+    if any(touches(fact, each) for fact in facts for each in cited):
+        return True
+    asked = words(without_examples(text))
+    meant = {m for word in asked if word not in _NOT_PARTS for m in concepts(word)}
+    parts = meant & _PARTS & {own for each in fields for own in each.own}
+    if parts and (not facts or any(parts & each.own for each in cited)):
+        return any(parts & each.own for each in cited)
+    sides = meant & SIDES
+    counted = all(fact.kind == "number" for fact in facts)
+    return any(
+        _TELLING & each.own or (counted and _is_spoken(each, text))
+        for each in cited
+        if not isinstance(each.value, bool) or each.keys[-1] in asked
+        if not (sides and each.means & SIDES) or sides & each.means
+    )
+
+
+def _is_spoken(cited: Field, text: str) -> bool:
+    value = "" if str(cited.value).startswith(("/", "http")) else str(cited.value)
+    told = stems(cited.pointer.rpartition("/")[2]) | stems(value)
+    return bool(stems(text) & told)
+
+
+def _denied(text: str, records: Sequence[Quoted], fields: Sequence[Field]) -> str | None:
+    """Return what a record says of itself that is otherwise: `"sent": false` of what was sent."""
+    if NEGATION.search(text):
+        return None
+    said = {each for each in words(text) if _PARTICIPLE.fullmatch(each)}
+    wanted = {_STATUS.get(each.lower()) for each in _PREDICATE.findall(text)} - {None}
+    for each in fields:
+        parent = each.pointer.rpartition("/")[0]
+        inner = parent in {element(one.place) for one in records}
+        whole = parent in {one.place.record for one in records}
+        if each.value is False and (inner or whole) and said & set(each.keys[-1:]):
+            return f"the record quoted says that {each.keys[-1]!r} is false"
+        status = _STATUS.get(str(each.value).lower()) if each.keys[-1] in _STATUS_KEYS else None
+        if inner and status and wanted and status not in wanted:
+            return f"the record quoted says that it is {each.value!r}"
+    return None
+
+
+def _other_kind(statement: Statement, fields: Sequence[Field]) -> str | None:
+    """Return what kind of thing a criterion speaks of and the record does not: `is a pizza restaurant`."""
+    for found in _IS_A.finditer(statement.text):
+        kind, thing = words(found[1]), found[2]
+        telling = [each for each in kind if len(each) > 2 and not concepts(each)]  # noqa: PLR2004
+        other = set(kind) & _PREPOSITIONS or set(kind) & set(statement.vague)
+        if not _KINDS & concepts(thing) or not telling or other:
+            continue
+        held = {
+            stem(word) for each in fields for word in words(f"{each.value} {' '.join(each.keys)}")
+        }
+        if not any(stem(each) in word for each in telling for word in held):
+            return f"the record quoted does not say {' '.join(telling)!r}"
+    return None
+
+
+def _contradicted(
+    facts: Sequence[Fact], quoted: Sequence[Quoted], reader: Callable[[Any, Place], Reading]
+) -> str | None:
+    """Return which quotation is itself another time or day than the one stated."""
+    for kind in ("clock", "day"):
+        wanted = [each for each in facts if each.kind == kind and each.relation == "is"]
+        said = [
+            (each, reader(each.value, each.place))
+            for each in quoted
+            if not isinstance(each.value, dict | list)
+        ]
+        told = [
+            (each, one)
+            for each, one in said
+            if (one.clocks if kind == "clock" else one.days) and len(one.raw) < _SHORT
+        ]  # a time, not a text
+        if kind == "clock":
+            agree = any(one.clocks & fact.said.clocks for _, one in told for fact in wanted)
+        else:
+            agree = any(
+                a.agrees(b)
+                for _, one in told
+                for fact in wanted
+                for a in one.days
+                for b in fact.said.days
+            )
+        if wanted and told and not agree:
+            return f"what is quoted is {told[0][1].raw!r}, not {wanted[0].text!r}"
+    return None
