@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import NormalDist
 
 import pytest
 
 from bench_core.statistics import simulate_alarms, simulate_gate, tarone, within_task
-from bench_core.statistics.gate_simulation import drop_p_values, tarone_least
+from bench_core.statistics.gate_simulation import (
+    drop_p_values,
+    printed_power,
+    simulated_power,
+    tarone_least,
+)
+from bench_core.statistics.permutation import power_of_counts
 from bench_core.statistics.simulation import Population
 
 np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
@@ -111,7 +118,43 @@ def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -
     assert alone.alarms > alone.alarms_t + 0.05
 
 
-def test_the_printed_power_is_the_realised_one() -> None:
-    same = simulate_gate(AGENT, tasks=68, trials=3, tolerance=0.1, replications=200, seed=5)
-    changed = simulate_alarms(AGENT, tasks=68, trials=3, drop=0.1, replications=2_000, seed=5)
-    assert same.power == pytest.approx(changed, abs=0.03)
+@pytest.mark.parametrize(
+    ("tasks", "trials", "before"),
+    [(12, 3, 3), (30, 1, 1), (68, 3, 3), (68, 3, 1), (258, 3, 3)],
+    ids=["few tasks", "one trial", "multi-real", "one trial before", "formula"],
+)
+def test_the_printed_power_is_the_realised_one(tasks: int, trials: int, before: int) -> None:
+    how = {"tasks": tasks, "trials": trials, "baseline_trials": before, "seed": 5}
+    drop = 0.1 if tasks <= 68 else 0.05
+    same = simulate_gate(AGENT, tolerance=drop, replications=100, **how)
+    changed = simulate_alarms(AGENT, drop=drop, replications=2_000, **how)
+    assert same.power == pytest.approx(changed, abs=0.04)
+
+
+@pytest.mark.parametrize(("tasks", "trials"), [(12, 3), (30, 1), (30, 5)])
+def test_what_the_gate_prints_is_simulated_or_near_it(tasks: int, trials: int) -> None:
+    totals = np.random.default_rng(3).binomial(2 * trials, 0.6, tasks)
+    kinds = Counter((trials, trials, total) for total in totals.tolist())
+    conditional = trials > 1
+    simulated = simulated_power(kinds, 0.15, 0.05, conditional=conditional, replications=2_000)
+    assert power_of_counts(kinds, 0.15, 0.05, conditional=conditional) == pytest.approx(
+        simulated, abs=0.06
+    )
+    assert printed_power(kinds, 0.15, 0.05, conditional=conditional) == simulated_power(
+        kinds, 0.15, 0.05, conditional=conditional
+    )
+    mixed = kinds + Counter({(1, 2, 1): 1})
+    assert printed_power(mixed, 0.15, 0.05) == power_of_counts(mixed, 0.15, 0.05)
+
+
+def test_tasks_that_fail_both_times_have_no_power() -> None:
+    assert simulated_power(Counter({(3, 3, 0): 9}), 0.1, 0.05) == 0.0
+
+
+def test_alarms_of_one_trial_are_those_of_its_p_values() -> None:
+    found = simulate_alarms(AGENT, tasks=20, trials=1, drop=0.2, replications=400, seed=3)
+    pairs = [[2 * n, 2 * n + 1] for n in range(10)]
+    among = simulate_alarms(
+        AGENT, tasks=20, trials=1, drop=0.2, slices=pairs, replications=400, seed=3
+    )
+    assert found > among + 0.05

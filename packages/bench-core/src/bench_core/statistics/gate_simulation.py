@@ -6,17 +6,26 @@ The test and the limit are those of `gate`, written over arrays; the tests hold 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from bench_core.errors import MissingExtraError
 from bench_core.statistics.bootstrap import load_numpy
 from bench_core.statistics.dirichlet import dirichlet_low
 from bench_core.statistics.distributions import t_quantile
-from bench_core.statistics.permutation import MISSED, hypergeometric, power_of_counts
+from bench_core.statistics.one_trial import MOST_TASKS, critical_mid_p, mid_p
+from bench_core.statistics.permutation import (
+    MISSED,
+    TIE_STEPS,
+    TIED_TASKS,
+    hypergeometric,
+    power_of_counts,
+)
 from bench_core.statistics.simulation import simulate_chances
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -26,10 +35,27 @@ if TYPE_CHECKING:
     Whole = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["SimulatedGate", "drop_p_values", "simulate_alarms", "simulate_gate", "tarone_least"]
+__all__ = [
+    "SimulatedGate",
+    "drop_p_values",
+    "printed_power",
+    "simulate_alarms",
+    "simulate_gate",
+    "simulated_power",
+    "tarone_least",
+]
 
-_PRINTED = 200
-"""Replications whose printed power is computed; it differs little between them."""
+_PRINTED, _PRINTED_REPLICATIONS = 100, 60
+"""Replications whose printed power is computed, and how often each simulates; it differs little between
+them."""
+_SIMULATED = 200
+"""Up to so many tasks power is simulated: approximations are rough there, and it is fast."""
+_POWER_REPLICATIONS = 500
+_PAIR = 2
+_MOST_ROOTS = 2_000_000
+"""Roots of unity of all replications computed at once; some 100 MB."""
+_NEVER = 1e-200
+"""Added to where a transform vanishes, so that it has a logarithm."""
 
 Loss = Literal["even", "concentrated"]
 """All chances fall by one factor, or some tasks are never solved any more."""
@@ -103,15 +129,18 @@ def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
     before_trials = baseline_trials or trials
     how = _How(population, tasks, trials, before_trials, sizes)
     now, before, generator = _runs(how, drop, loss, replications, seed)
-    alarms = _least(now, before, how, ()) <= alpha
+    alarms = _alarms(now, before, how, (), alpha)
     differences = now / trials - before / before_trials
     worst = _worst_by_trial(now, before, how, alpha, generator)
     worst_new = _worst_by_cluster(differences, how.homes, alpha)
     low, high = _t_limits(differences, how.homes, alpha)
     printed = [
-        power_of_counts(_kinds(row, trials, before_trials), tolerance, alpha)
-        for row in (now + before)[:_PRINTED]
-    ]
+        printed_power(
+            _kinds(row, trials, before_trials), tolerance, alpha,
+            conditional=not how.one_trial_each, replications=_PRINTED_REPLICATIONS, seed=number,
+        )
+        for number, row in enumerate((now + before)[:_PRINTED])
+    ]  # fmt: skip
     small = worst > -tolerance
     regression = alarms & ~small
     return SimulatedGate(
@@ -153,7 +182,72 @@ def simulate_alarms(  # noqa: PLR0913 - as above
     """
     how = _How(population, tasks, trials, baseline_trials or trials, sizes)
     now, before, _ = _runs(how, drop, loss, replications, seed)
-    return float((_least(now, before, how, slices) <= alpha).mean())
+    return float(_alarms(now, before, how, slices, alpha).mean())
+
+
+def printed_power(  # noqa: PLR0913 - as above
+    kinds: Counter[tuple[int, int, int]],
+    drop: float,
+    alpha: float,
+    *,
+    conditional: bool = True,
+    replications: int = _POWER_REPLICATIONS,
+    seed: int = 0,
+) -> float:
+    """Return what a gate says of its power: simulated where tasks are few, else `power_of_counts`.
+
+    Arguments as `simulated_power`. Where numbers of trials differ between tasks, or numpy is not
+    installed, nothing is simulated.
+    """
+    alike = len({(now, before) for now, before, _ in kinds}) == 1
+    if alike and kinds.total() <= _SIMULATED:
+        with suppress(MissingExtraError):
+            return simulated_power(
+                kinds, drop, alpha,
+                conditional=conditional, replications=replications, seed=seed,
+            )  # fmt: skip
+    return power_of_counts(kinds, drop, alpha, conditional=conditional)
+
+
+def simulated_power(  # noqa: PLR0913 - as above
+    kinds: Mapping[tuple[int, int, int], int],
+    drop: float,
+    alpha: float,
+    *,
+    conditional: bool = True,
+    replications: int = _POWER_REPLICATIONS,
+    seed: int = 0,
+) -> float:
+    """Return how likely a fall of the mean by `drop` is significant at `alpha`, by simulation.
+
+    Trials are shared out anew between before and now, and of the new successes each is lost with one
+    chance: just how an agent with these totals would do whose chances all fell by one factor.
+
+    Args:
+        kinds: How many tasks have so many new trials, baseline trials and successes in all; the
+            numbers of trials of all tasks are alike.
+        drop: Fall of the mean.
+        alpha: Level of the test.
+        conditional: As for `within_task`.
+        replications: Pairs of runs.
+        seed: Seed of numpy's PCG64.
+
+    >>> simulated_power({(3, 3, 6): 30, (3, 3, 0): 10}, 0.1, 0.05) > 0.8
+    True
+    """
+    numpy = load_numpy("a simulation")
+    ((trials, before_trials),) = {(now, before) for now, before, _ in kinds}
+    totals = numpy.repeat([total for *_, total in kinds], list(kinds.values()))
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    failures = trials + before_trials - totals
+    shape = (replications, len(totals))
+    now = generator.hypergeometric(totals, failures, trials, shape)
+    lost = min(1.0, drop / max(drop, totals.mean() / (trials + before_trials), _NEVER))
+    fallen = generator.binomial(now, 1.0 - lost)
+    if not conditional and trials == before_trials == 1 and len(totals) <= MOST_TASKS:
+        return float(_alarms_of_one_trial(fallen, totals - now, alpha).mean())
+    p_values, _ = drop_p_values(fallen, totals - now, trials, before_trials)
+    return float((p_values <= alpha).mean())
 
 
 class _How(NamedTuple):
@@ -166,6 +260,10 @@ class _How(NamedTuple):
     @property
     def homes(self) -> list[int]:
         return [1] * self.tasks if self.sizes is None else list(self.sizes)
+
+    @property
+    def one_trial_each(self) -> bool:
+        return self.trials == self.before_trials == 1 and self.tasks <= MOST_TASKS
 
 
 def _runs(
@@ -182,16 +280,21 @@ def _runs(
     return now, before, generator
 
 
-def _least(now: Whole, before: Whole, how: _How, slices: Sequence[Sequence[int]]) -> Floats:
-    """Return the smallest adjusted p-value of each replication."""
+def _alarms(
+    now: Whole, before: Whole, how: _How, slices: Sequence[Sequence[int]], alpha: float
+) -> npt.NDArray[np.bool_]:
+    """Return whether each replication shows a drop beyond chance in some part."""
     numpy = load_numpy("a simulation")
+    if not slices and how.one_trial_each:
+        return _alarms_of_one_trial(now, before, alpha)
     parts = [numpy.arange(how.tasks), *(numpy.array(each) for each in slices)]
     tests = [
         drop_p_values(now[:, part], before[:, part], how.trials, how.before_trials)
         for part in parts
     ]
     p_values, attainable = (numpy.stack(each, axis=1) for each in zip(*tests, strict=True))
-    return tarone_least(p_values, attainable)
+    found: npt.NDArray[np.bool_] = tarone_least(p_values, attainable) <= alpha
+    return found
 
 
 def drop_p_values(
@@ -208,27 +311,72 @@ def drop_p_values(
     numpy = load_numpy("a simulation")
     both = trials + before_trials
     totals = now + before
-    counts = numpy.stack([(totals == total).sum(axis=1) for total in range(both + 1)], axis=1)
-    least = numpy.array([max(0, total - before_trials) for total in range(both + 1)])
-    widths = numpy.array([min(total, trials) for total in range(both + 1)]) - least
-    means = numpy.array([trials * total / both for total in range(both + 1)]) - least
+    counts = numpy.stack([(totals == total).sum(axis=1) for total in range(1, both)], axis=1)
+    tied = counts.sum(axis=1) > TIED_TASKS
+    steps = TIE_STEPS + numpy.arange(1, both) if both > _PAIR else numpy.ones(1, int)
+    found = numpy.ones((2, len(now)))
+    for rows, weights in ((tied, numpy.ones_like(steps)), (~tied, steps)):
+        of_kind = _successes_of_kinds(now[rows], totals[rows], both)
+        size = max(1, _MOST_ROOTS // int(1 + (counts[rows] @ weights).max(initial=0)))
+        parts = [
+            _exact(of_kind[at : at + size], counts[rows][at : at + size], weights, trials)
+            for at in range(0, len(of_kind), size)
+        ]
+        if parts:
+            found[:, rows] = numpy.concatenate(parts, axis=1)
+    return found[0], found[1]
+
+
+def _successes_of_kinds(now: Whole, totals: Whole, both: int) -> Whole:
+    """Return new successes of the tasks with 1, 2, ... successes in all, shape (replications, kinds)."""
+    numpy = load_numpy("a simulation")
+    stacked: Whole = numpy.stack(
+        [numpy.where(totals == total, now, 0).sum(axis=1) for total in range(1, both)], axis=1
+    )
+    return stacked
+
+
+def _exact(won: Whole, counts: Whole, weights: Whole, trials: int) -> Floats:
+    """Return p-values and attainable ones, as `NullDistribution` computes them, shape (2, replications)."""
+    numpy = load_numpy("a simulation")
+    both = len(weights) + 1
+    kinds = [hypergeometric(trials, both - trials, total) for total in range(1, both)]
+    least = numpy.array([max(0, total - both + trials) for total in range(1, both)])
+    widths = weights * numpy.array([len(each) - 1 for each in kinds])
+    means = weights * (trials * numpy.arange(1, both) / both - least)
     middle, reach = counts @ means, numpy.sqrt(0.5 * MISSED * (counts @ widths**2))
     low = numpy.floor(middle - reach).clip(0).astype(int)
     size = int((numpy.minimum(counts @ widths, numpy.ceil(middle + reach)) - low).max()) + 1
-    turns = 2.0 * numpy.pi * numpy.arange(1, size) / size
-    value = numpy.exp(-1j * numpy.outer(low, turns))
-    floor = numpy.zeros(len(counts))
-    for total in range(1, both):
-        chances = hypergeometric(trials, before_trials, total)
-        at = numpy.polynomial.polynomial.polyval(numpy.exp(1j * turns), chances)
-        value *= at[None, :] ** counts[:, total, None]
-        floor += counts[:, total] * numpy.log(chances[0])
-    position = now.sum(axis=1) - counts @ least
+    turns = 2.0 * numpy.pi * numpy.arange(1, size // 2 + 1) / size
+    logs = numpy.stack(
+        [
+            numpy.log(_NEVER + numpy.polynomial.polynomial.polyval(numpy.exp(1j * w * turns), each))
+            for w, each in zip(weights.tolist(), kinds, strict=True)
+        ]
+    )
+    # not `@`: threads of BLAS wait long for each other where other processes work, too
+    value = numpy.exp(numpy.einsum("rk,kt->rt", counts, logs) - 1j * numpy.outer(low, turns))
+    if size % 2 == 0:
+        value[:, -1] *= 0.5  # its own conjugate
+    position = (won - counts * least) @ weights
     terms = (position - low + 1).clip(0, size)
     series = (1.0 - numpy.exp(-1j * numpy.outer(terms, turns))) / (1.0 - numpy.exp(-1j * turns))
-    found = ((value * series).real.sum(axis=1) + terms) / size
-    attainable = numpy.exp(floor)
-    return numpy.where(position == 0, attainable, found).clip(attainable, 1.0), attainable
+    found = (2.0 * (value * series).real.sum(axis=1) + terms) / size
+    attainable = numpy.exp(counts @ numpy.log([each[0] for each in kinds]))
+    p_values = numpy.where(position == 0, attainable, found).clip(attainable, 1.0)
+    stacked: Floats = numpy.stack([p_values, attainable])
+    return stacked
+
+
+def _alarms_of_one_trial(now: Whole, before: Whole, alpha: float) -> npt.NDArray[np.bool_]:
+    """Return whether `one_trial_p_value` is at most `alpha`: it is monotone in the mid-p."""
+    numpy = load_numpy("a simulation")
+    limit = critical_mid_p(now.shape[1], alpha)
+    worse, changed = (now < before).sum(axis=1), (now != before).sum(axis=1)
+    found: npt.NDArray[np.bool_] = numpy.array(
+        [mid_p(*each) <= limit for each in zip(worse.tolist(), changed.tolist(), strict=True)]
+    )
+    return found
 
 
 def tarone_least(p_values: Floats, attainable: Floats) -> Floats:

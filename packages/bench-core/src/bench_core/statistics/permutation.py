@@ -18,15 +18,23 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.bootstrap import load_numpy
 from bench_core.statistics.clustering import finite
-from bench_core.statistics.distributions import binomial_cdf, normal_cdf, normal_quantile
+from bench_core.statistics.distributions import (
+    binomial_cdf,
+    binomial_pmf,
+    normal_cdf,
+    normal_quantile,
+)
+from bench_core.statistics.one_trial import MOST_TASKS, one_trial_p_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bench_core.statistics.clustering import Key, Scores
 
 __all__ = [
     "MISSED",
+    "TIED_TASKS",
+    "TIE_STEPS",
     "WithinTask",
     "hypergeometric",
     "power_of_counts",
@@ -38,11 +46,16 @@ __all__ = [
 DRAWS = 9_999
 _STEPS = 12
 """Lattice steps of the smallest weight where tasks differ in their numbers of trials."""
+TIE_STEPS, TIED_TASKS = 24, 200
+"""Steps where ties are broken, and how many tasks with both outcomes leave hardly any: it costs
+so many times the roots of unity."""
 MISSED = 42.0
 """ln of 1 over the chance that the window of the distribution may miss (Hoeffding): 1e-18."""
 _TIE = 1e-9
-_MANY_COINS, _MOST_COINS = 40.0, 90
-"""From how many on the normal distribution does, and how many are never exceeded below that."""
+_PAIR = 2
+_SOME_COINS, _MANY_COINS, _MOST_COINS = 10.0, 40.0, 90
+"""From how many on the normal distribution does, with ties broken and not, and how many are never
+exceeded below that."""
 
 
 _Kind: TypeAlias = "tuple[int, int, int]"
@@ -59,12 +72,15 @@ class WithinTask(NamedTuple):
             the same totals do not exist.
         kinds: How many tasks have so many new trials, baseline trials and successes in all; null
             where scores were fractional.
+        conditional: Whether the level holds given every task's total, as adjusting for several
+            tests by `tarone` asks for.
     """
 
     p_drop: float
     p_rise: float
     attainable: float
     kinds: Counter[_Kind] | None
+    conditional: bool = True
 
     @property
     def p_value(self) -> float:
@@ -77,15 +93,25 @@ class WithinTask(NamedTuple):
         By a binomial or normal distribution, with the totals that such a fall would leave. Null for fractional
         scores.
         """
-        return None if self.kinds is None else power_of_counts(self.kinds, drop, alpha)
+        if self.kinds is None:
+            return None
+        return power_of_counts(self.kinds, drop, alpha, conditional=self.conditional)
 
 
 def within_task(
-    new: Scores[Key], baseline: Scores[Key], *, draws: int = DRAWS, seed: int = 0
+    new: Scores[Key],
+    baseline: Scores[Key],
+    *,
+    conditional: bool = True,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> WithinTask:
     """Test whether `new` and `baseline` come from one agent unchanged on the tasks they share.
 
-    The statistic is the mean over tasks of the difference between mean scores. Outcomes of 0 and 1
+    The statistic is the mean over tasks of the difference between mean scores. With up to 200 tasks of
+    both outcomes, each success weighs 1/24 more for every success its task has in all: many ways to share
+    out trials have the same mean, and of these the one that lost on tasks solved more often is
+    worse. Any statistic is exact; with ties broken, less of the error is wasted. Outcomes of 0 and 1
     are tested exactly, by the product of the hypergeometric generating functions on roots of unity;
     other scores by random permutations. Pitman (1937), JRSS Supplement 4:119; Mehta and Patel
     (1983), JASA 78:427.
@@ -94,6 +120,9 @@ def within_task(
         new: Task id to the scores of its trials (numbers of trials may differ; tasks without a score
             in both are left out).
         baseline: The same for the run compared with.
+        conditional: Whether the level shall hold given every task's total. Where every task has one
+            trial before and now there are no ties to break; without the condition the test is
+            `one_trial_p_value`, exact as well and sharper.
         draws: Permutations drawn for scores other than 0 and 1.
         seed: Seed of numpy's PCG64 for these.
 
@@ -115,7 +144,30 @@ def within_task(
         kind = (len(now), len(before), successes + round(sum(before)))
         kinds[kind] += 1
         won[kind] += successes
+    if not conditional and one_trial_each(kinds):
+        return _one_trial(kinds, won)
     return exact(kinds, won)
+
+
+def one_trial_each(kinds: Iterable[_Kind]) -> bool:
+    """Whether there are so few tasks, of one trial before and now, that totals are not given.
+
+    >>> one_trial_each({(1, 1, 0): 3, (1, 1, 1): 5}), one_trial_each({(1, 1, 1): 5, (2, 1, 1): 1})
+    (True, False)
+    """
+    known = Counter(kinds)
+    return known.total() <= MOST_TASKS and all((now, old) == (1, 1) for now, old, _ in known)
+
+
+def _one_trial(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
+    tasks, changed, better = kinds.total(), kinds[1, 1, 1], won[1, 1, 1]
+    return WithinTask(
+        p_drop=one_trial_p_value(changed - better, changed, tasks),
+        p_rise=one_trial_p_value(better, changed, tasks),
+        attainable=one_trial_p_value(changed, changed, tasks),
+        kinds=kinds,
+        conditional=False,
+    )
 
 
 def exact(kinds: Counter[_Kind], won: Counter[_Kind]) -> WithinTask:
@@ -169,20 +221,21 @@ class NullDistribution:
     """The weighted number of new successes, given every task's total.
 
     Positions count lattice steps from the fewest successes these totals allow. Tasks weigh alike in
-    the mean difference; where their numbers of trials differ, weights are rounded to twelfths of
-    the smallest one, which leaves the test exact (any statistic does) and the sum short.
+    the mean difference but for ties (`within_task`); where their numbers of trials differ, weights
+    are rounded to twelfths or twenty-fourths of the smallest one, which leaves the test exact (any statistic does)
+    and the sum short.
     """
 
     def __init__(self, kinds: Counter[_Kind]) -> None:
         self._kinds = {
             kind: times for kind, times in kinds.items() if 0 < kind[2] < kind[0] + kind[1]
         }
-        _, self._weight = _weights(self._kinds or kinds)
+        self._weight = _lattice(self._kinds)
         self._top = 0
         mean = spread = 0.0
         log_floor = 0.0
         for (now, before, total), times in self._kinds.items():
-            weight = self._weight[now, before]
+            weight = self._weight[now, before, total]
             least, most = max(0, total - before), min(total, now)
             width = weight * (most - least)
             self._top += times * width
@@ -198,7 +251,7 @@ class NullDistribution:
     def position(self, won: Counter[_Kind]) -> int:
         """Return where so many new successes of each kind of task lie."""
         return sum(
-            self._weight[kind[0], kind[1]] * (won[kind] - times * max(0, kind[2] - kind[1]))
+            self._weight[kind] * (won[kind] - times * max(0, kind[2] - kind[1]))
             for kind, times in self._kinds.items()
         )
 
@@ -229,8 +282,8 @@ class NullDistribution:
         is its own conjugate and weighs half.
         """
         kinds = [
-            (self._weight[now, before], hypergeometric(now, before, total), times)
-            for (now, before, total), times in self._kinds.items()
+            (self._weight[kind], hypergeometric(*kind), times)
+            for kind, times in self._kinds.items()
         ]
         found: list[complex] = []
         for k in range(1, self._size // 2 + 1):
@@ -248,64 +301,103 @@ class NullDistribution:
         return found
 
 
-def _weights(kinds: Counter[_Kind] | dict[_Kind, int]) -> tuple[float, dict[tuple[int, int], int]]:
-    """Return the value of a lattice step and how many steps a success of each kind weighs."""
+def _lattice(kinds: Mapping[_Kind, int]) -> dict[_Kind, int]:
+    """Return how many steps a new success of each kind of task weighs."""
+    if not kinds:
+        return {}
+    if not _breaks_ties(kinds):
+        plain = _weights(kinds)
+        return {kind: plain[kind[0], kind[1]] for kind in kinds}
+    sizes = {kind: 1.0 / kind[0] + 1.0 / kind[1] for kind in kinds}
+    least = min(sizes.values())
+    steps = {kind: round(TIE_STEPS * size / least) + kind[2] for kind, size in sizes.items()}
+    common = math.gcd(*steps.values())
+    return {kind: each // common for kind, each in steps.items()}
+
+
+def _weights(kinds: Mapping[_Kind, int]) -> dict[tuple[int, int], int]:
+    """Return how many steps a success of each kind weighs where ties stay."""
     sizes = {(now, before): 1.0 / now + 1.0 / before for now, before, _ in kinds}
     least = min(sizes.values())
     steps = {size: round(_STEPS * weight / least) for size, weight in sizes.items()}
     common = math.gcd(*steps.values())
-    return least * common / _STEPS, {size: each // common for size, each in steps.items()}
+    return {size: each // common for size, each in steps.items()}
 
 
-def power_of_counts(kinds: Counter[_Kind], drop: float, alpha: float) -> float:
+def power_of_counts(
+    kinds: Mapping[_Kind, int], drop: float, alpha: float, *, conditional: bool = True
+) -> float:
     """Return about how likely a fall of the mean by `drop` is significant at `alpha`; see `exact`.
 
     Every task's chance is taken to fall by the same factor.
     """
-    unit, weights = _weights(kinds)
     tasks = sum(kinds.values())
     rate = sum(times * total / (now + old) for (now, old, total), times in kinds.items()) / tasks
     lost = min(1.0, drop / rate) if rate else 0.0
-    variance = linear = 0.0
+    tied = conditional and not _breaks_ties(kinds)
+    least = min(1.0 / now + 1.0 / old for now, old, _ in kinds)
+    given = spread = linear = shift = 0.0
     for (now, old, total), times in kinds.items():
         trials = now + old
-        fewer = now * total / trials * lost
-        # of s successes in N trials, b fewer: the mean of (s - b)(N - s + b)
-        mixed = total * (trials - total) - fewer * (trials - 2 * total)
-        mixed -= fewer * (1.0 - lost) + fewer**2
-        spread = times * weights[now, old] * now * old / (trials**2 * (trials - 1)) * mixed
-        variance += weights[now, old] * spread
-        linear += spread
-    if alpha <= 0.0 or variance <= 0.0:
+        weight = (1.0 / now + 1.0 / old) / least
+        if _breaks_ties(kinds):
+            weight = TIE_STEPS * weight + total - now * total / trials * lost
+        # of two trials: one success and one failure, and two successes
+        mixed = total * (trials - total) / (trials * (trials - 1))
+        both = total * (total - 1) / (trials * (trials - 1))
+        fallen = (1.0 - lost) * (mixed + lost * both)
+        pairs = now * (now - 1) * fallen + old * (old - 1) * mixed
+        pairs += now * old * ((2.0 - lost) * mixed + lost * both)
+        exchange = times * now * old / (trials**2 * (trials - 1)) * pairs
+        given += weight**2 * exchange
+        linear += weight * exchange
+        spread += times * weight**2 * now * old * (old * fallen + now * mixed) / trials**2
+        shift += times * weight * now * old / trials**2 * total * lost
+    if alpha <= 0.0 or given <= 0.0:
         return 0.0
-    step = variance / linear  # of a typical exchange of two trials
-    return _power_of_exchanges(4.0 * variance / step**2, drop * tasks / unit / step, alpha)
+    step = given / linear  # of a typical exchange of two trials
+    coins = 4.0 * given / step**2
+    if coins <= (_SOME_COINS if _breaks_ties(kinds) else _MANY_COINS):
+        return _power_of_coins(coins, shift / step, alpha, tied=tied)
+    # positions are whole: with ties the critical one lies on average half a step beyond the normal's
+    critical = normal_quantile(alpha) * math.sqrt(given) - 0.5 * tied * step
+    return normal_cdf((shift + critical) / math.sqrt(spread))
 
 
-def _power_of_exchanges(number: float, shift: float, alpha: float) -> float:
+def _breaks_ties(kinds: Mapping[_Kind, int]) -> bool:
+    several = any(now + old > _PAIR for now, old, _ in kinds)
+    return several and _informative(kinds) <= TIED_TASKS
+
+
+def _informative(kinds: Mapping[_Kind, int]) -> int:
+    """Return the number of tasks with both outcomes."""
+    return sum(t for (now, old, total), t in kinds.items() if 0 < total < now + old)
+
+
+def _power_of_coins(number: float, shift: float, alpha: float, *, tied: bool) -> float:
     """Return the power where so many fair coins on average decide, a Poisson number of them.
 
     One trial per task is just that: only tasks that changed count. Otherwise this has the variance
-    and the steps of the permutation distribution.
+    and the steps of the permutation distribution. Where ties are broken or totals not given, the mid-p
+    stands for the p-value.
     """
-    if number > _MANY_COINS:
-        deviation = math.sqrt(number) / 2.0
-        # positions are whole: the critical one lies on average half a step beyond the normal's
-        return normal_cdf(normal_quantile(alpha) + (shift - 0.5) / deviation)
     chance = max(0.0, 0.5 - shift / number)
     return sum(
         math.exp(coins * math.log(number) - number - math.lgamma(coins + 1))
         * binomial_cdf(critical, coins, chance)
         for coins in range(_MOST_COINS)
-        if (critical := _critical_heads(coins, alpha)) >= 0
+        if (critical := _critical_heads(coins, alpha, tied=tied)) >= 0
     )
 
 
 @lru_cache(maxsize=1024)
-def _critical_heads(coins: int, alpha: float) -> int:
+def _critical_heads(coins: int, alpha: float, *, tied: bool) -> int:
     """Return the most heads of so many fair coins that are significantly few; -1 for none."""
     heads = -1
-    while binomial_cdf(heads + 1, coins, 0.5) <= alpha and heads < coins:
+    while heads < coins:
+        spared = 0.0 if tied else 0.5 * binomial_pmf(heads + 1, coins, 0.5)
+        if binomial_cdf(heads + 1, coins, 0.5) - spared > alpha:
+            break
         heads += 1
     return heads
 
