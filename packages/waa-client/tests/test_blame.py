@@ -134,6 +134,21 @@ def test_a_vm_that_is_gone_after_such_a_block_is_no_score(
     assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
 
 
+def test_code_with_half_a_character_is_told_to_the_agent_and_never_ran(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    told: list[str | None] = []
+
+    async def act(environment: EnvironmentHandle) -> None:
+        told.append((await environment.live.run(Block(code="x = '\ud800'"))).error)
+
+    agent = OwnAgent(act, in_process=True)
+    run(out, [make_task()], [vm.url], [evaluator.url], working=agent)
+    assert (only(out).status, only(out).score) == (Status.COMPLETED, 0.0)
+    assert "surrogates not allowed" in str(told[0])
+    assert evaluator.bodies("/evaluate")[0]["action_history"] == ["DONE"]
+
+
 async def acts_over_http(environment: EnvironmentHandle) -> None:
     async with connect(environment) as desktop:
         await desktop.act(RunCode(code="x()"))

@@ -227,6 +227,10 @@ class WaaDesktop:
             del self._asked[key]
 
     async def _run(self, block: Block) -> ActionResult:
+        try:
+            block.code.encode()
+        except UnicodeEncodeError as error:
+            return ActionResult(ok=False, error=f"the code cannot be sent: {error}")
         self.history.append(block.code)
         error = None
         if block.special:

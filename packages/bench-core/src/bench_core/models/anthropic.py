@@ -76,7 +76,7 @@ class AnthropicAdapter(Adapter):
             native={"content": content},
             stop=_STOPS.get(stop or "", "other"),
             stop_native=stop,
-            usage=_usage(data.get("usage")),
+            usage=read_usage(data.get("usage")),
             model_reported=data.get("model"),
             request_id=data.get("id"),
             refusal=details.get("explanation") if stop == "refusal" else None,
@@ -114,7 +114,7 @@ def _part(block: dict[str, Any]) -> Part:
     return OpaquePart(provider="anthropic", data=block)
 
 
-def _usage(usage: dict[str, Any] | None) -> Usage | None:
+def read_usage(usage: dict[str, Any] | None) -> Usage | None:
     if not usage:
         return None
     cached = usage.get("cache_read_input_tokens") or 0

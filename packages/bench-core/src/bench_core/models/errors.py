@@ -14,7 +14,7 @@ from bench_core.errors import EnvironmentFaultError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify"]
+__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify", "is_outage"]
 
 ErrorKind = Literal[
     "rate_limit", "overloaded", "server", "timeout", "connection", "malformed",
@@ -28,6 +28,7 @@ _BY_STATUS: dict[int, ErrorKind] = {
     409: "server", 413: "too_large", 422: "bad_request", 429: "rate_limit",
     503: "overloaded", 529: "overloaded",
 }  # fmt: skip
+_NOT_SERVED = frozenset({401, 403, 404, 408, 409, 425, 429})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
 _CONNECTIONS = frozenset(
     {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError", "OSError"}
@@ -111,6 +112,14 @@ def classify(error: BaseException, provider: str, redact: Callable[[str], str] =
         status=status,
         retry_after_s=_retry_after(error),
     )
+
+
+def is_outage(status: int) -> bool:
+    """Whether an answer's status says that the provider did not serve, keys and models included.
+
+    What it refuses because of the request itself, such as one that is too long, is no outage.
+    """
+    return status in _NOT_SERVED or status >= 500  # noqa: PLR2004  # HTTP
 
 
 def _status(error: BaseException) -> int | None:

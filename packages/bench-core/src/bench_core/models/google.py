@@ -88,7 +88,7 @@ class GoogleAdapter(Adapter):
             native={"role": "model", "parts": raw_parts},
             stop=_stop(finish, blocked=bool(feedback.get("blockReason")), calls=calls),
             stop_native=finish,
-            usage=_usage(data.get("usageMetadata")),
+            usage=read_usage(data.get("usageMetadata")),
             model_reported=data.get("modelVersion"),
             request_id=data.get("responseId"),
             refusal=candidate.get("finishMessage") or feedback.get("blockReasonMessage"),
@@ -177,7 +177,7 @@ def _stop(finish: str | None, *, blocked: bool, calls: bool) -> StopReason:
     return _STOPS.get(finish or "", "other")
 
 
-def _usage(usage: dict[str, Any] | None) -> Usage | None:
+def read_usage(usage: dict[str, Any] | None) -> Usage | None:
     if not usage:
         return None
     thoughts = usage.get("thoughtsTokenCount") or 0

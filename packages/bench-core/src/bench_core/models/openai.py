@@ -94,7 +94,7 @@ class OpenAIAdapter(_OpenAIBase):
             native={"output": output},
             stop=_response_stop(data.get("status"), reason, refused=bool(refusals), calls=calls),
             stop_native=reason or data.get("status"),
-            usage=_usage(data.get("usage"), took="input", gave="output"),
+            usage=read_usage(data.get("usage"), took="input", gave="output"),
             model_reported=data.get("model"),
             request_id=data.get("id"),
             refusal="".join(refusals) or None,
@@ -157,7 +157,7 @@ class OpenAIChatAdapter(_OpenAIBase):
             native={"message": {key: value for key, value in message.items() if value is not None}},
             stop="refusal" if refusal else _CHAT_STOPS.get(stop or "", "other"),
             stop_native=stop,
-            usage=_usage(data.get("usage"), took="prompt", gave="completion"),
+            usage=read_usage(data.get("usage"), took="prompt", gave="completion"),
             model_reported=data.get("model"),
             request_id=data.get("id"),
             refusal=refusal,
@@ -229,7 +229,7 @@ def _response_stop(
     return "tool_use" if calls else "end"
 
 
-def _usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage | None:
+def read_usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage | None:
     """Read usage of either API, which call what went in and what came out by other words."""
     if not usage:
         return None

@@ -4,6 +4,10 @@ Its `predict(instruction, obs)` gets what vanilla's `DesktopEnv` gives it and re
 `(response, actions, logs, computer_update_args)`; the loop around it is vanilla's. So a run of it
 compares harness with harness, not agent with agent.
 
+Its model calls are metered where they can be heard (`waa_client.agents.listening`); a result whose
+usage is not all known is flagged `usage_unknown`. A provider that failed it is no failure of its own,
+whatever it made of that.
+
 Options: `checkout` (the folder, put on the import path), `class` (`mm_agents.navi.agent:NaviAgent`),
 `arguments` (a JSON object for the class), `language` (`code_block`, or `pyautogui` as
 WindowsAgentArena-V2 runs it).
@@ -14,31 +18,49 @@ from __future__ import annotations
 import asyncio
 import importlib
 import io
+import math
 import sys
 import traceback
+from contextlib import suppress
 from datetime import datetime, timezone
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.artifacts import TrialArtifacts
 from bench_core.codec import decode_json
-from bench_core.errors import BenchError, InputError
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step
+from bench_core.errors import (
+    AgentError,
+    BenchError,
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+)
+from bench_core.models.prices import published_prices
+from bench_core.models.wire import provider_failed
+from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
 from waa_client.actions import Block
 from waa_client.actions.code import SPECIAL
+from waa_client.agents.listening import Ear
 from waa_client.desktop import View
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from bench_core.agents.records import ActionResult
+    from bench_core.models.wire import WireCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
     from waa_client.desktop import WaaDesktop
+    from waa_client.vm.wire import Call
 
-__all__ = ["CheckoutAgent"]
+__all__ = ["USAGE_UNKNOWN", "CheckoutAgent"]
+
+USAGE_UNKNOWN = "usage_unknown"
+"""Flags results of whose model calls some could not be counted."""
 
 _STEPS = 15
 """Vanilla's own `--max_steps`."""
+_PAIR, _RECT = 2, 4
 _CLIENT = Path("src/win-arena-container/client")
 
 
@@ -60,14 +82,15 @@ class CheckoutAgent:
 
         Raises:
             InputError: The class is missing or cannot be made.
-            EnvironmentFaultError: The VM failed.
+            EnvironmentFaultError: The VM or the agent's model provider failed.
         """
         agent = await asyncio.to_thread(_make, context)
         trial = _Trial(agent, environment.live, task, context)
-        try:
-            await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
-        except TimeoutError:
-            trial.status = Status.TIME_LIMIT
+        with trial.ear.listening():
+            try:
+                await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
+            except TimeoutError:
+                trial.status = Status.TIME_LIMIT
         return trial.outcome()
 
 
@@ -78,6 +101,9 @@ class _Trial:
         self, agent: Any, desktop: WaaDesktop, task: AgentTask, context: TrialContext
     ) -> None:
         self.status = Status.STEP_LIMIT
+        self.ear = Ear()
+        self._meter = context.meter
+        self._calls = 0
         self._agent = agent
         self._desktop = desktop
         self._task = task
@@ -137,35 +163,88 @@ class _Trial:
     ) -> tuple[list[str], dict[str, Any] | None, str] | None:
         try:
             answer = await asyncio.to_thread(self._agent.predict, self._task.goal, seen)
+        except asyncio.CancelledError:
+            # its thread goes on, and what it still calls is heard by nobody
+            self._desktop.flags[USAGE_UNKNOWN] = None
+            with suppress(BudgetExceededError):
+                self._spend(self.ear.take())
+            raise
+        # Foreign code runs here: whatever it raises is its own failure, unless its provider failed.
+        except Exception as error:  # noqa: BLE001
+            self._account(error)
+            self._fail(error)
+            return None
+        self._account()
+        try:
             _, actions, logs, update = answer
             thought = str((logs or {}).get("plan_result", ""))
-            return [str(each) for each in actions], update, thought
-        # Foreign code runs here: whatever it raises is the agent's own failure.
-        except Exception as error:  # noqa: BLE001
-            self.status = Status.AGENT_ERROR
-            self._error = ErrorInfo(
-                kind=type(error).__name__,
-                message=str(error) or type(error).__name__,
-                phase="agent",
-                traceback=None if isinstance(error, BenchError) else traceback.format_exc(),
-            )
+            return [_as_text(each) for each in actions], update, thought
+        except Exception as error:  # noqa: BLE001  # the same
+            self._fail(error)
             return None
 
-    async def _update(self, given: dict[str, Any]) -> None:
-        """Send `/update_computer` as the agent wants it; pictures are encoded for the wire."""
-        picture = io.BytesIO()
-        given["screenshot"].save(picture, "PNG")
-        x, y = given.get("scale") or (1.0, 1.0)
-        await self._desktop.ask(
-            calls.update_computer(
-                given.get("rects") or [],
-                given["window_rect"],
-                picture.getvalue(),
-                scale=(x, y),
-                clipboard_content=given.get("clipboard_content"),
-                swap_ctrl_alt=bool(given.get("swap_ctrl_alt")),
+    def _account(self, error: Exception | None = None) -> None:
+        """Tell the meter of the calls of one step.
+
+        Raises:
+            BudgetExceededError: The run's budget is spent.
+            EnvironmentFaultError: The step's last call was failed by the provider.
+        """
+        heard = self.ear.take()
+        self._spend(heard)
+        if isinstance(error, (EnvironmentFaultError, BudgetExceededError)):
+            raise error
+        last = heard[-1] if heard else None
+        if last is not None and last.outcome == "failed":
+            raise EnvironmentFaultError(
+                f"the agent's model provider failed: {last.said}"
+            ) from error
+        if error is not None and provider_failed(error):
+            raise EnvironmentFaultError(f"the agent's model provider failed: {error}") from error
+
+    def _spend(self, heard: list[WireCall]) -> None:
+        failed = 0
+        for each in heard:
+            if each.outcome == "failed":
+                failed += 1
+                continue
+            if each.outcome == "unread":
+                self._desktop.flags[USAGE_UNKNOWN] = None
+            self._calls += 1
+            usage = each.usage or Usage(requests=1)
+            retried = usage.model_copy(
+                update={"requests": usage.requests + failed, "retries": failed}
             )
+            failed = 0
+            self._meter.spend(retried, 0.0 if each.outcome == "refused" else _cost(each))
+        if failed:
+            self._meter.spend(Usage(requests=failed, retries=failed - 1), 0.0)
+
+    def _fail(self, error: Exception) -> None:
+        self.status = Status.AGENT_ERROR
+        self._error = ErrorInfo(
+            kind=type(error).__name__,
+            message=str(error) or type(error).__name__,
+            phase="agent",
+            traceback=None
+            if isinstance(error, BenchError)
+            else "".join(traceback.format_exception(error)),
         )
+
+    async def _update(self, given: dict[str, Any]) -> None:
+        """Send `/update_computer` as the agent wants it.
+
+        Raises:
+            AgentError: It makes no sense, which is no fault of the VM that refuses it.
+        """
+        try:
+            call = _update_call(given)
+        # Foreign objects are read here, such as the agent's own picture.
+        except Exception as error:
+            raise AgentError(
+                f"the agent's computer_update_args make no sense: {type(error).__name__}: {error}"
+            ) from error
+        await self._desktop.ask(call)
         self._desktop.told_by_agent()
 
     async def _perform(self, actions: list[str]) -> tuple[list[ActionResult], bool]:
@@ -202,7 +281,55 @@ class _Trial:
         )
 
     def outcome(self) -> AgentOutcome:
+        if not self._calls:
+            self._desktop.flags[USAGE_UNKNOWN] = (
+                None  # none was heard, which is not to say none was made
+            )
         return AgentOutcome(status=self.status, steps=self._steps, error=self._error)
+
+
+def _update_call(given: dict[str, Any]) -> Call[None]:
+    picture = io.BytesIO()
+    given["screenshot"].save(picture, "PNG")
+    clipboard = given.get("clipboard_content")
+    if clipboard is not None and not isinstance(clipboard, str):
+        raise TypeError("clipboard_content is no text")
+    x, y = _numbers(given.get("scale") or (1.0, 1.0), _PAIR)
+    return calls.update_computer(
+        [_numbers(rect, _RECT) for rect in given.get("rects") or []],
+        _numbers(given["window_rect"], _RECT),
+        picture.getvalue(),
+        scale=(x, y),
+        clipboard_content=clipboard,
+        swap_ctrl_alt=bool(given.get("swap_ctrl_alt")),
+    )
+
+
+def _numbers(values: Any, count: int) -> list[Any]:
+    """Return numbers as JSON has them; an agent's own may be numpy's.
+
+    Raises:
+        ValueError: They are not `count` finite ones.
+    """
+    numbers = [int(each) if isinstance(each, Integral) else float(each) for each in values]
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"{values!r} is not {count} numbers")
+    return numbers
+
+
+def _cost(call: WireCall) -> float | None:
+    """Return what a call cost at published prices; null where usage or price are not known."""
+    prices = published_prices()
+    if prices is None or call.usage is None or call.model is None:
+        return None
+    price = prices.price(call.provider, call.model, call.usage)
+    return None if price is None else price.usd
+
+
+def _as_text(action: object) -> str:
+    text = str(action)
+    text.encode()  # half a character can be neither sent nor stored
+    return text
 
 
 def _as_action(code: str, language: str) -> dict[str, Any]:

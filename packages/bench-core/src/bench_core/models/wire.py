@@ -1,0 +1,124 @@
+"""What calls of model APIs say over HTTP when code that is not ours makes them.
+
+Such code has no meter to tell of its calls, and may swallow that a provider was down.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.models.anthropic import read_usage as anthropic_usage
+from bench_core.models.errors import classify, is_outage
+from bench_core.models.google import read_usage as google_usage
+from bench_core.models.openai import read_usage as openai_usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.records import Usage
+
+__all__ = ["WireCall", "is_model_call", "provider_failed", "read_answer"]
+
+_ENDPOINT = re.compile(
+    r"/(?:(?:chat/)?completions|responses|messages|embeddings)(?:\?|$)"
+    r"|:(?:stream)?generatecontent(?:\?|$)",
+    re.IGNORECASE,
+)
+_STREAM = "text/event-stream"
+_OK = range(200, 300)
+_LIBRARIES = frozenset({"aiohttp", "anthropic", "google", "httpx", "httpx2", "openai", "requests", "urllib3"})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WireCall:
+    """One call of a model API.
+
+    Attributes:
+        outcome: `unread` was answered and says nothing of its usage, as streams do; `refused` is the
+            caller's own doing, such as a prompt that is too long; with `failed` the provider was.
+        said: Why it failed.
+    """
+
+    outcome: Literal["answered", "unread", "refused", "failed"]
+    usage: Usage | None = None
+    provider: str = "unknown"
+    model: str | None = None
+    said: str | None = None
+
+
+def is_model_call(method: str, url: str) -> bool:
+    """Whether a request asks a model, by the paths of the providers' APIs.
+
+    >>> is_model_call("POST", "https://api.openai.com/v1/chat/completions")
+    True
+    >>> is_model_call("POST", "http://20.20.20.21:5000/execute")
+    False
+    """
+    return method.upper() == "POST" and _ENDPOINT.search(url) is not None
+
+
+def read_answer(status: int, body: bytes | None, content_type: str = "") -> WireCall:
+    """Return what an answer says; `body` is null where it is not there to be read."""
+    if status not in _OK:
+        said = f"HTTP {status}"
+        return WireCall("failed" if is_outage(status) else "refused", said=said)
+    if body is None or content_type.startswith(_STREAM):
+        return WireCall("unread")
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        return WireCall("failed", said="no JSON object, but a proxy's page or nothing at all")
+    provider, usage = _usage(answer)
+    if usage is None:
+        return WireCall("unread")
+    model = answer.get("model") or answer.get("modelVersion")
+    return WireCall("answered", usage, provider, str(model) if model else None)
+
+
+def provider_failed(error: BaseException) -> bool:
+    """Whether what an SDK or HTTP library raised, or its cause, says that a provider failed."""
+    return any(_failed(each) for each in _causes(error))
+
+
+def _failed(error: BaseException) -> bool:
+    if type(error).__module__.partition(".")[0] not in _LIBRARIES or isinstance(error, ValueError):
+        return False
+    told = classify(error, "model")
+    status = told.status or getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(status, int):
+        return is_outage(status)
+    return told.kind in {"timeout", "connection"}
+
+
+def _usage(answer: dict[str, Any]) -> tuple[str, Usage | None]:
+    google = answer.get("usageMetadata")
+    if isinstance(google, dict):
+        return "google", _readable(google_usage, google)
+    usage = answer.get("usage")
+    if not isinstance(usage, dict):
+        return "unknown", None
+    if answer.get("type") == "message":
+        return "anthropic", _readable(anthropic_usage, usage)
+    if "prompt_tokens" in usage:
+        return "openai-chat", _readable(openai_usage, usage, took="prompt", gave="completion")
+    return "openai", _readable(openai_usage, usage, took="input", gave="output")
+
+
+def _readable(read: Any, usage: dict[str, Any], **words: str) -> Usage | None:
+    try:
+        found: Usage | None = read(usage, **words)
+    except (AttributeError, TypeError, ValueError):  # another server's idea of the API
+        return None
+    return found
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
