@@ -229,8 +229,8 @@ class WaaDesktop:
     async def _run(self, block: Block) -> ActionResult:
         try:
             block.code.encode()
-        except UnicodeEncodeError as error:
-            return ActionResult(ok=False, error=f"the code cannot be sent: {error}")
+        except UnicodeEncodeError as problem:
+            return ActionResult(ok=False, error=f"the code cannot be sent: {problem}")
         self.history.append(block.code)
         error = None
         if block.special:
