@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -164,6 +165,26 @@ def test_stress_without_a_model_measures_visibility() -> None:
     report = json.loads(shown.output)
     assert report["visibility"]["overall"]["rate"]["estimate"] == 1.0
     assert report["judged"] is None
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    """A model none of whose replies can be read."""
+    (tmp_path / "replies.json").write_text(json.dumps(["I think it passes."] * 500))
+    return f"scripted:{tmp_path / 'replies.json'}"
+
+
+def test_stress_of_which_every_call_failed_is_no_success(broken: str) -> None:
+    few = ("--per-operator", "1", "--attacks", "0", "--every", "9")
+    found = run("stress", GOOD, "-m", broken, *few)
+    assert found.exit_code == 2
+    assert re.search(r"(\d+) of \1 calls failed, the first: \S", found.output)
+
+
+def test_bench_of_which_every_call_failed_says_nothing_of_the_judge(broken: str) -> None:
+    found = run("bench", "generated:4", "-m", broken)
+    assert found.exit_code == 2
+    assert "nothing can be said" in found.output
 
 
 def test_batch_tells_of_cases_it_cannot_read_before_it_asks_for_a_key(tmp_path: Path) -> None:

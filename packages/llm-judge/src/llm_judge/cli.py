@@ -253,18 +253,21 @@ def calibrate(
 def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None:
     """Try a judge on known-good states: made wrong, harmlessly changed, planted with attacks.
 
-    Exits with 1 if a wrong or planted state passes.
+    Exits with 1 if a wrong or planted state passes, else with 2 if a call failed.
     """
     from llm_judge import cli_output, cli_stress  # noqa: PLC0415
 
     seen, report = cli_stress.run(case_files, options)
     cli_output.show_stress(seen, report, as_json=as_json)
-    bad = report is not None and any(
+    if report is None:
+        return
+    bad = any(
         row.wrong is not None and row.wrong.estimate > 0
         for row in report.families
         if row.family in {"violating", "injection"}
     )
-    _exit(exit_codes.FELL_SHORT if bad else exit_codes.OK)
+    failed = any(each.errors for each in report.families)
+    _exit(exit_codes.FELL_SHORT if bad else exit_codes.USAGE if failed else exit_codes.OK)
 
 
 @main.command()
@@ -331,7 +334,7 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
 
     LABELLED are JSON lines of cases with `outcome` (and `process`): true or false; or `generated:200` for as
     many made-up ones. Exits with 0 if it may, 1 if
-    not, 3 if there are too few wrong states to say.
+    not, 2 if every call failed, 3 if there are too few wrong states to say.
     """
     from llm_judge import cli_bench  # noqa: PLC0415
 
@@ -340,7 +343,8 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
     report = cli_bench.run_bench(_judge(options), labelled, own)
     cli_bench.show_bench(report, as_json=as_json)
     codes = {"yes": exit_codes.OK, "no": exit_codes.FELL_SHORT, "unknown": exit_codes.UNDECIDED}
-    _exit(codes[report.fit])
+    failed = bool(report.cases) and sum(each.errors for each in report.rows) == report.cases
+    _exit(exit_codes.USAGE if failed else codes[report.fit])
 
 
 @main.command()

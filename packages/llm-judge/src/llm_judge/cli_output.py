@@ -53,6 +53,7 @@ __all__ = [
     "write_verdict",
 ]
 
+_SHOWN_ERROR = 300
 EXIT_CODES: dict[Outcome, int] = {
     "pass": exit_codes.OK,
     "fail": exit_codes.FELL_SHORT,
@@ -230,6 +231,10 @@ def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json:
     click.echo(
         render_table(headers, [_stress_row(each) for each in (*report.rows, *report.families)])
     )
+    errors = [each.error for each in report.trials if each.outcome == "error"]
+    if errors:
+        first = (errors[0] or "").partition("\n")[0][:_SHOWN_ERROR]
+        click.echo(f"\n{len(errors)} of {len(report.trials)} calls failed, the first: {first}")
 
 
 def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:

@@ -78,7 +78,7 @@ class VisibilityReport(Record):
 
 
 class StressTrial(Record):
-    """One state that was judged."""
+    """One state that was judged; `error` says what failed where the outcome is one."""
 
     case_id: str
     family: Family
@@ -86,6 +86,7 @@ class StressTrial(Record):
     where: str
     outcome: Outcome
     noticed: bool = False
+    error: str | None = None
 
 
 class StressRow(Record):
@@ -256,6 +257,7 @@ async def _tried(judge: Judge, planned: _Planned, gate: asyncio.Semaphore) -> St
         where=planned.where,
         outcome=verdict.outcome,
         noticed=any(found.code.startswith("planted.") for found in verdict.findings),
+        error=None if verdict.error is None else verdict.error.message,
     )
 
 
