@@ -1,8 +1,9 @@
 """Careless scripted models on 200 generated cases, half of them wrong: what becomes of their passes.
 
-The same models are asked in the ways of others: one overall answer on the head of the state (WebJudge), and a yes
-or no per rubric without evidence (as autoevals and pydantic-evals ask). A careless model says yes either way;
-what differs is what is made of it. With `--docs FILE` the table is written between its marks there::
+The same models are asked in the ways of others, in prompts of ours that have the structure of theirs: one overall
+answer over the key points on the head of the state (as WebJudge asks), a reason and a yes per rubric (as
+pydantic-evals asks), a letter per criterion (as autoevals asks). With `--docs FILE` both tables are written
+between their marks there::
 
     python packages/llm-judge/benchmarks/bench_judges.py --docs docs/judge-calibration.md
 """
@@ -11,57 +12,142 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.cli.tables import render_table
-from bench_core.models import Model, ScriptedAdapter
+from bench_core.models import Message, Model, ModelRequest, ScriptedAdapter
 from llm_judge import Judge
 from llm_judge.benching import bench
 from llm_judge.generated import generated_cases
 from llm_judge.personas import adversary, gullible_spare, rubber_stamp, sloppy
 
 if TYPE_CHECKING:
-    from llm_judge.benching import BenchReport
+    from collections.abc import Callable, Sequence
+
+    from llm_judge.benching import BenchReport, Labelled
 
 CASES, SEED, BOUND = 200, 0, 0.02
+HEAD = 40_000
+TRUSTED = "confirmed"  # in every state: a record that the gullible one takes for an order to pass
 MODELS: dict[str, Any] = {
     "rubber stamp": rubber_stamp,
     "sloppy": sloppy,
-    "gullible": gullible_spare(
-        "confirmed"
-    ),  # every state holds it: a record it takes for an order to pass
+    "gullible": gullible_spare(TRUSTED),
     "adversary": adversary,
 }
-BEGIN, END = "<!-- careless models: begin -->", "<!-- careless models: end -->"
+SAYS_YES: dict[str, Callable[[str], bool]] = {
+    name: (lambda shown: TRUSTED in shown) if name == "gullible" else (lambda _shown: True)
+    for name in MODELS
+}
+MARKS = "<!-- {} models: begin -->", "<!-- {} models: end -->"
 
 
 def main() -> None:
-    """Print the table; exit with 1 if a careless model passes more than 2% of wrong states."""
+    """Print the tables; exit with 1 if a careless model passes more than 2% of wrong states."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--docs", type=Path)
     docs = parser.parse_args().docs
-    reports = {name: asyncio.run(judged(persona)) for name, persona in MODELS.items()}
+    cases = generated_cases(CASES, seed=SEED)
+    reports = {name: asyncio.run(judged(persona, cases)) for name, persona in MODELS.items()}
     operators = sorted(
         {row.operator for each in reports.values() for row in each.rows if row.wrong_states}
     )
     rows = [
-        (operator, *(passed(each, operator) for each in reports.values()), "all", "all")
-        for operator in operators
+        (operator, *(passed(each, operator) for each in reports.values())) for operator in operators
     ]
-    totals = [total(each) for each in reports.values()]
-    rows.append(("**all**", *(f"**{passed} of {n}**" for passed, n in totals), "100%", "100%"))
-    headers = ("wrong by", *reports, "asked as WebJudge", "asked per rubric")
-    print(render_table(headers, rows))
-    if docs is not None:
-        write(docs, headers, rows)
+    totals = [total(each, wrong=True) for each in reports.values()]
+    show("careless", ("wrong by", *reports), rows, docs)
+    asked = [("llm-judge: evidence checked", *map(share, totals))]
+    for name, ask in PEERS.items():
+        counted = [asyncio.run(asked_as(ask, says, cases)) for says in SAYS_YES.values()]
+        asked.append((name, *map(share, counted)))
+    show("asked", ("wrong states passed", *MODELS), asked, docs)
     raise SystemExit(1 if any(passed > BOUND * n for passed, n in totals) else 0)
 
 
-async def judged(persona: Any) -> BenchReport:
-    """Try one model."""
-    judge = Judge(Model(ScriptedAdapter(persona)))
-    return await bench(judge, generated_cases(CASES, seed=SEED), workers=1)
+async def judged(persona: Any, cases: Sequence[Labelled]) -> BenchReport:
+    """Try one model as this package asks it."""
+    return await bench(Judge(Model(ScriptedAdapter(persona))), cases, workers=1)
+
+
+async def asked_as(
+    ask: Callable[[Labelled, Model], Any], says: Callable[[str], bool], cases: Sequence[Labelled]
+) -> tuple[int, int]:
+    """Ask a model about the wrong states in another way: how many pass, of how many."""
+    model = Model(ScriptedAdapter(lambda request: replied(request, says)))
+    found = [await ask(each, model) for each in cases if not each.outcome]
+    return sum(found), len(found)
+
+
+def replied(request: ModelRequest, says: Callable[[str], bool]) -> dict[str, Any]:
+    """Answer in the form that is asked for."""
+    yes = says(request.messages[0].text)
+    if request.output_schema is not None:
+        return {"data": {"reason": "It looks fine.", "pass": yes, "score": float(yes)}}
+    if "letter" in (request.system or ""):
+        return {"text": f"It looks fine.\n{'Y' if yes else 'N'}"}
+    status = "success" if yes else "failure"
+    return {"text": f'Thoughts: It looks fine.\nStatus: "{status}"'}
+
+
+async def overall(labelled: Labelled, model: Model) -> bool:
+    """One answer over all key points."""
+    points = "\n".join(f"{n}. {each.text}" for n, each in enumerate(labelled.case.criteria, 1))
+    text = f"User task: {labelled.case.goal}\n\nKey points:\n{points}\n\nFinal state:\n{shown(labelled)}"
+    system = (
+        "You look at what a web agent left behind and say whether it did its task. All key points must be met. "
+        'End with a line `Status: "success"` or `Status: "failure"`, after your thoughts.'
+    )
+    reply = await model.complete(ModelRequest(system=system, messages=(Message.user(text),)))
+    return re.search(r"status:\W*success", reply.message.text, re.IGNORECASE) is not None
+
+
+async def per_rubric(labelled: Labelled, model: Model) -> bool:
+    """A reason, a yes or no and a score for each rubric."""
+    schema = {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "pass": {"type": "boolean"}, "score": {"type": "number"}},
+        "required": ["reason", "pass", "score"],
+        "additionalProperties": False,
+    }  # fmt: skip
+    system = "You grade an output against a rubric. Pass it if it meets the rubric, and say why."
+    for each in labelled.case.criteria:
+        text = (
+            f"<Input>\n{labelled.case.goal}\n</Input>\n<Output>\n{shown(labelled)}\n</Output>\n"
+            f"<Rubric>\n{each.text}\n</Rubric>"
+        )
+        reply = await model.complete(
+            ModelRequest(system=system, messages=(Message.user(text),), output_schema=schema)
+        )
+        if not (isinstance(reply.data, dict) and reply.data["pass"]):
+            return False
+    return True
+
+
+async def per_letter(labelled: Labelled, model: Model) -> bool:
+    """A letter for each criterion."""
+    system = "Does the submission meet the criterion? Reason first, then answer with the letter Y or N on a line."
+    for each in labelled.case.criteria:
+        text = f"[Task]: {labelled.case.goal}\n[Submission]: {shown(labelled)}\n[Criterion]: {each.text}"
+        reply = await model.complete(ModelRequest(system=system, messages=(Message.user(text),)))
+        if (reply.message.text).rstrip()[-1:] != "Y":
+            return False
+    return True
+
+
+PEERS = {
+    "one answer over key points, as WebJudge": overall,
+    "a yes per rubric, as pydantic-evals": per_rubric,
+    "a letter per criterion, as autoevals": per_letter,
+}
+
+
+def shown(labelled: Labelled) -> str:
+    """What others send of a state: the head of its JSON."""
+    return json.dumps(labelled.case.state)[:HEAD]
 
 
 def passed(report: BenchReport, operator: str) -> str:
@@ -70,21 +156,31 @@ def passed(report: BenchReport, operator: str) -> str:
     return f"{row.passed} of {row.n}"
 
 
-def total(report: BenchReport) -> tuple[int, int]:
-    """How many wrong states it passes."""
-    wrong = [each for each in report.rows if each.wrong_states]
-    return sum(each.passed for each in wrong), sum(each.n for each in wrong)
+def total(report: BenchReport, *, wrong: bool) -> tuple[int, int]:
+    """How many wrong (or right) states it passes."""
+    rows = [each for each in report.rows if each.wrong_states is wrong]
+    return sum(each.passed for each in rows), sum(each.n for each in rows)
 
 
-def write(path: Path, headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Write the table between its marks."""
-    text = path.read_text(encoding="utf-8")
-    lines = [f"| {' | '.join(each)} |" for each in (headers, ("---",) * len(headers), *rows)]
-    before, _, rest = text.partition(BEGIN)
-    path.write_text(
-        f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}",
-        encoding="utf-8",
-    )
+def share(counted: tuple[int, int]) -> str:
+    """Write a count and its share."""
+    return f"{counted[0]} of {counted[1]}"
+
+
+def show(
+    name: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], docs: Path | None
+) -> None:
+    """Print a table, and write it between its marks."""
+    print(render_table(headers, rows), end="\n\n")
+    if docs is not None:
+        begin, end = (each.format(name) for each in MARKS)
+        text = docs.read_text(encoding="utf-8")
+        lines = [f"| {' | '.join(each)} |" for each in (headers, ("---",) * len(headers), *rows)]
+        before, found, rest = text.partition(begin)
+        if not found or end not in rest:
+            raise SystemExit(f"{docs} has no marks {begin} and {end}")
+        written = f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{rest.partition(end)[2]}"
+        docs.write_text(written, encoding="utf-8")
 
 
 if __name__ == "__main__":
