@@ -12,6 +12,7 @@ from bench_core.errors import InputError, UnknownTaskError
 from multireal_harness.checking import check_files
 from multireal_harness.comparing import compare_states
 from multireal_harness.definitions import Definition
+from multireal_harness.goal_checks import goal_symptoms
 from multireal_harness.health import Window, check_states, has_changes
 from multireal_harness.mutations import negatives_of
 from multireal_harness.queries import query_checks
@@ -93,6 +94,25 @@ def broken(change: Any) -> list[Symptom]:
 def test_each_thing_that_can_be_wrong_is_told(change: Any, code: str, serious: bool) -> None:  # noqa: FBT001  # parametrized
     found = broken(change)
     assert {each.code: each.serious for each in found}.get(code) is serious
+
+
+@pytest.mark.parametrize(
+    ("description", "violated"),
+    [
+        ("Verify that an email was sent in Mail.", True),
+        ("Verify that no email was sent in Mail.", False),
+        ("Verify that an event was added to Calendar.", False),
+        ("Verify that Mail shows the inbox.", False),
+    ],
+)
+def test_a_good_state_has_a_change_in_the_app_in_which_an_eval_says_that_something_was_done(
+    description: str, violated: bool,  # noqa: FBT001  # parametrized
+) -> None:  # fmt: skip
+    states = sound()
+    states["mail"]["differences"] = {"emails": {"added": []}}
+    asked = TASK.evals[0].model_copy(update={"description": description})
+    found = goal_symptoms(TASK.model_copy(update={"evals": (asked,)}), states)
+    assert ("goal_violated", "mail") in codes(found) if violated else not codes(found)
 
 
 def test_time_zones_of_one_history_must_agree() -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfoNotFoundError
 
+from bench_core.judging import Evidence
 from llm_judge.matching import Field, field_of
 from llm_judge.pointers import MISSING, resolve, tokens
 from llm_judge.readings import Reading, inferred_offsets, read, words, zone_offsets
@@ -19,7 +20,6 @@ from llm_judge.taint import is_free_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bench_core.judging import Evidence
 
 __all__ = ["Grounds", "Quoted"]
 
@@ -176,6 +176,10 @@ class Grounds:
         """Look a quotation up."""
         pointer = evidence.pointer or ""
         return Quoted(evidence, self.around.place(pointer), resolve(self.state, pointer))
+
+    def at(self, pointer: str) -> Quoted:
+        """Return what stands at a pointer as if it was quoted."""
+        return self.quoted(Evidence(pointer=pointer))
 
     def of_app(self, quoted: Quoted, text: str) -> bool:
         """Return whether a quotation is from the end state or the changes of an app that a text names."""

@@ -19,7 +19,9 @@ from llm_judge.__about__ import __version__
 from llm_judge.asking import Purse, Said, ask_model
 from llm_judge.briefing import Brief, prepare
 from llm_judge.calibrating import Calibration, load_calibration
+from llm_judge.documents import case_state
 from llm_judge.estimating import Estimate, estimate, is_paid
+from llm_judge.goal_check import goal_doubts
 from llm_judge.opinions import (
     Opinion,
     common_outcome,
@@ -187,6 +189,15 @@ class Judge:
         if isinstance(found[0], BaseException):
             raise found[0]
         return found[0]
+
+    @staticmethod
+    def doubts(case: JudgeCase) -> tuple[Finding, ...]:
+        """Return what speaks against an end state that is said to be good; asks no model.
+
+        Texts and addresses of the goal that stand nowhere, and bounds that nothing keeps; see `lint`.
+        """
+        found = goal_doubts(case_state(case), case.goal, initial=case.initial_state)
+        return tuple(Finding(code=code, message=message) for code, message in found)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import InputError
 from bench_core.judging import Finding
 from llm_judge.diffing import diff
+from llm_judge.goal_check import goal_doubts
 from llm_judge.naming import find_paths
 from llm_judge.pointers import MISSING, resolve
 from llm_judge.relevance import other_forms, terms
@@ -43,7 +44,8 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
     """Return what is doubtful about a case and its end state.
 
     Codes: `state.empty`, `state.no_history`, `state.missing_app`, `state.identical_apps`,
-    `state.no_change`, `state.other_changes`, `rubric.empty`, `rubric.duplicate`,
+    `state.no_change`, `state.other_changes`, `state.goal_missing` and `state.goal_violated` (where the
+    whole state is looked at), `rubric.empty`, `rubric.duplicate`,
     `rubric.goal_number_uncovered`, `rubric.not_in_goal`, `rubric.double`, `rubric.missing_path`,
     `planted.*`.
 
@@ -65,6 +67,9 @@ def lint(case: JudgeCase, state: Any, shown: str | None = None) -> tuple[Finding
     try:
         apps = find_apps(state, case.initial_state)
         found += _of_state(case, state, apps)
+        if shown is None:
+            doubts = goal_doubts(state, case.goal, initial=case.initial_state)
+            found += [_finding(code, message) for code, message in doubts]
         found += scan(state, _written(apps)) if shown is None else scan_shown(shown)
     except RecursionError as error:
         raise InputError(f"{case.case_id}: the state is nested too deeply to be read") from error

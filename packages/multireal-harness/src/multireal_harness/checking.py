@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import UnknownTaskError
+from multireal_harness.goal_checks import goal_symptoms
 from multireal_harness.health import check_states
 from multireal_harness.states import load_states, read_states
 from multireal_harness.tasks import BENCHMARK, load_definitions, resolve_tasks_dir
@@ -38,7 +39,7 @@ def check_files(
     first = {app: state.get("initialstate") for app, state in untouched.items()}
     files = load_states(path) if path.is_dir() else [read_states(path)]
     return {
-        str(each.path): check_states(_task(known, task or each.task_id), each.apps, seeds=first)
+        str(each.path): _symptoms(_task(known, task or each.task_id), each.apps, first)
         for each in files
     }
 
@@ -53,6 +54,14 @@ def symptoms_text(found: dict[str, list[Symptom]]) -> str:
             for each in symptoms
         ]
     return "\n".join(lines)
+
+
+def _symptoms(definition: Definition, apps: dict[str, Any], first: dict[str, Any]) -> list[Symptom]:
+    found = [
+        *goal_symptoms(definition, apps),
+        *check_states(definition, apps, seeds=first),
+    ]
+    return sorted(found, key=lambda each: not each.serious)
 
 
 def _verdict(symptoms: list[Symptom]) -> str:

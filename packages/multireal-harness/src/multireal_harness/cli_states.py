@@ -40,7 +40,7 @@ def check_state(
     seeds: Path | None,
     as_json: bool,  # noqa: FBT001  # click's flag
 ) -> None:
-    """Tell whether end states (a file or a folder) are sound; exit code 1 when they are not."""
+    """Tell whether end states (a file or a folder) are sound, and hold what the task asks for; exit code 1 when not."""
     from multireal_harness.checking import check_files, symptoms_text  # noqa: PLC0415  # heavy
 
     found = check_files(path, tasks_dir, task, seeds)

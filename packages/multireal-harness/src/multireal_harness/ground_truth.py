@@ -19,6 +19,7 @@ from bench_core.statistics.agreement import Accuracy, accuracy
 from bench_core.statistics.intervals import Interval
 from bench_core.statistics.proportions import wilson
 from multireal_harness.definitions import Definition, scoring_state
+from multireal_harness.goal_checks import goal_symptoms
 from multireal_harness.health import Symptom, check_states
 from multireal_harness.queries import Match, evaluate_query, matches, shown
 from multireal_harness.states import find_states, read_states, stem
@@ -148,8 +149,10 @@ def validate_ground_truth(
         found = _outcomes(definition, states, each, match)
         evals += found
         case = str(each.path)
-        if each.passes and (bad := check_states(definition, states)):
-            symptoms[case] = tuple(bad)
+        if each.passes:
+            bad = [*check_states(definition, states), *goal_symptoms(definition, states)]
+            if bad:
+                symptoms[case] = tuple(bad)
         if any(one.outcome != "todo" for one in found):
             said[case] = all(one.outcome in {"pass", "todo"} for one in found)
             truths[case] = each.passes

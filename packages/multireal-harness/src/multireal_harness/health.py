@@ -25,12 +25,14 @@ class Symptom(Record):
     """One thing that is wrong with the end states of a task.
 
     Attributes:
+        app: The app; for `goal_violated` where no app is to blame the judge that found it.
         serious: Whether scores from these states cannot be trusted.
     """
 
     code: Literal[
         "missing_app", "unknown_app", "duplicated_state", "foreign_task", "no_ids", "empty_diff",
         "carry_over", "outside_window", "seed_mismatch", "capped_history", "clock_mismatch",
+        "goal_violated",
     ]  # fmt: skip
     app: str
     message: str
