@@ -98,7 +98,8 @@ class Browser:
             writer.close()
 
     def _told(self, head: str) -> Any:
-        path, host = head.split(" ")[1], head.partition("Host: ")[2].partition("\r\n")[0]
+        path = head.split(" ")[1] if " " in head else ""
+        host = head.partition("Host: ")[2].partition("\r\n")[0]
         if path == "/json/list":
             return [{"id": each, "type": "page"} for each in self.pages]
         return {"path": path, "webSocketDebuggerUrl": f"ws://{host}/devtools/browser/1"}
