@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bench_core.records import TrialResult
+
 # How long an example takes depends on who shares the machine; no test asserts timings.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -24,3 +26,13 @@ def run_command() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run
+
+
+@pytest.fixture
+def as_given() -> Callable[[TrialResult], TrialResult]:
+    """Return a stored result without what its file added to it."""
+
+    def given(result: TrialResult) -> TrialResult:
+        return result.model_copy(update={"sequence": None, "checksum": None})
+
+    return given

@@ -9,7 +9,10 @@ from bench_core.run_folder import read_run
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    AsGiven = Callable[[TrialResult], TrialResult]
 
 
 def test_a_made_run_is_a_whole_finished_run(tmp_path: Path) -> None:
@@ -41,8 +44,8 @@ def test_made_results_are_valid_records() -> None:
         assert (result.agent, result.model) == ("other", None)
 
 
-def test_given_results_are_written_as_they_are(tmp_path: Path) -> None:
+def test_given_results_are_written_as_they_are(tmp_path: Path, as_given: AsGiven) -> None:
     tasks = make_tasks(2)
     results = list(make_results(tasks, seed=9))
     view = read_run(make_run(tmp_path, tasks=tasks, results=results))
-    assert list(view.results.values()) == results
+    assert [as_given(each) for each in view.results.values()] == results

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from bench_core.checksums import add_checksum
 from bench_core.errors import InputError
 from bench_report.baselines import Baseline, baseline_of, read_side, read_sides
 from bench_report.cli import main
@@ -82,8 +83,11 @@ def test_a_gate_on_a_damaged_run_is_no_regression(told_run: Runs, damage: str) -
     if damage == "no tasks":
         (bad / "tasks.jsonl").unlink()
     else:
-        results = (bad / "results.jsonl").read_text("utf-8").replace('"t1"', '"stranger"')
-        (bad / "results.jsonl").write_text(results, "utf-8")
+        lines = (bad / "results.jsonl").read_bytes().splitlines()
+        stray = json.loads(lines[0]) | {"task_id": "stranger", "sequence": 3}
+        del stray["checksum"]
+        line = add_checksum(json.dumps(stray).encode())
+        (bad / "results.jsonl").write_bytes(b"\n".join([*lines, line, b""]))
 
     code, _, error = invoke("gate", bad, "--against", good)
 

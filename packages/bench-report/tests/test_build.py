@@ -139,6 +139,7 @@ def test_damaged_results_are_refused_with_their_line(run: Runs, build: Builds) -
 def test_a_newer_schema_is_refused(run: Runs, build: Builds) -> None:
     folder = run()
     info = json.loads((folder / "run.json").read_text())
+    del info["checksum"]  # how the newer one makes its own is not known
     (folder / "run.json").write_text(json.dumps(info | {"schema_version": 99}))
 
     with pytest.raises(SchemaVersionError, match="schema version 99"):

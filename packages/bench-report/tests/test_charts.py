@@ -12,7 +12,7 @@ from bench_report.charts import cost_points, heat_map, pareto_plot, success_by_s
 from bench_report.model import TrialRow
 
 if TYPE_CHECKING:
-    from conftest import Builds, Runs
+    from conftest import Builds, Results, Runs
 
 
 def rows_of(*ended: tuple[int, bool | None]) -> list[TrialRow]:
@@ -29,7 +29,9 @@ def test_success_by_step_counts_what_had_succeeded_by_then() -> None:
     assert success_by_step([]) == []
 
 
-def test_runs_that_are_cheaper_and_better_make_the_front(told_run: Runs, build: Builds) -> None:
+def test_runs_that_are_cheaper_and_better_make_the_front(
+    told_run: Runs, told_result: Results, build: Builds
+) -> None:
     made = {
         "cheap": (0.01, [1, 0, 0, 0]),
         "dominated": (0.05, [1, 0, 0, 0]),
@@ -37,10 +39,12 @@ def test_runs_that_are_cheaper_and_better_make_the_front(told_run: Runs, build: 
     }
     runs = []
     for name, (cost, scores) in made.items():
-        folder = told_run({f"t{n}": [score] for n, score in enumerate(scores)}, name, agent=name)
-        results = folder / "results.jsonl"
-        results.write_text(results.read_text().replace('"cost_usd":null', f'"cost_usd":{cost}'))
-        runs.append(folder)
+        outcomes = {f"t{n}": [score] for n, score in enumerate(scores)}
+        results = [
+            told_result(task, 1, score, agent=name, cost_usd=cost)
+            for task, (score,) in outcomes.items()
+        ]
+        runs.append(told_run(outcomes, name, agent=name, results=results))
     points = cost_points(build(*runs).report)
 
     assert [(p.label.split(" ")[0], p.front) for p in points] == [

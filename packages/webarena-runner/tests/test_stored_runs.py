@@ -15,6 +15,7 @@ from bench_core.errors import InputError
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome
 from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.testing import reseal
 from bench_core.trial import TrialEnvironment
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.cli import main
@@ -100,6 +101,7 @@ def test_another_environments_evaluator_scores_the_same_and_is_named(run: Path) 
 def test_what_changed_is_shown(run: Path) -> None:
     answer = run / "trials/1/0/agent_response.json"
     answer.write_text(answer.read_text().replace("RETRIEVE", "NAVIGATE"))
+    reseal(run)
     code, told = invoke("rescore", run, "--name", "changed")
     assert code == 0
     assert "1 of them differ" in told

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import zlib
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench_core.checksums import file_sha256
 from bench_core.codec import encode
 from bench_core.errors import InputError, RecordError
 from bench_core.files import write_atomic
@@ -18,12 +18,14 @@ from bench_core.redaction import RedactingFilter, Redactor
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 __all__ = [
     "FINISH_STATE",
     "TRAJECTORY",
     "TrialArtifacts",
+    "changed_artifacts",
     "describe_artifacts",
     "list_artifacts",
     "read_json",
@@ -35,7 +37,6 @@ TRAJECTORY = "trajectory.jsonl"
 """One `Step` per line."""
 
 _ARTIFACT = TypeAdapter(Artifact)
-_CHUNK = 1 << 20
 
 
 class TrialArtifacts:
@@ -133,18 +134,22 @@ def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
     return tuple(_described(folder, name) for name in list_artifacts(folder))
 
 
+def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
+    """Yield which of a trial's `artifacts` are not what it left, each as `NAME is ...`."""
+    for each in artifacts:
+        file = folder / each.path
+        if not file.is_file():
+            yield f"{each.path} is missing: restore it from a copy"
+        elif each.size not in {None, file.stat().st_size} or each.sha256 not in {
+            None,
+            file_sha256(file),
+        }:
+            yield f"{each.path} is not what the trial left: restore it from a copy"
+
+
 def _described(folder: Path, name: str) -> ArtifactFile:
-    with (folder / name).open("rb") as file:
-        digest = _digest(file)
-        return ArtifactFile(path=name, size=file.tell(), sha256=digest)
-
-
-def _digest(file: IO[bytes]) -> str:
-    """Return the SHA-256 of the rest of a file; `hashlib.file_digest` is of Python 3.11."""
-    digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
+    file = folder / name
+    return ArtifactFile(path=name, size=file.stat().st_size, sha256=file_sha256(file))
 
 
 def read_json(path: Path) -> Any:

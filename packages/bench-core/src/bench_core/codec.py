@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from bench_core.checksums import add_checksum
 from bench_core.errors import RecordError
 from bench_core.migrations import migration
 from bench_core.records import Record
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from bench_core.migrations import Migrations
     from bench_core.redaction import Redactor
 
-__all__ = ["decode", "encode", "is_json", "known_version"]
+__all__ = ["decode", "encode", "encode_sealed", "is_json", "known_version"]
 
 R = TypeVar("R", bound=Record)
 
@@ -24,15 +25,26 @@ IDENTITY = frozenset({"schema_version", "benchmark", "task_id", "trial", "status
 """Names whose values say which record it is; redaction leaves them alone."""
 
 _SHOWN_PROBLEMS = 3
+_CHECKSUM = {"checksum"}
 
 
 def encode(record: Record, redactor: Redactor) -> bytes:
     """Return `record` as one line of JSON without secrets and without a line feed."""
+    return _encode(record, redactor, None)
+
+
+def encode_sealed(record: Record, redactor: Redactor) -> bytes:
+    """Return `record`, which has a field `checksum`, as `encode` does, and with its checksum."""
+    return add_checksum(_encode(record, redactor, _CHECKSUM))
+
+
+def _encode(record: Record, redactor: Redactor, left_out: set[str] | None) -> bytes:
     try:
-        text = record.model_dump_json()
+        text = record.model_dump_json(exclude=left_out)
     except PydanticSerializationError:
         # a page's text may hold half of a surrogate pair, which UTF-8 cannot
-        text = _without_surrogates(json.dumps(record.model_dump(mode="json"), ensure_ascii=False))
+        fields = record.model_dump(mode="json", exclude=left_out)
+        text = _without_surrogates(json.dumps(fields, ensure_ascii=False))
     return redactor.redact_line(text, keep=IDENTITY).encode()
 
 

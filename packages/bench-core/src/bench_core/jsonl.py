@@ -1,8 +1,9 @@
 """Reading files of records line by line, with what cannot be read told apart.
 
 A *torn* line is the last one, cut short by a crash while it was written: it is set aside and the
-trial it belonged to runs again. A *damaged* line is any other that is not a record: it may hide a
-result, so nothing goes on until somebody has decided (`bench-core repair`).
+trial it belonged to runs again. A *damaged* line is any other that is not a record, or no longer the
+one that was written: it may hide a result, so nothing goes on until somebody has decided
+(`bench-core repair`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from bench_core.checksums import checksum_holds
 from bench_core.codec import decode, is_json
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import free_name, sync_folder, write_atomic
@@ -83,10 +85,15 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
     """
     lines: Lines[R] = Lines(path)
     read, keep = model.__pydantic_validator__.validate_json, lines.records.append
+    sealed = "checksum" in model.model_fields
     with collector_paused():
         for number, start, line in _numbered(path):
             try:
-                keep(read(line))
+                record = read(line)
+                if sealed and not _intact(record, line):
+                    lines.bad.append(_changed(path, number, start, line))
+                else:
+                    keep(record)
             except ValidationError:  # noqa: PERF203  # each line is judged for itself
                 _keep_or_tell(lines, model, (number, start, line), written_by)
     if lines.bad:
@@ -100,13 +107,32 @@ def _keep_or_tell(
     """Keep a line that an older bench-core wrote; tell why any other is no record."""
     number, start, line = numbered
     try:
-        lines.records.append(decode(model, line, written_by=written_by))
+        record = decode(model, line, written_by=written_by)
+        if _intact(record, line):
+            lines.records.append(record)
+        else:
+            lines.bad.append(_changed(lines.path, number, start, line))
     except SchemaVersionError:
-        raise
+        if b'"checksum":' not in line or checksum_holds(line.removesuffix(b"\n")):
+            raise
+        lines.bad.append(_changed(lines.path, number, start, line))  # in its version, say
     except RecordError as error:
         if line.strip():
             end = start + len(line)
             lines.bad.append(BadLine(lines.path, number, start, end, str(error)))
+
+
+def _intact(record: Record, line: bytes) -> bool:
+    """Whether the line still is what was written; older ones, which have no checksum, count as such."""
+    unsealed = (
+        getattr(record, "checksum", None) is None and getattr(record, "sequence", None) is None
+    )
+    return unsealed or checksum_holds(line.removesuffix(b"\n"))
+
+
+def _changed(path: Path, number: int, start: int, line: bytes) -> BadLine:
+    reason = "it was changed after it was written: its checksum does not hold"
+    return BadLine(path, number, start, start + len(line), reason)
 
 
 def set_aside_torn(path: Path, bad: Iterable[BadLine]) -> Path | None:

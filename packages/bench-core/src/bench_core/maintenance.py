@@ -1,4 +1,4 @@
-"""Checking run folders and setting aside what makes them unreadable."""
+"""Checking run folders, sealing them, and setting aside what makes them unreadable."""
 
 from __future__ import annotations
 
@@ -6,17 +6,33 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench_core.artifacts import changed_artifacts
+from bench_core.checksums import file_sha256, lines_sha256
+from bench_core.errors import RunFolderError
 from bench_core.jsonl import BadLine, read_lines, set_aside_lines
 from bench_core.locks import lock_for_writing
-from bench_core.records import Event, Record, Task, TrialResult
-from bench_core.run_view import plan, read_info, read_tasks
+from bench_core.records import Event, Record, TrialResult
+from bench_core.redaction import Redactor
+from bench_core.run_folder import write_info
+from bench_core.run_view import (
+    changed_files,
+    count_set_aside,
+    misplaced_lines,
+    plan,
+    read_info,
+    read_task_lines,
+    read_tasks,
+    trial_path,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from bench_core.jsonl import Lines
+    from bench_core.records import RunInfo, TrialKey
 
-__all__ = ["RunCheck", "SetAside", "check_run", "repair_run"]
+__all__ = ["RunCheck", "SetAside", "check_run", "repair_run", "seal_of"]
 
 _LOGS: dict[str, type[Record]] = {"results.jsonl": TrialResult, "events.jsonl": Event}
 
@@ -56,18 +72,25 @@ def check_run(path: Path) -> RunCheck:
         SchemaVersionError: A newer bench-core wrote it.
     """
     info = read_info(path)
-    tasks = read_lines(path / "tasks.jsonl", Task)
+    tasks = read_task_lines(path, info)
     results = read_lines(path / "results.jsonl", TrialResult)
     events = read_lines(path / "events.jsonl", Event)
     planned = plan(tuple(tasks.records), info.trials)
     last = {result.key: result for result in results.records}
     problems = [] if tasks.path.exists() else ["tasks.jsonl is missing: restore it from a copy"]
     problems += [str(line) for lines in (tasks, results, events) for line in lines.bad]
+    problems += changed_files(path, info)
+    problems += misplaced_lines(results, count_set_aside(path))
+    if not results.bad:  # else these say no more
+        problems += _unlike_sessions(path, info)
+        problems += _lacking(info, planned, last)
     problems += _foreign(results, info.benchmark)
     problems += [
         f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
         for key in sorted(set(last) - set(planned), key=lambda key: (key.task_id, key.trial))
     ]
+    for key in planned:
+        problems += _changed_in(path, last[key]) if key in last else ()
     statuses = Counter(result.status.value for result in last.values())
     return RunCheck(path, info.run_id, len(planned), dict(statuses), tuple(problems))
 
@@ -75,7 +98,8 @@ def check_run(path: Path) -> RunCheck:
 def repair_run(path: Path) -> list[SetAside]:
     """Move every damaged or torn line of results and events to a file beside them.
 
-    The trials of lost results run again when the run is resumed.
+    The trials of lost results run again when the run is resumed. What closed sessions knew of the
+    file's digest no longer holds and is taken out of `run.json`; the next session seals it again.
 
     Raises:
         RunFolderBusyError: The run is being written.
@@ -86,9 +110,76 @@ def repair_run(path: Path) -> list[SetAside]:
     lock = lock_for_writing(path)
     try:
         read_tasks(path, info)
-        return [each for name in _LOGS if (each := _repair(path / name, _LOGS[name])) is not None]
+        if changed := changed_files(path, info):
+            raise RunFolderError("; ".join(changed))
+        moved = [each for name in _LOGS if (each := _repair(path / name, _LOGS[name])) is not None]
+        if any(each.moved_to.name.startswith("results.jsonl") for each in moved):
+            unsealed = {"results": None, "results_sha256": None}
+            sessions = [each.model_copy(update=unsealed) for each in info.sessions]
+            update = {"sessions": tuple(sessions), "finished": None}
+            write_info(path, info.model_copy(update=update), Redactor.from_environment())
+        return moved
     finally:
         lock.release()
+
+
+def seal_of(path: Path) -> str:
+    """Return the digest that stands for a whole run, `sha256:` and 64 digits.
+
+    It is that of `run.json`, which holds those of `tasks.jsonl` and `results.jsonl`, whose lines hold
+    those of all artifacts. Whoever quotes it can show later that nothing was changed since.
+
+    Raises:
+        RunFolderError: The run is not as it was written, or not all of it has a digest.
+    """
+    info, found = read_info(path), check_run(path)
+    if found.problems:
+        raise RunFolderError(f"{path} is not as it was written: {found.problems[0]}")
+    last = info.sessions[-1] if info.sessions else None
+    if info.tasks_sha256 is None or last is None or last.results_sha256 is None:
+        raise RunFolderError(
+            f"{path} has no digests to seal: its last session did not end in order, or an older "
+            f"bench-core wrote it; the command that ran it ends it in order, without running a trial "
+            f"again"
+        )
+    return f"sha256:{file_sha256(path / 'run.json')}"
+
+
+def _unlike_sessions(path: Path, info: RunInfo) -> Iterator[str]:
+    """Yield where `results.jsonl` does not begin with what a session left."""
+    for number, session in enumerate(info.sessions, 1):
+        if session.results is None or session.results_sha256 is None:
+            continue
+        results = path / "results.jsonl"
+        digest = lines_sha256(results, session.results) if results.exists() else None
+        if digest is None:
+            yield (
+                f"results.jsonl has fewer lines than the {session.results} that session {number} left: "
+                f"restore it from a copy"
+            )
+        elif digest != session.results_sha256:
+            yield (f"results.jsonl is not what session {number} left: restore it from a copy")
+
+
+def _lacking(
+    info: RunInfo, planned: Iterable[TrialKey], last: dict[TrialKey, TrialResult]
+) -> Iterator[str]:
+    """Yield what a run that says it is finished lacks; one that looks stopped may lack trials."""
+    if info.finished is None or info.stopping_rule is not None:
+        return
+    missing = [key for key in planned if key not in last]
+    if missing:
+        yield (
+            f"run.json says the run is finished, but {len(missing)} planned trials have no result, the "
+            f"first of task {missing[0].task_id!r}: run the same command again"
+        )
+
+
+def _changed_in(path: Path, result: TrialResult) -> Iterator[str]:
+    """Yield which files of a trial are not what it left; others may have come to them since."""
+    folder = trial_path(path, result.key)
+    where = folder.relative_to(path).as_posix()
+    yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, result.artifacts))
 
 
 def _repair(path: Path, model: type[Record]) -> SetAside | None:

@@ -425,8 +425,8 @@ class TrialResult(Record):
         artifacts: The files in the trial's folder.
         agent_code: Which program the agent was.
         machine: Which VM or copy of a site the trial ran on.
-        sequence: The line's number in its file, from 1.
-        checksum: Of the line, as `check` computes it.
+        sequence: Counts the lines of its file, from 1.
+        checksum: Of the line; see `bench_core.checksums`.
         details: The benchmark's own record, e.g. the official score.
     """
 
@@ -541,7 +541,8 @@ class RunInfo(Record):
     A run folder holds one benchmark, one agent, one model and one configuration; `config_hash` and
     `task_set_hash` are SHA-256 over canonical JSON and must match for a run to be resumed.
     `timing` is as in `TrialResult`; `stopping_rule` is what was decided before the first trial about
-    when the run may stop early, null for a run of fixed size.
+    when the run may stop early, null for a run of fixed size. `tasks_sha256` is the digest of the file
+    `tasks.jsonl`, `checksum` that of `run.json` itself (see `bench_core.checksums`).
     """
 
     schema_version: Literal[2] = 2
@@ -558,6 +559,7 @@ class RunInfo(Record):
     config: dict[str, JsonValue] = Field(default_factory=dict)
     config_hash: str
     task_set_hash: str
+    tasks_sha256: str | None = None
     versions: dict[str, str] = Field(default_factory=dict)
     python: str | None = None
     platform: str | None = None
@@ -570,3 +572,4 @@ class RunInfo(Record):
     started: datetime
     finished: datetime | None = None
     sessions: tuple[Session, ...] = ()
+    checksum: str | None = None

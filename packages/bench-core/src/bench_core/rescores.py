@@ -17,7 +17,7 @@ from pydantic import Field, JsonValue
 
 from bench_core.append_log import AppendLog, GroupSync
 from bench_core.closing import Closing
-from bench_core.codec import IDENTITY, decode, encode
+from bench_core.codec import IDENTITY, decode, encode_sealed
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import folder_name, sweep_temporary, write_atomic
 from bench_core.jsonl import read_lines, set_aside_torn
@@ -112,7 +112,9 @@ class RescoreFolder(Closing):
             raise RunFolderError(
                 f"{self.run.path} has no trial {result.trial} of task {result.task_id!r} to rescore"
             )
-        self._log.append(encode(result, self._redactor))
+        numbered = result.model_copy(update={"sequence": self._lines + 1})
+        self._log.append(encode_sealed(numbered, self._redactor))
+        self._lines += 1
         self._done.add(result.key)
 
     def remaining(self) -> list[TrialKey]:
@@ -143,6 +145,7 @@ class RescoreFolder(Closing):
 
     def _begin(self, info: RescoreInfo) -> RescoreInfo:
         sweep_temporary(self.path)
+        self._lines = 0
         if not (self.path / _INFO).exists():
             self._done: set[TrialKey] = set()
             self._write_info(info)
@@ -157,6 +160,7 @@ class RescoreFolder(Closing):
         lines.refuse_damage(self.path)
         set_aside_torn(lines.path, lines.bad)
         self._done = {result.key for result in lines.records}
+        self._lines = len(lines.records)
         return before
 
     def _write_info(self, info: RescoreInfo) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
+from bench_core.artifacts import changed_artifacts
 from bench_core.codec import encode
 from bench_core.errors import BenchError, EvaluationError, InputError
 from bench_core.files import write_atomic
@@ -150,6 +151,7 @@ async def _rescore(
     try:
         seed = trial_seed(run.info.seed, key)
         folder = run.trial_folder(key)
+        _refuse_changed(result, folder)
         return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
     except EvaluationError as error:
         return _not_evaluated(result, error)
@@ -157,6 +159,16 @@ async def _rescore(
         raise
     except Exception as error:  # noqa: BLE001  # foreign evaluators run here: their faults are never a score
         return _not_evaluated(result, error)
+
+
+def _refuse_changed(result: TrialResult, folder: Path) -> None:
+    """Raise for an artifact that is not what the trial left.
+
+    What was taken out, pictures say, may not be needed; an evaluator tells what it misses.
+    """
+    there = [each for each in result.artifacts if (folder / each.path).is_file()]
+    for changed in changed_artifacts(folder, there):
+        raise EvaluationError(changed)
 
 
 def _not_evaluated(result: TrialResult, error: Exception) -> TrialResult:

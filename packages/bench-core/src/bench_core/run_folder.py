@@ -17,6 +17,7 @@ Killing the writer at any moment loses the trials in flight and nothing else.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import json
 from collections import Counter
@@ -24,7 +25,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, get_args
 
 from bench_core.append_log import AppendLog, GroupSync
-from bench_core.codec import IDENTITY, encode
+from bench_core.checksums import add_checksum, count_lines
+from bench_core.codec import IDENTITY, encode, encode_sealed
 from bench_core.errors import InputError, RunFolderError
 from bench_core.files import sweep_temporary, write_atomic
 from bench_core.jsonl import read_lines, set_aside_torn
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Status, Task
 
-__all__ = ["Problem", "RunFolder", "RunView", "read_run"]
+__all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
 
 _LOGS = ("results.jsonl", "events.jsonl")
 
@@ -74,6 +76,7 @@ class RunFolder:
         lock: FileLock,
         redactor: Redactor,
         statuses: Mapping[tuple[str, int], Status] | None = None,
+        lines: int = 0,
     ) -> None:
         """Write a folder that is locked and in order; use `create`, `resume` or `open` instead."""
         self.path = path
@@ -83,6 +86,8 @@ class RunFolder:
         self._lock = lock
         self._task_ids = {task.task_id for task in self.tasks}
         self._statuses = dict(statuses or {})
+        self._lines = lines
+        self._place = _place_of(path)
         self._sync = GroupSync()
         self._results = AppendLog(path / "results.jsonl", self._sync)
         self._events = AppendLog(path / "events.jsonl", self._sync)
@@ -185,14 +190,18 @@ class RunFolder:
         It reaches the disk itself within half a second.
 
         Raises:
-            RunFolderError: The trial is not in the plan, or the disk does not take it.
+            RunFolderError: The trial is not in the plan, the disk does not take it, or the folder is
+                no longer where it was.
         """
         identity = (result.task_id, result.trial)
         if result.task_id not in self._task_ids or result.trial > self.info.trials:
             raise RunFolderError(
                 f"trial {result.trial} of task {result.task_id!r} is not in the plan of {self.path}"
             )
-        self._results.append(encode(result, self.redactor))
+        self._refuse_another_place()
+        numbered = result.model_copy(update={"sequence": self._lines + 1})
+        self._results.append(encode_sealed(numbered, self.redactor))
+        self._lines += 1
         self._statuses[identity] = result.status
 
     def event(self, event: Event) -> None:
@@ -224,7 +233,11 @@ class RunFolder:
 
         What an earlier attempt left moves to `attempts/<trial>/<task>/<n>`, so that nothing stale
         is scored.
+
+        Raises:
+            RunFolderError: The run's folder is no longer where it was.
         """
+        self._refuse_another_place()
         folder = trial_path(self.path, key)
         if folder.is_dir() and any(folder.iterdir()):
             archive = self.path / "attempts" / str(key.trial) / folder.name
@@ -244,8 +257,10 @@ class RunFolder:
             raise InputError(f"unknown outcome {outcome!r}: use one of {get_args(SessionOutcome)}")
         if self._closed:
             return
+        self._refuse_another_place()
         now = _now()
-        session = self.info.sessions[-1].model_copy(update={"finished": now, "outcome": outcome})
+        ended = {"finished": now, "outcome": outcome, **self._digest_of_results()}
+        session = self.info.sessions[-1].model_copy(update=ended)
         update = {"sessions": (*self.info.sessions[:-1], session)}
         self._write_info(update | ({"finished": now} if outcome == "finished" else {}))
         self.close()
@@ -299,7 +314,9 @@ class RunFolder:
         if (path / "results.jsonl").exists() and (path / "results.jsonl").stat().st_size:
             raise RunFolderError(f"{path} holds results but no run.json: use another folder")
         sweep_temporary(path)
-        write_atomic(path / "tasks.jsonl", b"".join(encode(t, redactor) + b"\n" for t in tasks))
+        written = b"".join(encode(t, redactor) + b"\n" for t in tasks)
+        write_atomic(path / "tasks.jsonl", written)
+        info = info.model_copy(update={"tasks_sha256": hashlib.sha256(written).hexdigest()})
         return cls(path, info, tasks, lock=lock, redactor=redactor)
 
     @classmethod
@@ -308,10 +325,22 @@ class RunFolder:
     ) -> RunFolder:
         sweep_temporary(path)
         view = read_run(path)  # only now: another process may just have ended
+        if view.changed:
+            raise RunFolderError(
+                f"{view.changed[0]}; nothing goes on in a run that is not as it was"
+            )
         moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
         info = view.info.model_copy(update={"trials": trials or view.info.trials})
         statuses = {(key.task_id, key.trial): each.status for key, each in view.results.items()}
-        folder = cls(path, info, view.tasks, lock=lock, redactor=redactor, statuses=statuses)
+        folder = cls(
+            path,
+            info,
+            view.tasks,
+            lock=lock,
+            redactor=redactor,
+            statuses=statuses,
+            lines=view.lines,
+        )
         for data in moved:
             folder.event(Event(time=_now(), kind="set_aside", data=data))
         return folder
@@ -327,13 +356,44 @@ class RunFolder:
 
     def _write_info(self, update: dict[str, object]) -> None:
         self.info = self.info.model_copy(update=update)
-        text = self.redactor.redact_line(self.info.model_dump_json(), keep=IDENTITY)
-        document = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-        write_atomic(self.path / "run.json", f"{document}\n".encode())
+        write_info(self.path, self.info, self.redactor)
+
+    def _digest_of_results(self) -> dict[str, object]:
+        self._results.sync()
+        count, digest = count_lines(self._results.path)
+        return {"results": count, "results_sha256": digest}
+
+    def _refuse_another_place(self) -> None:
+        """Stop where the folder was moved or deleted: what is written would go elsewhere, or nowhere.
+
+        Raises:
+            RunFolderError: It was.
+        """
+        if self._place is not None and _place_of(self.path) != self._place:
+            raise RunFolderError(
+                f"{self.path} was moved or deleted while the run was writing it: put it back, or run "
+                f"the same command with its new place as --out to continue there"
+            )
 
     def _is_done(self, key: TrialKey) -> bool:
         status = self._statuses.get((key.task_id, key.trial))
         return status is not None and status.done
+
+
+def _place_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from any other, wherever it is moved; None where it is missing."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def write_info(path: Path, info: RunInfo, redactor: Redactor) -> None:
+    """Write `run.json` of the folder `path`, with its checksum."""
+    text = redactor.redact_line(info.model_dump_json(exclude={"checksum"}), keep=IDENTITY)
+    document = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    write_atomic(path / "run.json", add_checksum(f"{document}\n".encode(), indent=b"\n  "))
 
 
 def _refuse_duplicates(tasks: Sequence[Task]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bench_core.checksums import checksum_holds, file_sha256
 from bench_core.codec import decode
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files import folder_name
@@ -13,11 +15,27 @@ from bench_core.jsonl import collector_paused, read_lines
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from bench_core.jsonl import BadLine, Lines
 
-__all__ = ["Problem", "RunView", "plan", "read_info", "read_run", "read_tasks", "trial_path"]
+__all__ = [
+    "Problem",
+    "RunView",
+    "changed_files",
+    "count_set_aside",
+    "misplaced_lines",
+    "plan",
+    "read_info",
+    "read_run",
+    "read_task_lines",
+    "read_tasks",
+    "trial_path",
+]
+
+
+_CHANGED = "was changed after it was written: restore it from a copy"
 
 
 @dataclass(frozen=True)
@@ -43,10 +61,17 @@ class RunView:
         info: `run.json`.
         tasks: The planned tasks.
         latest: The last result of each trial that has one, in the order of first results.
+        lines: How many lines `results.jsonl` was given, those set aside later included.
+        changed: What was changed after it was written and can be read all the same, a sentence each.
     """
 
     def __init__(
-        self, path: Path, info: RunInfo, tasks: tuple[Task, ...], results: Lines[TrialResult]
+        self,
+        path: Path,
+        info: RunInfo,
+        tasks: tuple[Task, ...],
+        results: Lines[TrialResult],
+        changed: Iterable[str] = (),
     ) -> None:
         """Use `read_run` instead."""
         self.path = path
@@ -55,6 +80,9 @@ class RunView:
         last = {(result.task_id, result.trial): result for result in results.records}
         self.latest = tuple(last.values())
         self._bad_results = results.bad
+        self.lines = max((each.sequence or 0 for each in results.records), default=0)
+        self.lines = max(self.lines, len(results.records))
+        self.changed = (*changed, *misplaced_lines(results, count_set_aside(path)))
 
     @cached_property
     def results(self) -> dict[TrialKey, TrialResult]:
@@ -71,6 +99,7 @@ class RunView:
         """Lines that were left out, and files to which such lines were moved earlier."""
         bad = [*self._bad_results, *self._event_lines.bad]
         now = [Problem(line.path.name, line.number, str(line)) for line in bad]
+        now += [Problem(sentence.split()[0], None, sentence) for sentence in self.changed]
         moved = sorted(
             each.name
             for pattern in ("*.jsonl.torn-*", "*.jsonl.damaged-*")
@@ -120,7 +149,7 @@ def _read(path: Path, info: RunInfo) -> RunView:
     results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
     results.refuse_damage(path)
     now = read_info(path)  # it is given more trials before the first of them has a result
-    run = RunView(path, now, tasks, results)
+    run = RunView(path, now, tasks, results, changed_files(path, info))
     _refuse_unplanned(run)
     return run
 
@@ -147,10 +176,64 @@ def read_tasks(path: Path, info: RunInfo) -> tuple[Task, ...]:
     file = path / "tasks.jsonl"
     if not file.exists():
         raise RunFolderError(f"{path} has no tasks.jsonl; restore it from a copy")
-    tasks = read_lines(file, Task, written_by=info.versions.get("bench-core"))
+    tasks = read_task_lines(path, info)
     if tasks.bad:
         raise RunFolderError(f"{tasks.bad[0]}; restore tasks.jsonl from a copy")
     return tuple(tasks.records)
+
+
+def changed_files(path: Path, info: RunInfo) -> list[str]:
+    """Return which of `run.json` and `tasks.jsonl` were changed after they were written, and what to do."""
+    found = []
+    if info.checksum is not None and not checksum_holds((path / "run.json").read_bytes()):
+        found.append(f"run.json {_CHANGED}")
+    tasks = path / "tasks.jsonl"
+    if info.tasks_sha256 not in {None, file_sha256(tasks) if tasks.exists() else None}:
+        found.append(f"tasks.jsonl {_CHANGED}")
+    return found
+
+
+def misplaced_lines(results: Lines[TrialResult], set_aside: int) -> list[str]:
+    """Return where lines of `results.jsonl` are missing, doubled or in another order, a sentence each.
+
+    Args:
+        results: The file as it was read.
+        set_aside: How many of its lines were moved to files beside it.
+    """
+    bad = {line.number for line in results.bad}
+    numbers = (number for number in itertools.count(1) if number not in bad)
+    ahead = 0
+    for number, record in zip(numbers, results.records, strict=False):
+        if record.sequence is None:  # a bench-core before 0.2 wrote it
+            continue
+        now = record.sequence - number
+        if not ahead <= now <= set_aside:
+            what = "lines are missing before it" if now > ahead else "it is doubled or out of order"
+            place = f"results.jsonl, line {number} was written as line {record.sequence}"
+            return [f"{place}: {what}; restore the file from a copy"]
+        ahead = now
+    return []
+
+
+def count_set_aside(path: Path) -> int:
+    """Return how many lines of `results.jsonl` were moved to files beside it as damaged."""
+    files = path.glob("results.jsonl.damaged-*")
+    return sum(each.read_bytes().count(b"\n") for each in files)
+
+
+def read_task_lines(path: Path, info: RunInfo) -> Lines[Task]:
+    """Read `tasks.jsonl` line by line; what is no task is among the bad lines.
+
+    Raises:
+        RunFolderError: A version in it was changed.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
+    try:
+        return read_lines(path / "tasks.jsonl", Task, written_by=info.versions.get("bench-core"))
+    except SchemaVersionError:
+        if changed := changed_files(path, info):
+            raise RunFolderError(changed[0]) from None
+        raise
 
 
 def read_info(path: Path) -> RunInfo:
@@ -162,10 +245,14 @@ def read_info(path: Path) -> RunInfo:
     """
     file = path / "run.json"
     try:
-        return decode(RunInfo, file.read_bytes())
+        text = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise RunFolderError(f"{path} is not a run folder: it has no run.json") from None
+    try:
+        return decode(RunInfo, text)
     except SchemaVersionError:
+        if b'"checksum":' in text and not checksum_holds(text):  # in its version, say
+            raise RunFolderError(f"{file} {_CHANGED}") from None
         raise
     except RecordError as error:
         raise RunFolderError(f"{file} is {error}; restore it from a copy") from error

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         WorldConformance,
     )
     from bench_core.testing.fault_matrix import FaultMatrix
-    from bench_core.testing.runs import make_results, make_run, make_tasks
+    from bench_core.testing.runs import make_results, make_run, make_tasks, reseal
 
 __all__ = [
     "AgentConformance",
@@ -31,6 +31,7 @@ __all__ = [
     "make_results",
     "make_run",
     "make_tasks",
+    "reseal",
 ]
 
 _CONFORMANCE = "bench_core.testing.conformance"
@@ -41,7 +42,7 @@ _HOMES = {
         "WorldConformance",
     ),
     _MATRIX: ("FaultMatrix",),
-    "bench_core.testing.runs": ("make_results", "make_run", "make_tasks"),
+    "bench_core.testing.runs": ("make_results", "make_run", "make_tasks", "reseal"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
+from bench_core.artifacts import describe_artifacts
+from bench_core.codec import encode_sealed
+from bench_core.jsonl import read_lines
 from bench_core.provenance import describe_run
 from bench_core.records import (
     ArtifactFile,
@@ -21,6 +25,7 @@ from bench_core.records import (
 )
 from bench_core.redaction import Redactor
 from bench_core.run_folder import RunFolder
+from bench_core.run_view import trial_path
 from bench_core.vocabulary import FailureMode
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import World
 
-__all__ = ["make_results", "make_run", "make_tasks"]
+__all__ = ["make_results", "make_run", "make_tasks", "reseal"]
 
 _SITES = ("gitlab", "map", "reddit", "shopping", "shopping_admin")
 _TYPES = ("mutate", "navigate", "retrieve")
@@ -144,10 +149,30 @@ def make_run(  # noqa: PLR0913  # keywords with defaults
     return path
 
 
+def reseal(run: Path) -> None:
+    """Take what was changed in the folders of a run's trials for what they left.
+
+    For tests of evaluators that edit an artifact and score it again; only the last result of each
+    trial stays.
+    """
+    file = run / "results.jsonl"
+    lines = {result.key: result for result in read_lines(file, TrialResult).records}
+    resealed = [
+        encode_sealed(
+            each.model_copy(
+                update={"artifacts": describe_artifacts(trial_path(run, key)), "sequence": number}
+            ),
+            Redactor(),
+        )
+        for number, (key, each) in enumerate(lines.items(), 1)
+    ]
+    file.write_bytes(b"".join(line + b"\n" for line in resealed))
+
+
 def _record(run: RunFolder, result: TrialResult, *, artifacts: bool) -> None:
     if artifacts:
         log = run.trial_folder(result.key) / "log.txt"
-        log.write_text(f"{result.task_id}: {result.status.value}\n", encoding="utf-8")
+        log.write_bytes(_log_of(result.task_id, result.status))
     run.append(result)
     run.event(
         Event(
@@ -159,6 +184,10 @@ def _record(run: RunFolder, result: TrialResult, *, artifacts: bool) -> None:
             data={"status": result.status.value},
         )
     )
+
+
+def _log_of(task_id: str, status: Status) -> bytes:
+    return f"{task_id}: {status.value}\n".encode()
 
 
 def _task(index: int, benchmark: str, per_template: int) -> Task:
@@ -192,6 +221,7 @@ def _result(
     score = float(succeeded) if status.scored else None
     started = _START + timedelta(minutes=random_.randint(0, 600))
     error = _ERRORS.get(status)
+    log = _log_of(task.task_id, status)
     return TrialResult(
         benchmark=task.benchmark,
         task_id=task.task_id,
@@ -208,7 +238,9 @@ def _result(
         timings_s={"environment": 1.5, "agent": seconds, "evaluation": 0.02},
         started=started,
         attempts=(Attempt(status=status, started=started, duration_s=seconds + 1.52, error=error),),
-        artifacts=(ArtifactFile(path="log.txt"),),
+        artifacts=(
+            ArtifactFile(path="log.txt", size=len(log), sha256=hashlib.sha256(log).hexdigest()),
+        ),
         error=error,
         details={"official_score": score},
     )
