@@ -141,6 +141,14 @@ def repair(run: Path) -> None:
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
 
 
+@main.command("agent-process", hidden=True)
+def agent_process() -> None:
+    """Run an agent for a run that says on standard input which one and on what; see the documentation."""
+    from bench_core.agent_process.worker import serve_process  # noqa: PLC0415  # --help stays quick
+
+    serve_process()
+
+
 def _plugins_text(rows: list[dict[str, str]]) -> str:
     if not rows:
         return "no plugins are installed; `pip install webarena-runner` adds a benchmark"

@@ -18,6 +18,7 @@ The tree::
     ├── EvaluationError            the evaluator could not decide: never a score
     ├── BudgetExceededError        a limit of dollars, tokens or minutes was reached
     └── AgentError                 the agent's own code failed; its end state is still scored
+        └── AgentProcessError      it failed, or died, in a process of its own
 
 Facts are attributes; messages name the value and the way out.
 """
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.locks import Holder
+    from bench_core.records import ErrorInfo
 
 __all__ = [
     "AgentError",
+    "AgentProcessError",
     "BenchError",
     "BrowserError",
     "BudgetExceededError",
@@ -179,3 +182,17 @@ class BudgetExceededError(BenchError):
 
 class AgentError(BenchError):
     """The agent's own code failed; the end state it left is still scored."""
+
+
+class AgentProcessError(AgentError):
+    """An agent in a process of its own raised something, or its process died or had to be ended.
+
+    Attributes:
+        info: What is recorded: the agent's own exception, or how its process ended.
+        flags: Set on the trial's result.
+    """
+
+    def __init__(self, info: ErrorInfo, flags: tuple[str, ...] = ()) -> None:
+        self.info = info
+        self.flags = flags
+        super().__init__(info.message)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
+    "AgentProcessSpec",
     "LookSpec",
     "PlannedTrial",
     "RunSpec",
@@ -78,6 +79,20 @@ class Timeouts(Record):
         return limits.time_limit_s + self.evaluation_grace_s
 
 
+class AgentProcessSpec(Record):
+    """Where the agent works, and what a process of its own may have.
+
+    Attributes:
+        process: `own` or `shared` with the run; null leaves it to what the agent is.
+        memory_gb: Gigabytes that a process of its own may write to; null is no limit.
+        variables: Environment variables it gets beside the system's and its model provider's.
+    """
+
+    process: Literal["own", "shared"] | None = None
+    memory_gb: Annotated[float, Field(gt=0)] | None = None
+    variables: tuple[str, ...] = ()
+
+
 class LookSpec(Record):
     """That a run may stop early, and by what; fixed with the first trial (`run.json`: `stopping_rule`).
 
@@ -104,6 +119,7 @@ class RunSpec(Record):
         attempts: How often a trial is tried when its environment fails.
         site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
         stopping: Whether and how the run may stop before all its trials have run.
+        agent_process: Where the agent works, which each result says.
         config: Settings for the benchmark and the agent, handed to every trial.
     """
 
@@ -122,6 +138,7 @@ class RunSpec(Record):
     site_locks: Literal["rw", "exclusive"] = "rw"
     timeouts: Timeouts = Timeouts()
     stopping: LookSpec | None = None
+    agent_process: AgentProcessSpec = AgentProcessSpec()
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     def settings(self) -> dict[str, JsonValue]:

@@ -22,10 +22,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["ProcessGroups"]
+__all__ = ["ProcessGroups", "is_below"]
 
 _PROC = Path("/proc")
-_STATE, _GROUP, _STARTED = 0, 2, 19  # fields of /proc/<pid>/stat after the name, see proc(5)
+_STATE, _PARENT, _GROUP, _STARTED = (
+    0,
+    1,
+    2,
+    19,
+)  # fields of /proc/<pid>/stat after the name, see proc(5)
 
 
 class ProcessGroups:
@@ -91,6 +96,21 @@ class ProcessGroups:
             # it may end between the look and the signal, or belong to another user by now
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pgid, number)
+
+
+def is_below(pid: int, ancestor: int) -> bool:
+    """Return whether a process was started by another, or by one that this one started.
+
+    Always false where `/proc` is missing.
+    """
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        fields = _stat(pid)
+        if fields is None:
+            return False
+        pid = int(fields[_PARENT])
+    return False
 
 
 def _lives(pgid: int, running: frozenset[int] | None) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
-from bench_core.planning import LookSpec, RunSpec, TaskFilter
+from bench_core.planning import AgentProcessSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.records import Limits, Record
 from bench_core.run_plan import default_folder
 
@@ -53,6 +53,9 @@ class RunOptions(TaskOptions):
         looks_for: What looks test for.
         planned_drop: In points: stop where such a drop would hardly be found any more.
         unscored: Whether looks wait for trials without a score that may run again.
+        agent_process: Whether the agent works in a process of its own or in that of the run.
+        agent_memory: Gigabytes that a process of its own may write to.
+        agent_env: Names of environment variables it gets beside the system's and its model provider's.
     """
 
     agent: str | None = None
@@ -73,6 +76,9 @@ class RunOptions(TaskOptions):
     looks_for: Literal["drop", "difference"] = "drop"
     planned_drop: PositiveFloat | None = None
     unscored: Literal["wait", "leave-out"] = "wait"
+    agent_process: Literal["own", "shared"] | None = None
+    agent_memory: PositiveFloat | None = None
+    agent_env: tuple[str, ...] = ()
 
     def spec(
         self,
@@ -114,6 +120,11 @@ class RunOptions(TaskOptions):
             attempts=self.attempts,
             site_locks=self.site_locks,
             stopping=self._stopping(),
+            agent_process=AgentProcessSpec(
+                process=self.agent_process,
+                memory_gb=self.agent_memory,
+                variables=self.agent_env,
+            ),
             config=dict(config or {}),
         )
 

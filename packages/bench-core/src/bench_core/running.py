@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import NonNegativeInt
 
+from bench_core.agent_process.choosing import opened_agent
 from bench_core.budgets import RunBudget, Spent, require_price
-from bench_core.discovery import load_agent
 from bench_core.planning import plan_trials, select_tasks
 from bench_core.progress.interface import NoProgress, RunStart
 from bench_core.protocols import TrialContext
 from bench_core.provenance import describe_run
-from bench_core.records import Event, Record, RunInfo, SessionOutcome
+from bench_core.records import AgentCode, Event, Record, RunInfo, SessionOutcome
 from bench_core.run_folder import RunFolder, read_run
 from bench_core.run_view import read_info
 from bench_core.scheduling.clocks import SystemClock
@@ -29,7 +29,7 @@ from bench_core.stopping import batches_of, decide, with_rule
 from bench_core.trial import AgentLimits, refuse_misfit, run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Provenance", "RunOutcome", "Surroundings", "run_benchmark", "run_benchmark_sync"]
 
 _TEARDOWN_S = 2.0
+_GB = 10**9
 _log = logging.getLogger(__name__)
 
 
@@ -155,11 +156,27 @@ async def run_benchmark(
         RunFolderBusyError: Another process is running into the folder.
     """
     with_ = surroundings or Surroundings()
-    if with_.agent_for is None:
-        refuse_misfit(benchmark, load_agent(spec.agent))
+    with _agents(spec, with_) as (agent_for, code):
+        if with_.agent_for is None:
+            refuse_misfit(benchmark, agent_for(None, None))
+        work = _trial_runner(benchmark, with_, agent_for, code)
+        return await _run(benchmark, spec, out, with_, work, code, guard=guard)
+
+
+async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    with_: Surroundings,
+    work: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+    code: AgentCode,
+    *,
+    guard: bool,
+) -> RunOutcome:
     tasks = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
     require_price(spec.budget, spec.model, with_.price_of)
     info = _describe(benchmark, spec, tasks, out, with_)
+    info = info.model_copy(update={"agent_code": code})
     known = read_info(out) if (out / "run.json").exists() else None
     info = with_rule(info, spec.stopping, tasks, known)
     budget = _budget(spec, out, with_.clock)
@@ -173,7 +190,7 @@ async def run_benchmark(
         for number, batch in enumerate(batches or [None], start=1):
             left = [key for key in folder.remaining() if batch is None or key.task_id in batch]
             scheduler = Scheduler(
-                _trial_runner(benchmark, with_),
+                work,
                 folder,
                 _context(spec, folder.info, out).with_model_opener(with_.open_model),
                 budget=budget,
@@ -211,21 +228,40 @@ def run_benchmark_sync(
     return _run_bounded(run_benchmark(benchmark, spec, out, surroundings=surroundings, guard=guard))
 
 
-def _trial_runner(
-    benchmark: Benchmark, with_: Surroundings
-) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
-    agent_for = with_.agent_for or (lambda _, context: load_agent(context.agent))
+@contextlib.contextmanager
+def _agents(spec: RunSpec, with_: Surroundings) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
+    """Open what makes the agent of each trial; objects of the caller's stay in this process."""
+    if with_.agent_for is not None:
+        yield with_.agent_for, AgentCode(process="shared")
+        return
+    wanted = spec.agent_process
+    with opened_agent(
+        spec.agent,
+        process=wanted.process or "shared",
+        model=spec.model,
+        variables=wanted.variables,
+        memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
+        redactor=with_.redactor,
+    ) as (make, code):
+        yield lambda *_: make(), code
 
+
+def _trial_runner(
+    benchmark: Benchmark,
+    with_: Surroundings,
+    agent_for: Callable[[Task, TrialContext], Agent],
+    code: AgentCode,
+) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
     async def run(task: Task, context: TrialContext) -> TrialResult:
-        agent = agent_for(task, context)
-        return await run_trial(
+        result = await run_trial(
             benchmark,
             task,
             context,
-            agent,
+            agent_for(task, context),
             limits=with_.agent_limits,
             redactor=with_.redactor,
         )
+        return result.model_copy(update={"agent_code": code})
 
     return run
 

@@ -102,6 +102,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "not_released": "the environment could not be taken from the agent, which had ended by then",
         "usage_reported": "nobody metered the agent's model calls; its own report is recorded",
         "usage_unknown": "the agent made model calls of its own that nobody could count, or may have",
+        "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
         "gave_up": "the agent declared that the task cannot be done",
         "truncated_reply": "a reply of the model was cut off at its length limit",
         "model_mismatch": "the API answered with another model than the one asked for",

@@ -100,6 +100,7 @@ def run_options(
             *_limit_options(attempts),
             *_budget_options(),
             *_look_options(),
+            *_process_options(),
             click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
             json_option,
         )  # fmt: skip
@@ -191,6 +192,19 @@ def _look_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--unscored", type=click.Choice(["wait", "leave-out"]), default="wait",
                      show_default=True,
                      help="Whether looks wait for trials without a score that may run again."),
+    )  # fmt: skip
+
+
+def _process_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--agent-process", type=click.Choice(["own", "shared"]),
+                     help="Run the agent in a process of its own, or in that of the run (for debuggers).  "
+                          "[default: shared]"),
+        click.option("--agent-memory", type=_POSITIVE_AMOUNT, metavar="GB",
+                     help="Gigabytes that the agent's own process may write to (Linux)."),
+        click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
+                     help="Environment variables for the agent's own process, beside the system's and "
+                          "its model provider's."),
     )  # fmt: skip
 
 

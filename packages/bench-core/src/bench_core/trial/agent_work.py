@@ -8,7 +8,13 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_core.errors import AgentError, BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.errors import (
+    AgentError,
+    AgentProcessError,
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+)
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.trial.hooks import TrialEnvironment
 
@@ -86,7 +92,7 @@ async def let_work(
             fault = error
         await _end(work, limits.stop_s)
         over.set()
-    done = _reported(work, context) if ended else AgentWork(AgentOutcome(status=Status.TIME_LIMIT))
+    done = _reported(work, context) if ended else AgentWork(_out_of_time(work))
     if fault is not None and not work.done():
         return AgentWork(done.outcome, fault)  # it may go on, and change what is captured
     if fault is not None:
@@ -145,6 +151,13 @@ async def _end(task: asyncio.Task[object], grace_s: float) -> None:
         task.exception()  # looked at here, or asyncio complains
 
 
+def _out_of_time(work: asyncio.Task[AgentOutcome]) -> AgentOutcome:
+    """Return what is recorded of an agent that was cut off, with the reason it had to be ended for."""
+    raised = work.exception() if work.done() and not work.cancelled() else None
+    hung = raised.info if isinstance(raised, AgentProcessError) else None
+    return AgentOutcome(status=Status.TIME_LIMIT, error=hung)
+
+
 def _has_reported(work: asyncio.Task[AgentOutcome]) -> bool:
     return not work.cancelled() and work.exception() is None
 
@@ -162,6 +175,9 @@ def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentW
         return AgentWork(AgentOutcome(status=Status.BUDGET_EXCEEDED))
     if not isinstance(error, Exception):
         raise error
+    if isinstance(error, AgentProcessError):
+        status = Status.AGENT_ERROR
+        return AgentWork(AgentOutcome(status=status, error=error.info, flags=error.flags))
     return AgentWork(AgentOutcome(status=Status.AGENT_ERROR, error=error_info(error, "agent")))
 
 

@@ -18,7 +18,7 @@ from bench_core.records import (
     Usage,
 )
 from bench_core.trial.agent_work import error_info
-from bench_core.vocabulary import FailureMode
+from bench_core.vocabulary import FailureMode, SuspectCause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bench_core.trial.hooks import Evaluation, TrialEnvironment
 
 __all__ = [
+    "CLAIMS_FAULT",
     "HARNESS_ERROR",
     "NOT_CLOSED",
     "NOT_RETRIED",
@@ -48,6 +49,8 @@ NOT_RETRIED = "not_retried"
 """Flags results whose fault came after the agent's paid work: another try would pay for it again."""
 NOT_CLOSED = "not_closed"
 """Flags results whose environment could not be closed after all that is scored was captured."""
+CLAIMS_FAULT = "agent_claims_fault"
+"""Flags trials whose agent says, from a process of its own, that something else had failed."""
 USAGE_REPORTED = "usage_reported"
 """Flags results whose usage nobody metered: it is what the agent says of itself."""
 
@@ -123,7 +126,7 @@ def evaluated_fields(
         "confidence": evaluation.confidence,
         "flags": tuple(dict.fromkeys([*ending.flags, *evaluation.flags])),
         "failure_mode": _failure_mode(status, evaluation, steps),
-        "suspect": evaluation.suspect if evaluation.score is not None else (),
+        "suspect": _suspect(ending, evaluation),
         "error": error,
         "details": {**details, **evaluation.details},
     }
@@ -177,6 +180,15 @@ def unscored_result(task: Task, context: TrialContext, fields: Mapping[str, Any]
         **{**reported_fields(counted), **fields},
         artifacts=describe_artifacts(context.folder),
     )
+
+
+def _suspect(ending: AgentEnding, evaluation: Evaluation) -> tuple[SuspectCause, ...]:
+    """Return why a score may not be the agent's doing; what only the agent claims is no evidence."""
+    if evaluation.score is None:
+        return ()
+    if CLAIMS_FAULT not in ending.flags or evaluation.score >= _SUCCESS:
+        return evaluation.suspect
+    return tuple(dict.fromkeys([*evaluation.suspect, SuspectCause.ENVIRONMENT_FAULT]))
 
 
 def _failure_mode(status: Status, evaluation: Evaluation, steps: int) -> FailureMode | None:

@@ -1,0 +1,235 @@
+"""Starts agents' processes by forking: the agent is imported once, a trial pays for a fork.
+
+Runs as a program of its own, `python -m bench_core.agent_process.forkserver FD`, where FD is one
+end of a socket pair; Linux only. For each message with two descriptors it forks a *supervisor*,
+which forks the agent, waits for it, ends whatever it left, and says how it ended. The supervisor
+adopts what loses its parent, so that a process in a session of its own is found, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import gc
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from bench_core.agent_process.worker import leave, serve
+from bench_core.discovery import load_plugin
+
+__all__ = ["main"]
+
+_MAX_ORDER = 1 << 16
+_CHUNK = 1 << 16
+_HEAD, _TAIL = 1 << 16, 1 << 16  # what is kept of an agent's output, in bytes
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_STACKS_S = 0.2
+_LEFT_S = 3.0
+_OOM_SCORE = b"800"
+
+
+def main(descriptor: int) -> None:
+    """Serve the socket until its other end is closed."""
+    orders = socket.socket(fileno=descriptor)
+    begin = json.loads(orders.recv(_MAX_ORDER))
+    sys.path[:] = begin["path"]
+    if begin["preload"] is not None:
+        _preload(begin["preload"])
+    # a fork keeps only the thread that made it: what others hold would stay locked for ever
+    orders.send(json.dumps({"threads": threading.active_count() - 1}).encode())
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy every page
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors tell their run themselves
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(orders, _MAX_ORDER, 2)
+        if not message:
+            return
+        if os.fork() == 0:
+            try:
+                orders.close()
+                leave(_supervise(json.loads(message), *descriptors))
+            finally:
+                os._exit(1)  # nothing that fails here may go on as the server
+        for each in descriptors:
+            os.close(each)
+
+
+def _preload(agent: str) -> None:
+    with contextlib.suppress(BaseException):  # each trial meets it again, and tells
+        load_plugin("agent", agent)
+
+
+def _supervise(order: dict[str, Any], work: int, control: int) -> int:
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    output, far = os.pipe()
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(control)
+        os.close(output)
+        _become_agent(order, work, far, supervisor)
+    os.close(work)
+    os.close(far)
+    return _Supervisor(pid, socket.socket(fileno=control), output).run()
+
+
+def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
+    os.setsid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os._exit(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(output)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if order["memory"] is not None:
+        # what it may write to, by process; address space alone costs nothing
+        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
+    with contextlib.suppress(OSError):  # before the run itself, should the machine be full
+        Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR2, all_threads=True)
+    pipe = socket.socket(fileno=work)
+    leave(serve(pipe.makefile("rb"), pipe.makefile("wb", buffering=0)))
+
+
+class _Supervisor:
+    """One agent's process, what it prints, and the run's word to end it."""
+
+    def __init__(self, agent: int, control: socket.socket, output: int) -> None:
+        self._agent = agent
+        self._control = control
+        self._output = output
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self._cut = 0
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, lambda *_: self._kill())
+        self._tell(pid=self._agent)
+        ended = os.pidfd_open(self._agent)
+        os.set_blocking(self._output, False)
+        with selectors.DefaultSelector() as selector:
+            for each in (ended, self._output, self._control):
+                selector.register(each, selectors.EVENT_READ)
+            while True:
+                ready = {key.fd for key, _ in selector.select()}
+                if self._output in ready and not self._drain():
+                    selector.unregister(self._output)
+                if self._control.fileno() in ready:
+                    self._obey()
+                    selector.unregister(self._control)
+                if ended in ready:
+                    break
+        _, status = os.waitpid(self._agent, 0)
+        left = _end_children()
+        self._drain()
+        code = os.waitstatus_to_exitcode(status)
+        self._tell(code=code, left=left, output=self._printed())
+        return 0
+
+    def _obey(self) -> None:
+        """End the agent: the run asks for it, or is gone."""
+        asked = b""
+        with contextlib.suppress(OSError):
+            asked = self._control.recv(1)
+        if asked:
+            # where it hangs is worth knowing
+            self._signal(signal.SIGUSR2)
+            time.sleep(_STACKS_S)
+            self._drain()
+        self._kill()
+
+    def _kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.killpg(self._agent, signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(OSError):
+            os.kill(self._agent, number)
+
+    def _drain(self) -> bool:
+        """Read what the agent printed; False at the end. A flood costs this process alone."""
+        for _ in range(64):
+            try:
+                chunk = os.read(self._output, _CHUNK)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self._keep(chunk)
+        return True
+
+    def _keep(self, chunk: bytes) -> None:
+        room = _HEAD - len(self._head)
+        self._head += chunk[:room]
+        if rest := chunk[room:]:
+            self._tail.append(rest)
+            self._tail_size += len(rest)
+        while self._tail and self._tail_size - len(self._tail[0]) >= _TAIL:
+            self._tail_size -= len(self._tail[0])
+            self._cut += len(self._tail.popleft())
+
+    def _printed(self) -> str:
+        cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
+        return bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
+
+    def _tell(self, **facts: Any) -> None:
+        with contextlib.suppress(OSError):  # nobody is left to be told
+            self._control.sendall(json.dumps(facts).encode() + b"\n")
+
+
+def _end_children() -> int:
+    """Kill every process that the agent left, and their children in turn; return how many."""
+    ended, deadline = 0, time.monotonic() + _LEFT_S
+    while time.monotonic() < deadline:
+        children = _children()
+        for child in children:
+            with contextlib.suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+        try:
+            while children and os.waitpid(-1, 0)[0]:
+                ended += 1
+                children.pop()
+        except ChildProcessError:
+            pass
+        if not _children():
+            break
+    return ended
+
+
+def _children() -> list[int]:
+    own, found = str(os.getpid()), []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if fields[1] == own:
+                found.append(int(folder.name))
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,344 @@
+"""An agent in a process of its own, behind the same protocol as one in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import logging
+import pickle  # written here, read by our own worker
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.agent_process.files import AgentFiles
+from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
+from bench_core.agent_process.messages import answer_to, checked_hello, hello, told_error
+from bench_core.errors import (
+    AgentProcessError,
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+)
+from bench_core.processes import is_below
+from bench_core.records import AgentCode, AgentOutcome, ErrorInfo
+from bench_core.redaction import Redactor
+from bench_core.trial.results import CLAIMS_FAULT
+
+if TYPE_CHECKING:
+    from bench_core.agent_process.launching import Exit, Launcher, Started
+    from bench_core.protocols import EnvironmentHandle, TrialContext
+    from bench_core.records import AgentTask
+
+__all__ = ["OUTPUT", "IsolatedAgent", "Isolation"]
+
+OUTPUT = "agent_output.txt"
+"""What an agent printed in a process of its own."""
+
+_log = logging.getLogger("bench_core.agent_process")
+_STOP_S = 2.0
+_EXIT_S = 10.0
+_HUNG_UP_S = 1.0
+_MAX_LOGGED = 20_000
+_MAX_GROUPS = 256
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How an agent's process is treated.
+
+    Attributes:
+        memory: Bytes it may write to, null for no limit.
+        stop_s: Seconds it may take to end once it was told to.
+        trusted: Whether it is Proctor's own code, so that it may say whose fault something is.
+        redactor: Knows the run's secrets; by default those in the environment.
+    """
+
+    memory: int | None = None
+    stop_s: float = _STOP_S
+    trusted: bool = False
+    redactor: Redactor = field(default_factory=Redactor.from_environment)
+
+
+class IsolatedAgent:
+    """Runs the agent `reference` in a new process for each trial.
+
+    Whatever becomes of that process is that trial's alone: it is the agent's failure, with the cause
+    in the record. What it writes goes into a folder of its own until its part is over.
+
+    Args:
+        reference: An installed agent's name, or `module:attribute`.
+        launcher: Starts its processes.
+        isolation: How they are treated.
+        code: What is recorded of the program.
+
+    Raises:
+        InputError: It cannot be imported or made, or works on the opened environment itself.
+    """
+
+    def __init__(
+        self,
+        reference: str,
+        launcher: Launcher,
+        isolation: Isolation | None = None,
+        code: AgentCode | None = None,
+    ) -> None:
+        self.reference = reference
+        self.agent_code = code or AgentCode(process="own")
+        self._launcher = launcher
+        self._isolation = isolation or Isolation()
+        told = self._ask("describe")
+        if told["in_process"]:
+            raise InputError(
+                f"the agent {reference!r} works on the opened environment itself (`in_process`), "
+                "which no other process has: run it with `--agent-process shared`"
+            )
+        self.name: str = told["name"]
+        # only what the agent has: a benchmark reads more out of a name that is there
+        for each in ("environments", "observes"):
+            if each in told:
+                setattr(self, each, tuple(told[each]))
+        for each in told["asked"]:
+            setattr(self, each, partial(self._asked, each))
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        """Let the agent work on `task` in a process of its own.
+
+        Raises:
+            AgentProcessError: It raised something, or its process died or had to be ended.
+            BudgetExceededError: It was told that the budget is spent.
+            EnvironmentFaultError: No process could be started.
+            InputError: The model cannot be handed to another process.
+        """
+        files = AgentFiles(context.folder, self._isolation.redactor)
+        inside = context.model_copy(update={"folder": files.make()})
+        order = encode_line(
+            "work",
+            agent=self.reference,
+            task=task.model_dump(mode="json"),
+            environment=environment.model_dump(mode="json"),
+            context=inside.model_dump(mode="json"),
+            opener=_pickled(context),
+        )
+        process = await self._launcher.start(self._isolation.memory)
+        try:
+            return await _Conversation(process, context, self._isolation).hold(order)
+        finally:
+            refused = await asyncio.to_thread(files.take_over)
+            for name in refused:
+                _log.warning("the agent's file %s is left out: the run writes one itself", name)
+
+    def _asked(self, method: str, *arguments: Any) -> Any:
+        *before, context = arguments
+        return self._ask(
+            "ask", method=method, arguments=before, context=context.model_dump(mode="json")
+        )
+
+    def _ask(self, kind: str, **fields: Any) -> Any:
+        """Ask a new process of the agent something that needs no environment.
+
+        Raises:
+            InputError: It raised something or died.
+        """
+        lines = hello() + encode_line(kind, agent=self.reference, **fields)
+        said, ended = self._launcher.ask(lines)
+        try:
+            frames = [decode_line(line) for line in said.splitlines(keepends=True)]
+            checked_hello(frames[0] if frames else None)
+        except FrameError as error:
+            raise InputError(
+                f"the agent {self.reference!r} cannot be loaded: its process {ended.in_words()} "
+                f"({error})"
+            ) from None
+        last = frames[-1]
+        if last["type"] == "result":
+            return last["value"]
+        if last["type"] == "error":
+            raise InputError(_as_input(self.reference, told_error(last), last.get("claims")))
+        raise InputError(
+            f"the agent {self.reference!r} cannot be loaded: its process {ended.in_words()}"
+        )
+
+
+def _as_input(reference: str, info: ErrorInfo, claims: object) -> str:
+    if claims == "input":
+        return info.message
+    return f"the agent {reference!r} cannot be loaded: {info.kind}: {info.message}"
+
+
+def _pickled(context: TrialContext) -> str | None:
+    """Return what opens the run's model as it crosses."""
+    if context.model_opener is None:
+        return None
+    try:
+        return base64.b64encode(pickle.dumps(context.model_opener)).decode("ascii")
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"the run's model cannot be handed to a process of the agent's own ({error}): run it "
+            "with `--agent-process shared`"
+        ) from error
+
+
+class _Conversation:
+    """What is said with one agent's process, from its order to its end."""
+
+    def __init__(self, process: Started, context: TrialContext, isolation: Isolation) -> None:
+        self._process = process
+        self._context = context
+        self._isolation = isolation
+        self._logged = 0
+        self._groups: set[int] = set()
+
+    async def hold(self, order: bytes) -> AgentOutcome:
+        """Return what the agent reports; when this returns or raises, nothing of it is left."""
+        for group in self._process.groups:
+            with contextlib.suppress(ValueError):
+                self._context.processes.own(group)
+        try:
+            return await self._work(order)
+        except asyncio.CancelledError:
+            if (hung := await self._stop()) is None:
+                raise
+            message = "the agent did not end when it was told to, so its process was ended"
+            message += hung.last_lines()
+            raise AgentProcessError(_info("AgentHung", message)) from None
+        except FrameError as error:
+            last = (await self._end()).last_lines()
+            raise AgentProcessError(
+                _info("AgentProtocol", f"the agent's process broke the protocol: {error}{last}")
+            ) from None
+        finally:
+            await asyncio.to_thread(self._keep, await self._end())
+            for group in self._process.groups:
+                self._context.processes.disown(group)
+
+    async def _work(self, order: bytes) -> AgentOutcome:
+        self._process.writer.write(hello() + order)
+        checked_hello(await self._next())
+        while True:
+            frame = await self._next()
+            kind = frame["type"]
+            if kind == "result":
+                return await self._reported(frame)
+            if kind == "error":
+                await self._exits_within(_EXIT_S)
+                raise self._raised(frame)
+            self._heard(kind, frame)
+            await asyncio.sleep(0)  # one that talks without end is not the only one
+
+    async def _next(self) -> dict[str, Any]:
+        frame = await read_frame(self._process.reader)
+        if frame is None:
+            hung_up = not await self._exits_within(_HUNG_UP_S)
+            ended = await self._end()
+            how = f"hung up{ended.last_lines()}" if hung_up else ended.in_words()
+            raise AgentProcessError(_info("AgentDied", f"the agent's process {how}"))
+        return frame
+
+    def _heard(self, kind: str, frame: dict[str, Any]) -> None:
+        if kind == "spend":
+            self._process.writer.write(answer_to(frame, self._context.meter))
+        elif kind in {"own", "disown"}:
+            self._group(kind, frame.get("pgid"))
+        elif kind == "log":
+            self._note(frame)
+        else:
+            raise FrameError(f"no worker says {kind[:60]!r}")
+
+    def _group(self, kind: str, pgid: object) -> None:
+        """Remember a process group of the agent's; any other is not for it to name."""
+        if not isinstance(pgid, int):
+            raise FrameError(f"not a process group: {pgid!r}"[:200])
+        if kind == "disown" and pgid in self._groups:
+            self._groups.discard(pgid)
+            self._context.processes.disown(pgid)
+        elif (
+            kind == "own"
+            and len(self._groups) < _MAX_GROUPS
+            and any(is_below(pgid, group) for group in self._process.groups)
+        ):
+            self._groups.add(pgid)
+            self._context.processes.own(pgid)
+
+    def _note(self, frame: dict[str, Any]) -> None:
+        self._logged += 1
+        if self._logged > _MAX_LOGGED:
+            return
+        level, name, text = frame.get("level"), frame.get("name"), frame.get("text")
+        level = level if isinstance(level, int) and 0 < level <= logging.CRITICAL else logging.INFO
+        record = logging.makeLogRecord(
+            {"levelno": level, "levelname": logging.getLevelName(level), "name": str(name)[:200],
+             "msg": "%s", "args": (str(text),)}
+        )  # fmt: skip
+        _log.handle(record)
+
+    async def _reported(self, frame: dict[str, Any]) -> AgentOutcome:
+        try:
+            outcome = AgentOutcome.model_validate(frame.get("value"))
+        except ValidationError as error:
+            raise FrameError(f"a report that cannot be read: {str(error)[:500]}") from None
+        await self._exits_within(_EXIT_S)
+        return outcome
+
+    def _raised(self, frame: dict[str, Any]) -> Exception:
+        """Return what an exception of the agent's means here.
+
+        Only Proctor's own code is believed that something else has failed.
+        """
+        info, claims = told_error(frame), frame.get("claims")
+        if claims == "budget" and getattr(self._context.meter, "stopped", False):
+            return BudgetExceededError(info.message)
+        if self._isolation.trusted and claims == "environment":
+            fault = EnvironmentFaultError(info.message)
+            fault.lasting = frame.get("lasting") is True
+            flag = frame.get("flag")
+            fault.flag = flag if isinstance(flag, str) else None
+            return fault
+        if self._isolation.trusted and claims == "input":
+            return InputError(info.message)
+        flags = (CLAIMS_FAULT,) if claims in {"environment", "input"} else ()
+        return AgentProcessError(info, flags)
+
+    async def _stop(self) -> Exit | None:
+        """Tell the agent to end; where it does not, end it and return how that was."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._process.writer.write(encode_line("cancel"))
+        listening = asyncio.ensure_future(self._listen_on())
+        obeyed = await self._exits_within(self._isolation.stop_s)
+        ended = await self._end()
+        listening.cancel()
+        return None if obeyed else ended
+
+    async def _listen_on(self) -> None:
+        """Answer model calls while the agent cleans up: what it spends then counts, too."""
+        with contextlib.suppress(FrameError, AgentProcessError):
+            while (frame := await read_frame(self._process.reader)) is not None:
+                if frame["type"] in {"result", "error"}:
+                    return
+                self._heard(frame["type"], frame)
+
+    async def _exits_within(self, seconds: float) -> bool:
+        exited = asyncio.ensure_future(self._process.exited())
+        done, _ = await asyncio.wait([exited], timeout=seconds)
+        return bool(done)
+
+    async def _end(self) -> Exit:
+        """End the process, where it has not ended, and return how that was."""
+        self._process.kill()
+        return await self._process.exited()
+
+    def _keep(self, ended: Exit) -> None:
+        if ended.left:
+            _log.warning("the agent left %d processes running; they were ended", ended.left)
+        if ended.output.strip():
+            clean = self._isolation.redactor.redact(ended.output)
+            path = self._context.folder / OUTPUT
+            path.write_text(clean, encoding="utf-8", errors="backslashreplace")
+
+
+def _info(kind: str, message: str) -> ErrorInfo:
+    return ErrorInfo(kind=kind, message=message, phase="agent")

@@ -1,0 +1,130 @@
+"""What is said between a run and what works for it elsewhere: agents' processes, later executors.
+
+==========  =====================  ============================================================
+from        type                   fields
+==========  =====================  ============================================================
+both        `hello`                `protocol`, `bench_core`
+the run     `describe`             `agent`
+the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`
+the run     `ask`                  `agent`, `method`, `arguments`, `context`
+the run     `answer`               `id`, `go`, `reason`: what a `spend` is told
+the run     `cancel`
+the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
+the worker  `own`, `disown`        `pgid`: a process group it started
+the worker  `log`                  `level`, `name`, `text`
+the worker  `result`               `value`
+the worker  `error`                `kind`, `message`, `traceback`, `claims`, `lasting`, `flag`
+==========  =====================  ============================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.__about__ import __version__
+from bench_core.agent_process.framing import PROTOCOL, FrameError, encode_line
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
+from bench_core.records import ErrorInfo, Record, Usage
+from bench_core.trial.agent_work import error_info
+
+if TYPE_CHECKING:
+    from bench_core.protocols import Meter
+
+__all__ = ["Spend", "answer_to", "checked_hello", "error_line", "hello", "spend_line", "told_error"]
+
+_MAX_TEXT = 100_000
+_CLAIMS: tuple[tuple[type[Exception], str], ...] = (
+    (EnvironmentFaultError, "environment"),
+    (InputError, "input"),
+    (BudgetExceededError, "budget"),
+)
+
+
+class Spend(Record):
+    """A model call, as it crosses."""
+
+    id: int
+    source: str
+    usage: Usage
+    cost_usd: float | None = None
+
+
+_SPEND = TypeAdapter(Spend)
+
+
+def hello() -> bytes:
+    """Return the first line of either end."""
+    return encode_line("hello", protocol=PROTOCOL, bench_core=__version__)
+
+
+def checked_hello(frame: dict[str, Any] | None) -> None:
+    """Refuse another protocol.
+
+    Raises:
+        FrameError: It is no hello, or of another version.
+    """
+    if frame is None or frame["type"] != "hello":
+        raise FrameError("it did not say hello")
+    if frame.get("protocol") != PROTOCOL:
+        raise FrameError(
+            f"it speaks version {frame.get('protocol')!r} of the protocol (bench-core "
+            f"{frame.get('bench_core')!r}), this is version {PROTOCOL} of bench-core {__version__}"
+        )
+
+
+def spend_line(number: int, source: str, usage: Usage, cost_usd: float | None) -> bytes:
+    """Return what asks whether a worker may go on after a model call."""
+    fields = usage.model_dump(mode="json", exclude_defaults=True)
+    return encode_line("spend", id=number, source=source, usage=fields, cost_usd=cost_usd)
+
+
+def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
+    """Count a model call and return what the worker is told: to go on or to stop.
+
+    Raises:
+        FrameError: It is no model call.
+    """
+    fields = {name: value for name, value in frame.items() if name != "type"}
+    try:
+        call = _SPEND.validate_python(fields)
+    except ValidationError as error:
+        raise FrameError(f"not a model call: {error.errors(include_url=False)[0]['msg']}") from None
+    reason = None
+    try:
+        (meter.of(call.source) if call.source != "agent" else meter).spend(
+            call.usage, call.cost_usd
+        )
+    except BudgetExceededError as error:
+        reason = str(error)
+    return encode_line("answer", id=call.id, go=reason is None, reason=reason)
+
+
+def error_line(error: BaseException) -> bytes:
+    """Return an exception as it crosses, whatever it is."""
+    info = error_info(error)
+    claims = next((claim for kind, claim in _CLAIMS if isinstance(error, kind)), None)
+    flag = getattr(error, "flag", None)
+    return encode_line(
+        "error",
+        kind=info.kind[:200],
+        message=info.message[:_MAX_TEXT],
+        traceback=(info.traceback or "")[-_MAX_TEXT:] or None,
+        claims=claims,
+        lasting=getattr(error, "lasting", False) is True,
+        flag=flag if isinstance(flag, str) else None,
+    )
+
+
+def told_error(frame: dict[str, Any]) -> ErrorInfo:
+    """Return what an `error` says.
+
+    Raises:
+        FrameError: It says nothing that can be recorded.
+    """
+    fields = {name: frame.get(name) for name in ("kind", "message", "traceback")}
+    try:
+        return ErrorInfo.model_validate({**fields, "phase": "agent"})
+    except ValidationError:
+        raise FrameError("an error that cannot be read") from None

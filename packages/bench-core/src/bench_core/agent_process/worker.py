@@ -1,0 +1,247 @@
+"""The agent's side of the border: runs one agent on one task and speaks for it.
+
+The agent's own thread and loop are left to it; another thread reads what the run says, so that an
+agent that blocks its loop is no reason why an answer does not arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import logging
+import os
+import pickle  # only what the run itself sends is unpickled
+import queue
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import TypeAdapter
+
+from bench_core.agent_process.framing import FrameError, encode_line, read_frame_from
+from bench_core.agent_process.messages import checked_hello, error_line, hello, spend_line
+from bench_core.discovery import load_agent
+from bench_core.errors import BudgetExceededError
+from bench_core.processes import ProcessGroups
+from bench_core.protocols import EnvironmentHandle, TrialContext
+from bench_core.records import AgentOutcome, AgentTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+    from bench_core.protocols import Agent
+    from bench_core.records import Usage
+
+__all__ = ["serve", "serve_process"]
+
+_HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
+_ORPHANED = 70
+_LOG_TEXT = 8_000
+_ASKED = ("view", "check")
+
+
+class _Outgoing(Protocol):
+    """What lines are written to."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+def serve(incoming: IO[bytes], outgoing: _Outgoing) -> int:
+    """Do what the other end asks for; return the exit code.
+
+    The caller has pointed standard output and error elsewhere: agents print.
+    """
+    talk = _Talk(incoming, outgoing)
+    talk.send(hello())
+    try:
+        checked_hello(talk.receive())
+        order = talk.receive()
+        if order is None:
+            return 0
+        talk.send(_carried_out(order, talk))
+    except FrameError as error:
+        print(f"bench-core agent-process: {error}", file=sys.stderr)  # noqa: T201  # to its log
+        return 1
+    return 0
+
+
+def serve_process() -> None:
+    """Serve standard input and output, and end the process without waiting for the agent's threads."""
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    leave(serve(incoming, outgoing))
+
+
+def leave(code: int) -> None:
+    """End the process at once: threads and exit handlers of an agent have had their time."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+class _Talk:
+    """The pipes, for all threads of the agent."""
+
+    def __init__(self, incoming: IO[bytes], outgoing: _Outgoing) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def send(self, line: bytes) -> None:
+        with self._sending:
+            self._outgoing.write(line)
+            self._outgoing.flush()
+
+    def receive(self) -> dict[str, Any] | None:
+        return read_frame_from(self._incoming)
+
+    def listen(self, on_cancel: Callable[[], object]) -> None:
+        """Hand out what arrives from now on, in a thread of its own."""
+        threading.Thread(target=self._listen, args=(on_cancel,), daemon=True).start()
+
+    def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
+        """Tell of a model call and wait for the word to go on."""
+        number = next(self._numbers)
+        answer = self._waiting[number] = queue.SimpleQueue()
+        self.send(spend_line(number, source, usage, cost_usd))
+        told = answer.get()
+        if not told["go"]:
+            raise BudgetExceededError(str(told["reason"]))
+
+    def _listen(self, on_cancel: Callable[[], object]) -> None:
+        with contextlib.suppress(FrameError):
+            while (frame := self.receive()) is not None:
+                if frame["type"] == "answer":
+                    self._waiting.pop(frame["id"]).put(frame)
+                elif frame["type"] == "cancel":
+                    on_cancel()
+        os._exit(_ORPHANED)  # nobody waits for the agent any longer
+
+
+class _PipeMeter:
+    """Tells the run of each model call before the next one may begin."""
+
+    def __init__(self, talk: _Talk, source: str = "agent") -> None:
+        self._talk = talk
+        self._source = source
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call; see `bench_core.protocols.Meter`."""
+        self._talk.spend(self._source, usage, cost_usd)
+
+    def of(self, source: str) -> _PipeMeter:
+        """Return the meter of another source on the same budget."""
+        return _PipeMeter(self._talk, source)
+
+
+class _ToldProcesses(ProcessGroups):
+    """Tells the run of process groups, which ends what still lives when the trial is over."""
+
+    def __init__(self, talk: _Talk) -> None:
+        super().__init__()
+        self._talk = talk
+
+    def own(self, pgid: int) -> None:
+        super().own(pgid)
+        self._talk.send(encode_line("own", pgid=pgid))
+
+    def disown(self, pgid: int) -> None:
+        super().disown(pgid)
+        self._talk.send(encode_line("disown", pgid=pgid))
+
+
+class _ToldLog(logging.Handler):
+    """Tells the run what is logged."""
+
+    def __init__(self, talk: _Talk) -> None:
+        super().__init__(logging.INFO)
+        self.setFormatter(logging.Formatter("%(message)s"))
+        self._talk = talk
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)[:_LOG_TEXT]
+        self._talk.send(encode_line("log", level=record.levelno, name=record.name, text=text))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the base's name
+        """Stay silent: a record that cannot be written is no failure of the agent's."""
+
+
+def _carried_out(order: dict[str, Any], talk: _Talk) -> bytes:
+    """Return the last line of this end."""
+    try:
+        agent = load_agent(order["agent"])
+        if order["type"] == "work":
+            # not `asyncio.run`: it waits for what the agent left running, threads included
+            return _result(asyncio.new_event_loop().run_until_complete(_work(agent, order, talk)))
+        if order["type"] == "ask":
+            context = TrialContext.model_validate(order["context"])
+            answer = getattr(agent, order["method"])(*order["arguments"], context)
+            return encode_line("result", value=_plain(answer))
+        return encode_line("result", value=_described(agent))
+    except BaseException as error:  # noqa: BLE001  # whatever an agent raises is told
+        return error_line(_told(error))
+
+
+async def _work(agent: Agent, order: dict[str, Any], talk: _Talk) -> object:
+    task = AgentTask.model_validate(order["task"])
+    handle = _HANDLE.validate_python(order["environment"])
+    context = TrialContext.model_validate(order["context"])
+    context = context.with_meter(_PipeMeter(talk)).with_processes(_ToldProcesses(talk))
+    if order.get("opener"):
+        opener = pickle.loads(base64.b64decode(order["opener"]))  # noqa: S301  # the run's own
+        context = context.with_model_opener(opener)
+    logging.basicConfig(level=logging.INFO, handlers=[_ToldLog(talk)], force=True)
+    loop, work = asyncio.get_running_loop(), asyncio.current_task()
+    assert work is not None  # noqa: S101  # a coroutine runs in one
+    talk.listen(lambda: loop.call_soon_threadsafe(work.cancel))
+    try:
+        return await agent.run(task, handle, context)
+    except GeneratorExit as error:
+        raise RuntimeError("the agent raised GeneratorExit") from error  # asyncio swallows it
+
+
+def _result(outcome: object) -> bytes:
+    if isinstance(outcome, AgentOutcome):
+        return encode_line("result", value=outcome.model_dump(mode="json"))
+    kind = type(outcome).__name__
+    return error_line(TypeError(f"the agent returned {kind} instead of an AgentOutcome"))
+
+
+def _told(error: BaseException) -> BaseException:
+    """Return an exception that says what the agent did, where its own would not."""
+    if isinstance(error, SystemExit):
+        return _as("SystemExit", f"the agent called sys.exit({error.code!r})", error)
+    if isinstance(error, asyncio.CancelledError):
+        return _as("CancelledError", "the agent cancelled itself", error)
+    return error
+
+
+def _as(name: str, message: str, error: BaseException) -> BaseException:
+    told: Exception = type(name, (Exception,), {})(message)
+    return told.with_traceback(error.__traceback__)
+
+
+def _described(agent: Agent) -> dict[str, Any]:
+    """Return what a benchmark asks of an agent's attributes before it lets it work."""
+    lists = {name: getattr(agent, name, None) for name in ("environments", "observes")}
+    return {
+        "name": str(agent.name),
+        "in_process": bool(getattr(agent, "in_process", False)),
+        "asked": [name for name in _ASKED if callable(getattr(agent, name, None))],
+        **{name: list(value) for name, value in lists.items() if value is not None},
+    }
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) else value

@@ -1,0 +1,303 @@
+"""What an agent in a process of its own is given, what is taken from it, and who may say what."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import killers
+import pytest
+from sums import Sums
+
+from bench_core.agent_process import (
+    ForkLauncher,
+    IsolatedAgent,
+    Isolation,
+    SpawnLauncher,
+    agent_variables,
+)
+from bench_core.budgets import Budget, RunBudget
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.planning import AgentProcessSpec, RunSpec
+from bench_core.protocols import TextHandle, TrialContext
+from bench_core.records import AgentTask, Limits, Status, TrialKey
+from bench_core.run_folder import read_run
+from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.scheduling import NoLocks
+from bench_core.trial import AgentLimits, TrialEnvironment
+from bench_core.trial.agent_work import AgentWork, let_work
+from bench_core.trial.results import CLAIMS_FAULT, HARNESS_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bench_core.records import TrialResult
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linux's")
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[ForkLauncher]:
+    launcher = ForkLauncher("killers:Killer", agent_variables())
+    yield launcher
+    launcher.close()
+
+
+@pytest.fixture
+def work(launcher: ForkLauncher, tmp_path: Path) -> Callable[..., AgentWork]:
+    """Let the killer work on a task, as a trial would."""
+
+    def work(
+        task: str, *, budget: RunBudget | None = None, launcher: Any = launcher, **isolation: Any
+    ) -> AgentWork:
+        isolation.setdefault("stop_s", 0.5)
+        agent = IsolatedAgent("killers:Killer", launcher, Isolation(**isolation))
+        folder = tmp_path / "trials" / "1" / task
+        folder.mkdir(parents=True)
+        context = TrialContext(run_id="r", folder=folder, limits=Limits(time_limit_s=10))
+        context = context.with_meter((budget or RunBudget()).meter())
+        seen = AgentTask(benchmark="sums", task_id=task, goal="")
+        limits = AgentLimits(overtime_s=0.1)
+        return asyncio.run(let_work(agent, seen, TrialEnvironment(), context, limits))
+
+    return work
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., TrialResult]:
+    """Run one task by an agent of this folder and return its result."""
+
+    def run(
+        agent: str, task: str = "solves", *, variables: tuple[str, ...] = (),
+        surroundings: dict[str, Any] | None = None, **spec: Any,
+    ) -> TrialResult:  # fmt: skip
+        process = AgentProcessSpec(process="own", variables=variables)
+        asked = RunSpec(agent=agent, agent_process=process, **spec)
+        with_ = Surroundings(locks=NoLocks(), **(surroundings or {}))
+        run_benchmark_sync(Sums(task), asked, tmp_path / "run", surroundings=with_)
+        return read_run(tmp_path / "run").results[TrialKey(task_id=task)]
+
+    return run
+
+
+def answer_of(result: TrialResult) -> dict[str, Any]:
+    assert result.ending is not None
+    assert isinstance(result.ending.answer, dict), result.error
+    return result.ending.answer
+
+
+def test_it_gets_its_providers_key_and_what_it_was_promised_and_no_other_secret(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TOY_API_KEY", "OTHER_API_KEY", "SHOP_PASSWORD", "JUDGE_TOKEN"):
+        monkeypatch.setenv(name, "value-of-" + name)
+    result = run("killers:Inspector", model="toy:cheap", variables=("SHOP_PASSWORD",))
+    seen = set(answer_of(result)["variables"])
+    assert {"PATH", "TOY_API_KEY", "SHOP_PASSWORD"} <= seen
+    assert not {"OTHER_API_KEY", "JUDGE_TOKEN"} & seen
+
+
+def test_it_works_elsewhere_under_the_trials_own_conditions(run: Any) -> None:
+    answer = answer_of(run("killers:Inspector", "inspect", seed=7))
+    assert answer["pid"] != os.getpid()
+    assert answer["folder"] == ["trials", "1", "inspect"]
+    assert isinstance(answer["seed"], int)
+
+
+def test_a_model_that_the_run_opens_in_its_own_way_is_opened_there(run: Any) -> None:
+    result = run(
+        "killers:Inspector", model="toy:cheap", surroundings={"open_model": killers.name_of}
+    )
+    assert answer_of(result)["model"] == "opened toy:cheap"
+
+
+def test_a_model_that_cannot_cross_is_no_failure_of_the_agents(run: Any) -> None:
+    result = run(
+        "killers:Inspector", model="toy:cheap", surroundings={"open_model": lambda _: "a closure"}
+    )
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert HARNESS_ERROR in result.flags
+    assert "--agent-process shared" in result.error.message
+
+
+def test_it_cannot_write_over_what_its_trial_is_scored_from(run: Any, tmp_path: Path) -> None:
+    result = run("killers:Overwriter")
+    folder = tmp_path / "run" / "trials" / "1" / "solves"
+    assert json.loads((folder / "given.json").read_text()) == "the harness's own"
+    assert (folder / "notes.txt").read_text() == "my notes"
+    assert not {"secrets.txt", "agent-files"} & {each.name for each in folder.iterdir()}
+    assert "given.json is left out" in (folder / "log.txt").read_text()
+    assert result.score == 1.0
+
+
+def test_what_a_benchmark_asks_of_an_agent_is_answered_from_its_own_process() -> None:
+    launcher = ForkLauncher("killers:Inspector", agent_variables())
+    agent: Any = IsolatedAgent("killers:Inspector", launcher)
+    context = TrialContext(run_id="r", folder=Path(), model="toy:cheap")
+    other = context.model_copy(update={"model": "toy:dear"})
+    assert (agent.name, agent.environments, agent.observes) == ("inspector", ("text",), ("tree",))
+    assert (agent.view(context), agent.view(other)) == ({"tree": True}, {"tree": False})
+    assert not hasattr(agent, "check")
+    launcher.close()
+
+
+def test_an_agent_that_works_on_the_opened_environment_itself_is_refused(run: Any) -> None:
+    with pytest.raises(InputError, match="works on the opened environment itself"):
+        run("killers:InProcess")
+
+
+def test_a_module_that_ends_whoever_imports_it_is_refused_with_its_last_words(run: Any) -> None:
+    with pytest.raises(InputError, match="exit code 9; its last lines:\nimporting is too much"):
+        run("exits_on_import:Agent")
+
+
+@pytest.mark.parametrize("agent", ["no_such_module:Agent", "killers:NoSuchAgent"])
+def test_an_agent_that_is_not_there_is_refused_as_in_the_runs_own_process(
+    run: Any, agent: str
+) -> None:
+    with pytest.raises(InputError, match=r"no_such_module|no 'NoSuchAgent'"):
+        run(agent)
+
+
+def test_a_lock_that_a_thread_of_the_import_holds_does_not_stay_locked(run: Any) -> None:
+    assert run("starts_a_thread:Locked").score == 1.0
+
+
+def test_each_call_is_answered_before_the_next_one_so_that_a_budget_stops_it(work: Any) -> None:
+    budget = RunBudget(Budget(max_cost_usd=0.5))
+    outcome = work("spends-on", budget=budget).outcome
+    assert outcome.status is Status.BUDGET_EXCEEDED
+    # the call that spent the last of it was swallowed; the next one was made and stopped, too
+    assert budget.spent.cost_usd == 3 * killers.CALL_USD
+
+
+def test_a_budget_that_the_first_call_spends_ends_the_trial(run: Any) -> None:
+    result = run("killers:Killer", budget=Budget(max_tokens=100))
+    assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)
+    assert result.usage.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"), [("claims-fault", EnvironmentFaultError), ("claims-input", InputError)]
+)
+def test_only_proctors_own_code_is_believed_that_something_else_failed(
+    work: Any, task: str, kind: type[Exception]
+) -> None:
+    believed = work(task, trusted=True)
+    assert type(believed.fault) is kind
+
+
+def test_anyone_elses_claim_is_no_fault(work: Any) -> None:
+    told = work("claims-fault")
+    assert told.fault is None
+    assert (told.outcome.status, told.outcome.flags) == (Status.AGENT_ERROR, (CLAIMS_FAULT,))
+
+
+def test_an_agent_that_kills_what_it_was_forked_from_stops_no_later_one(
+    work: Any, launcher: ForkLauncher
+) -> None:
+    assert launcher._server is not None
+    os.kill(launcher._server.pid, signal.SIGKILL)
+    launcher._server.wait()
+    assert work("solves").outcome.status is Status.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "words"),
+    [
+        ("solves", None, ""),
+        ("raises", "ValueError", "a bug of its own"),
+        ("os-exit", "AgentDied", "exit code 7; its last lines:\nabout to os-exit"),
+        ("kills-itself", "AgentDied", "SIGKILL"),
+        ("garbage", "AgentProtocol", "not a message"),
+    ],
+)
+def test_a_new_interpreter_for_each_trial_does_the_same(
+    work: Any, task: str, kind: str | None, words: str
+) -> None:
+    outcome = work(task, launcher=SpawnLauncher(agent_variables())).outcome
+    assert outcome.status is (Status.AGENT_ERROR if kind else Status.COMPLETED)
+    assert (outcome.error and outcome.error.kind) == kind
+    assert words in (outcome.error.message if outcome.error else "")
+
+
+def test_agents_end_with_the_run_that_is_killed(tmp_path: Path) -> None:
+    program = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(HERE)!r})
+        from pathlib import Path
+        from sums import Sums
+        from bench_core.planning import AgentProcessSpec, RunSpec
+        from bench_core.records import Limits
+        from bench_core.running import Surroundings, run_benchmark_sync
+        from bench_core.scheduling import NoLocks
+        spec = RunSpec(
+            agent="killers:Killer", limits=Limits(time_limit_s=600),
+            agent_process=AgentProcessSpec(process="own"),
+        )
+        with_ = Surroundings(locks=NoLocks())
+        run_benchmark_sync(Sums("blocks"), spec, Path({str(tmp_path / "run")!r}), surroundings=with_)
+    """)
+    driver = subprocess.Popen([sys.executable, "-c", program])
+    events = tmp_path / "run" / "events.jsonl"
+    _until(lambda: events.exists() and b'"spend"' in events.read_bytes())
+    agents = _below(driver.pid)
+    assert len(agents) == 3  # what forks, the supervisor, the agent
+    driver.kill()
+    driver.wait()
+    _until(lambda: not any(_runs(pid) for pid in agents))
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """Wait, for as long as a busy machine may need."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _below(pid: int) -> set[int]:
+    parents = {int(each.name): _parent(each) for each in Path("/proc").glob("[0-9]*")}
+    found, more = set[int](), {pid}
+    while more:
+        more = {child for child, parent in parents.items() if parent in more} - found
+        found |= more
+    return found
+
+
+@functools.cache
+def _fields(text: str) -> list[str]:
+    return text.rpartition(")")[2].split()
+
+
+def _parent(process: Path) -> int:
+    try:
+        return int(_fields((process / "stat").read_text(errors="replace"))[1])
+    except OSError:
+        return 0
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return _fields(Path(f"/proc/{pid}/stat").read_text(errors="replace"))[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_a_handle_crosses_as_an_address(launcher: ForkLauncher, tmp_path: Path) -> None:
+    agent = IsolatedAgent("killers:Killer", launcher)
+    context = TrialContext(run_id="r", folder=tmp_path)
+    task = AgentTask(benchmark="sums", task_id="solves", goal="")
+    outcome = await agent.run(task, TextHandle().with_live(object()), context)
+    assert outcome.answer == 4
