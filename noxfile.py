@@ -204,7 +204,7 @@ def docs(session: nox.Session) -> None:
 def coverage_tables(session: nox.Session) -> None:
     """Simulate how often intervals and decisions are right, and write docs/coverage-tables.md."""
     core = package(CORE)
-    install(session, [core], ["bench-core[statistics]"])
+    install(session, [core], ["bench-core[statistics]", "scipy"])
     session.run("python", str(core.folder / "benchmarks" / "coverage_table.py"), *session.posargs)
 
 

@@ -31,18 +31,22 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.out = folder / "run"
+        self.agent = "scripted"
+        self.tasks = TASKS
+        self.options: tuple[str | Path, ...] = ()
         # short, because Chromium puts a socket there
         self.temporary = Path(tempfile.mkdtemp(prefix="w"))
 
     @property
     def command(self) -> list[str | Path]:
         return [
-            BIN / "webarena-runner", "run", "--world", "built-in", "--agent", "scripted",
-            "--task", ",".join(TASKS), "--out", self.out,
+            BIN / "webarena-runner", "run", "--world", "built-in", "--agent", self.agent,
+            "--task", ",".join(self.tasks), "--out", self.out, *self.options,
         ]  # fmt: skip
 
     def start(self) -> subprocess.Popen[str]:
         environment = {**os.environ, "TMPDIR": str(self.temporary)}
+        environment["PYTHONPATH"] = str(self.out.parent)
         return subprocess.Popen(
             self.command,
             stdout=subprocess.PIPE,
@@ -138,3 +142,75 @@ def test_finished_run_is_not_run_again(run: Run) -> None:
     before = run.results()
     assert run.finish() == 0
     assert run.results() == before
+
+
+KNOWN = """
+import random
+
+from bench_core.discovery import load_agent
+
+
+class Known:
+    name = "known"
+
+    async def run(self, task, environment, context):
+        succeeds = random.Random(context.seed).random() < RATES[task.task_id]
+        agent = load_agent("scripted" if succeeds else "do-nothing")
+        return await agent.run(task, environment, context)
+
+
+RATES = {rates!r}
+"""
+ALONE = ("0", "44", "45", "94", "101", "132", "156", "157", "191", "234", "258", "260")
+"""Tasks of the built-in world that change nothing, each of a template of its own."""
+
+
+def report(*arguments: str | Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [BIN / "bench-report", *arguments], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def test_killed_run_with_looks_goes_on_to_the_decision_that_every_format_tells(run: Run) -> None:
+    folder = run.out.parent
+    run.tasks = ALONE
+    before = run.out = folder / "before"
+    assert run.finish() == 0
+
+    (folder / "known.py").write_text(KNOWN.replace("{rates!r}", repr(dict.fromkeys(ALONE, 0.05))))
+    run.agent = "known:Known"
+    run.options = ("--looks", "5", "--against", before)
+    whole = run.out = folder / "whole"
+    assert run.finish() == 0
+    stopped = len(run.results())
+    assert stopped < len(ALONE)
+
+    killed = run.out = folder / "killed"
+    process = run.start()
+    run.wait_for_results(stopped - 2)
+    process.kill()
+    process.communicate()
+    run.wait_until_quiet()
+    assert run.finish() == 0
+    assert dict(run.results()) == dict.fromkeys(dict(run.results()), "completed")
+
+    found = []
+    for each in (whole, killed):
+        code, out = report("gate", each, "--against", before, "--looks", "--json")
+        assert code == 1
+        found.append(json.loads(out))
+    assert found[0]["looks"] == found[1]["looks"]
+    last = found[1]["looks"][-1]
+    assert (last["reason"], last["tasks"], last["of"]) == ("regression", stopped, 5)
+
+    code, _ = report("build", killed, "--format", "json,md,latex", "--out", folder / "report")
+    assert code == 0
+    (told,) = json.loads((folder / "report" / "report.json").read_text())["runs"]
+    assert told["looks"] == found[1]["looks"]
+    difference = f"{100 * abs(last['difference']):.1f}"
+    pages = [*folder.glob("report/**/*.md"), *folder.glob("report/**/*.tex")]
+    for suffix in (".md", ".tex"):
+        text = "".join(page.read_text("utf-8") for page in pages if page.suffix == suffix)
+        assert f"{last['number']} of 5" in text
+        assert difference in text

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from bench_core.statistics.gate_simulation import simulate_alarms, simulate_gate
+from bench_core.statistics.distributions import binomial_pmf, t_quantile
+from bench_core.statistics.gate_simulation import (
+    simulate_alarms,
+    simulate_changes,
+    simulate_gate,
+    simulate_power,
+)
 from bench_core.statistics.look_simulation import simulate_looks
+from bench_core.statistics.one_trial import critical_mid_p, mid_p
+from bench_core.statistics.rank_simulation import simulate_ranks
 from bench_core.statistics.simulation import Population, simulate_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bench_core.statistics.gate_simulation import SimulatedPower
     from bench_core.statistics.simulation import SimulatedCoverage
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,11 +56,11 @@ WAA_DOMAINS = (24, 19, 19, 5, 4, 3, 3, 21, 24, 17, 13, 2)
 def main(arguments: Sequence[str]) -> int:
     """Generate tables; return the exit code."""
     for name in arguments or TABLES:
+        made = "".join(f"{line}\n" for line in TABLES[name]())
         page = PAGE.read_text("utf-8")
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         before, _, rest = page.partition(begin)
         _, _, after = rest.partition(end)
-        made = "".join(f"{line}\n" for line in TABLES[name]())
         PAGE.write_text(f"{before}{begin}\n{made}{end}{after}", "utf-8")
         print(f"{name}\n{made}", flush=True)
     return 0
@@ -143,19 +152,170 @@ def fine() -> Iterator[str]:
 
 def power() -> Iterator[str]:
     """What the gate finds beside the one-sided paired t test, and what it prints beforehand."""
-    yield "| tasks x trials | drop | even: gate | t | printed | concentrated: gate | t | unchanged called fine: these | new |"
+    cells = len(TASKS) * len(TRIALS) * 18
+    error = NormalDist().inv_cdf(1.0 - 0.05 / cells) * (0.25 / POWER_REPLICATIONS) ** 0.5
+    yield (
+        f"{cells} cells of {POWER_REPLICATIONS:,} pairs of runs; by chance alone the largest deviation of a power among all "
+        f"stays below {100 * error:.0f} points in 95 of 100 such tables."
+    )
+    yield ""
+    yield (
+        "| tasks x trials (before) | t errs at worst | 42%, even: gate | t | concentrated: gate | t | "
+        "all five, even: gate - t | concentrated | printed - realised |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|"
+    short, off = 0, 0
+    for tasks, (trials, old) in product(TASKS, TRIALS):
+        found = {
+            (name, drop, loss): _powers(agent, tasks, trials, old, drop=drop, loss=loss)
+            for name, agent in AGENTS.items()
+            for drop, loss in product(DROPS, ("even", "concentrated"))
+            if drop < agent.rate
+        }
+        gaps = {
+            loss: {
+                key: each.alarms - each.alarms_t for key, each in found.items() if key[2] == loss
+            }
+            for loss in ("even", "concentrated")
+        }
+        printed = {
+            key[:2]: each.power - each.alarms for key, each in found.items() if key[2] == "even"
+        }
+        short += sum(gap < -0.05 for gap in gaps["even"].values())
+        off += sum(abs(gap) > 0.03 for gap in printed.values())
+        even, alone = (found["42%, ICC .5", 0.1, loss] for loss in ("even", "concentrated"))
+        row = [f"{tasks} x {trials}" + (f" ({old})" if old != trials else "")]
+        row += [f"{_worst_level_of_t(tasks, trials, old):.1%}"]
+        row += [f"{share:.1%}" for each in (even, alone) for share in each[:2]]
+        row += [_spread(gaps["even"]), _spread(gaps["concentrated"])]
+        row += [f"{100 * min(printed.values()):+.1f} to {100 * max(printed.values()):+.1f}"]
+        yield f"| {' | '.join(row)} |"
+    yield ""
+    yield (
+        f"More than 5 points below t: {short} of {cells // 2} cells with even losses. Printed more than 3 points "
+        f"off: {off} of {cells // 2}."
+    )
+
+
+def sliced_power() -> Iterator[str]:
+    """All tasks and slices together, beside t tests of all of them."""
+    yield "| tasks, slices | trials | 5 points, even: gate | t | 10 points, even: gate | t | 10, concentrated: gate | t |"
+    yield "|---|---|---|---|---|---|---|---|"
     agent = AGENTS["42%, ICC .5"]
-    for tasks, trials in product((12, 30, 68, 154, 258, 812), (1, 3)):
-        for drop in (0.05, 0.1):
-            even = _gate(agent, tasks, trials, drop=drop)
-            alone = _gate(agent, tasks, trials, drop=drop, loss="concentrated")
-            same = _gate(agent, tasks, trials, tolerance=drop)
-            yield (
-                f"| {tasks} x {trials} | {100 * drop:.0f} | {even.alarms:.1%} | {even.alarms_t:.1%} | "
-                f"{same.power:.1%} | {alone.alarms:.1%} | {alone.alarms_t:.1%} | {same.fine:.0%} | "
-                f"{same.fine_new_tasks:.0%} |"
+    for about, tasks, slices in SLICED:
+        for trials in (1, 3, 5):
+            row = []
+            for drop, loss in ((0.05, "even"), (0.1, "even"), (0.1, "concentrated")):
+                found = simulate_power(
+                    agent, tasks=tasks, trials=trials, drop=drop, loss=loss, slices=slices,
+                    replications=POWER_REPLICATIONS, seed=SEED,
+                )  # fmt: skip
+                row += [f"{each:.1%}" for each in found[:2]]
+            yield f"| {about} | {trials} | {' | '.join(row)} |"
+
+
+def one_trial() -> Iterator[str]:
+    """What any exact test can find where every task has one trial before and now. Needs scipy."""
+    yield "| tasks | truth | t | gate | best exact | best exact, at random | t, worst | gate, worst |"
+    yield "|---|---|---|---|---|---|---|---|"
+    agent = AGENTS["42%, ICC .5"]
+    for tasks in (4, 7, 12, 20, 30):
+        limit = critical_mid_p(tasks, 0.05)
+        outcomes = [(d, w) for d in range(tasks + 1) for w in range(d + 1)]
+        own = [d > 0 and mid_p(w, d) <= limit for d, w in outcomes]
+        paired = [_t_finds(tasks, d, w) for d, w in outcomes]
+        coins = [[_coin_toss(m, d, w) for d, w in outcomes] for m in range(tasks + 1)]
+        errs = [max(sum(compress(row, each)) for row in coins) for each in (paired, own)]
+        for about, drop, loss in ONE_TRIAL_DROPS:
+            found = simulate_changes(
+                agent, tasks=tasks, drop=drop, loss=loss, replications=20_000, seed=SEED
             )
+            seen = [found[each] / 20_000 for each in outcomes]
+            best = [_best(seen, coins, outcomes, whole=whole) for whole in (True, False)]
+            row = [sum(compress(seen, paired)), sum(compress(seen, own)), *best, *errs]
+            yield f"| {tasks} | {about} | {' | '.join(f'{each:.1%}' for each in row)} |"
+
+
+def _best(
+    seen: list[float], coins: list[list[float]], outcomes: list[tuple[int, int]], *, whole: bool
+) -> float:
+    """Return the highest power of a test of level 5% that loses no finding when another task gets worse."""
+    import numpy as np  # noqa: PLC0415 - for this table only
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - as above
+
+    place = {each: n for n, each in enumerate(outcomes)}
+    steps = []
+    for (d, w), n in place.items():
+        for worse in ((d, w + 1), (d + 1, w + 1), (d - 1, w)):
+            if worse in place:
+                step = np.zeros(len(outcomes))
+                step[place[worse]], step[n] = 1.0, -1.0
+                steps.append(step)
+    found = milp(
+        -np.array(seen),
+        constraints=[LinearConstraint(coins, -np.inf, 0.05), LinearConstraint(steps, 0.0, np.inf)],
+        integrality=int(whole),
+        bounds=Bounds(0, 1),
+    )
+    return float(-found.fun)
+
+
+def _coin_toss(tasks: int, changed: int, worse: int) -> float:
+    """Return the chance of an outcome where so many tasks have a chance of one half, the others 0."""
+    return (
+        binomial_pmf(changed, tasks, 0.5) * binomial_pmf(worse, changed, 0.5)
+        if changed <= tasks
+        else 0.0
+    )
+
+
+def _t_finds(tasks: int, changed: int, worse: int) -> bool:
+    mean = (changed - 2 * worse) / tasks
+    error = (max(0.0, changed - tasks * mean**2) / (tasks - 1) / tasks) ** 0.5
+    return mean + t_quantile(0.95, tasks - 1) * error < 0.0
+
+
+def ranks() -> Iterator[str]:
+    """Rank sets and dominance."""
+    yield "| models | tasks x trials | last is worse, dearer by | all ranks covered | ranks in a set | any better model wrongly claimed | dominance wrongly claimed | last found dominated by first |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for number, (spread, dearer), (tasks, trials) in product(
+        (3, 6, 10), RANKED, ((68, 1), (154, 3))
+    ):
+        found = simulate_ranks(
+            number, spread=spread, dearer=dearer, tasks=tasks, trials=trials,
+            replications=RANK_REPLICATIONS, seed=SEED,
+        )  # fmt: skip
+        dominated = "-" if found.dominance_found is None else f"{found.dominance_found:.0%}"
+        yield (
+            f"| {number} | {tasks} x {trials} | {100 * spread:.0f} points, {dearer:.0%} | {found.covered:.1%} | {found.width:.1f} | {found.wrong_pairs:.1%} | "
+            f"{found.wrong_dominance:.1%} | {dominated} |"
+        )
+
+
+def _powers(  # noqa: PLR0913 - a cell is what its settings say
+    agent: Population, tasks: int, trials: int, old: int, *, drop: float, loss: str
+) -> SimulatedPower:
+    return simulate_power(
+        agent, tasks=tasks, trials=trials, baseline_trials=old, drop=drop, loss=loss,
+        sizes=_homes(agent, tasks, None), replications=POWER_REPLICATIONS, seed=SEED,
+    )  # fmt: skip
+
+
+def _worst_level_of_t(tasks: int, trials: int, old: int) -> float:
+    """Return how often t alarms for the unchanged agent that is worst for it among a few."""
+    return max(
+        simulate_power(
+            Population(rate, 0.0), tasks=tasks, trials=trials, baseline_trials=old,
+            replications=POWER_REPLICATIONS, seed=SEED,
+        ).alarms_t
+        for rate in (0.1, 0.3, 0.5, 0.8, 0.9, 0.97)
+    )  # fmt: skip
+
+
+def _spread(gaps: dict[tuple[str, float, str], float]) -> str:
+    least = min(gaps, key=lambda key: gaps[key])
+    return f"{100 * gaps[least]:+.1f} ({least[0]}) to {100 * max(gaps.values()):+.1f}"
 
 
 def _gate(agent: Population, tasks: int, trials: int, **how: object) -> object:
@@ -274,10 +434,24 @@ LOOK_DESIGNS = (
     ("WebArena, 812 x 1", _template_sizes("all"), 1),
 )
 
+POWER_REPLICATIONS, RANK_REPLICATIONS = 1_000, 1_000
+DROPS = (0.05, 0.1)
+ONE_TRIAL_DROPS = (("-10 points, even", 0.1, "even"), ("-10, concentrated", 0.1, "concentrated"))
+SLICED = (
+    ("154, WAA's 12 domains", 154, _consecutive(WAA_DOMAINS)),
+    ("80, 40 slices of 2", 80, _consecutive([2] * 40)),
+    ("154, 77 slices of 2", 154, _consecutive([2] * 77)),
+)
+RANKED = ((0.0, 0.0), (0.2, 0.0), (0.0, 0.3), (0.08, 0.3), (0.2, 0.3))
+"""By how much the last model is worse, and dearer, than the first."""
+
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "alarms": alarms,
     "fine": fine,
     "power": power,
+    "sliced-power": sliced_power,
+    "one-trial": one_trial,
+    "ranks": ranks,
     "looks": looks,
     "futility": futility,
     "templates": templates,

@@ -4,6 +4,7 @@ import pytest
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare, dominance, holm, leaderboard
+from bench_core.statistics.rank_simulation import claims_of, draw_models, simulate_ranks
 from bench_core.statistics.simulation import Population, simulate_scores
 
 np = pytest.importorskip("numpy", reason="models are drawn here")
@@ -79,3 +80,38 @@ def test_equal_models_are_ranked_falsely_in_at_most_a_twentieth_of_cases() -> No
         found = leaderboard({str(n): dict(enumerate(o.tolist())) for n, o in enumerate(outcomes)})
         wrong += any(each.best > 1 or each.worst < 5 for each in found.ranks)
     assert wrong / 200 <= 0.09
+
+
+def test_simulated_claims_are_those_of_the_leaderboard_or_bolder() -> None:
+    """`compare` never lets t fall below the sign-flip test, which few fractional scores can tell."""
+    rates, costs = np.array([0.65, 0.5, 0.35]), np.array([1.0, 1.1, 1.4])
+    alike = 0
+    for seed in range(8):
+        scores, spent = draw_models(np.random.default_rng(seed), rates, costs, 60, 2)
+        found = claims_of(scores, spent, 0.05)
+        models = {
+            n: {t: [x] for t, x in enumerate(row)} for n, row in zip("abc", scores, strict=True)
+        }
+        costly = {
+            n: {t: [x] for t, x in enumerate(row)} for n, row in zip("abc", spent, strict=True)
+        }
+        ranks = {each.model: (each.best, each.worst) for each in leaderboard(models).ranks}
+        bold = {
+            name: (
+                1 + sum(worse == n for worse, _ in found.beaten),
+                3 - sum(better == n for _, better in found.beaten),
+            )
+            for n, name in enumerate("abc")
+        }
+        assert all(ranks[n][0] <= bold[n][0] and ranks[n][1] >= bold[n][1] for n in bold)
+        alike += ranks == bold
+        dominated = {(each.model, each.by) for each in dominance(models, costly) if each.dominated}
+        assert {("abc"[one], "abc"[by]) for one, by in found.dominated} == dominated
+    assert alike >= 6
+
+
+def test_rank_sets_cover_and_dominance_is_rarely_claimed_wrongly() -> None:
+    for models, spread, dearer in ((3, 0.0, 0.0), (6, 0.1, 0.0), (6, 0.0, 0.3)):
+        found = simulate_ranks(models, spread=spread, dearer=dearer, replications=200, seed=4)
+        assert found.covered >= 0.92
+        assert found.wrong_dominance <= 0.03

@@ -5,6 +5,7 @@ The test and the limit are those of `gate`, written over arrays; the tests hold 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SimulatedGate",
+    "SimulatedPower",
     "drop_p_values",
     "printed_power",
     "simulate_alarms",
+    "simulate_changes",
     "simulate_gate",
+    "simulate_power",
     "simulated_power",
     "tarone_least",
 ]
@@ -125,7 +129,6 @@ def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
     >>> found.alarms < 0.1
     True
     """
-    numpy = load_numpy("a simulation")
     before_trials = baseline_trials or trials
     how = _How(population, tasks, trials, before_trials, sizes)
     now, before, generator = _runs(how, drop, loss, replications, seed)
@@ -134,13 +137,6 @@ def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
     worst = _worst_by_trial(now, before, how, alpha, generator)
     worst_new = _worst_by_cluster(differences, how.homes, alpha)
     low, high = _t_limits(differences, how.homes, alpha)
-    printed = [
-        printed_power(
-            _kinds(row, trials, before_trials), tolerance, alpha,
-            conditional=not how.one_trial_each, replications=_PRINTED_REPLICATIONS, seed=number,
-        )
-        for number, row in enumerate((now + before)[:_PRINTED])
-    ]  # fmt: skip
     small = worst > -tolerance
     regression = alarms & ~small
     return SimulatedGate(
@@ -151,7 +147,7 @@ def simulate_gate(  # noqa: PLR0913 - a simulation is what its settings say
         undecided=float((~small & ~regression).mean()),
         alarms_t=float((high < 0.0).mean()),
         fine_t=float((low > -tolerance).mean()),
-        power=float(numpy.mean(printed)),
+        power=_printed(now + before, how, tolerance, alpha),
     )
 
 
@@ -295,6 +291,88 @@ def _alarms(
     p_values, attainable = (numpy.stack(each, axis=1) for each in zip(*tests, strict=True))
     found: npt.NDArray[np.bool_] = tarone_least(p_values, attainable) <= alpha
     return found
+
+
+class SimulatedPower(NamedTuple):
+    """Shares of replications in which a drop was found in all tasks or a slice.
+
+    Attributes:
+        alarms: By the gate.
+        alarms_t: By one-sided paired t tests over clusters, adjusted by Bonferroni.
+        power: What the gate would print of `drop`, in the mean, from two runs of the agent unchanged;
+            NaN for slices, concentrated losses and no drop.
+    """
+
+    alarms: float
+    alarms_t: float
+    power: float
+
+
+def simulate_power(  # noqa: PLR0913 - as above
+    population: Population,
+    *,
+    tasks: int,
+    trials: int,
+    baseline_trials: int | None = None,
+    drop: float = 0.0,
+    loss: Loss = "even",
+    sizes: Sequence[int] | None = None,
+    slices: Sequence[Sequence[int]] = (),
+    alpha: float = 0.05,
+    replications: int = 1_000,
+    seed: int = 0,
+) -> SimulatedPower:
+    """Return how often the gate finds a drop beyond chance, and how often t tests do in the same runs.
+
+    Arguments as `simulate_alarms`; with a drop of 0, both are error rates.
+    """
+    numpy = load_numpy("a simulation")
+    before_trials = baseline_trials or trials
+    how = _How(population, tasks, trials, before_trials, sizes)
+    now, before, _ = _runs(how, drop, loss, replications, seed)
+    differences = now / trials - before / before_trials
+    level = alpha / (1 + len(slices))
+    found_t = _t_limits(differences, how.homes, level)[1] < 0.0
+    for part in slices:
+        # single tasks: slices cut through templates, and those here are of few tasks
+        _, high = _t_limits(differences[:, numpy.array(part)], [1] * len(part), level)
+        found_t |= high < 0.0
+    found = _alarms(now, before, how, slices, alpha)
+    power = math.nan
+    if drop and loss == "even" and not slices:
+        same, again, _ = _runs(how, 0.0, loss, _PRINTED, seed)
+        power = _printed(same + again, how, drop, alpha)
+    return SimulatedPower(float(found.mean()), float(found_t.mean()), power)
+
+
+def _printed(totals: Whole, how: _How, drop: float, alpha: float) -> float:
+    numpy = load_numpy("a simulation")
+    printed = [
+        printed_power(
+            Counter((how.trials, how.before_trials, total) for total in row.tolist()), drop, alpha,
+            conditional=not how.one_trial_each, replications=_PRINTED_REPLICATIONS, seed=number,
+        )
+        for number, row in enumerate(totals[:_PRINTED])
+    ]  # fmt: skip
+    return float(numpy.mean(printed))
+
+
+def simulate_changes(  # noqa: PLR0913 - as above
+    population: Population,
+    *,
+    tasks: int,
+    drop: float = 0.0,
+    loss: Loss = "even",
+    replications: int = 1_000,
+    seed: int = 0,
+) -> Counter[tuple[int, int]]:
+    """Count how many of the tasks, of one trial each, changed and how many of these got worse.
+
+    Arguments as `simulate_alarms`.
+    """
+    now, before, _ = _runs(_How(population, tasks, 1, 1, None), drop, loss, replications, seed)
+    changed, worse = (now != before).sum(axis=1), (now < before).sum(axis=1)
+    return Counter(zip(changed.tolist(), worse.tolist(), strict=True))
 
 
 def drop_p_values(
@@ -464,7 +542,3 @@ def _t_limits(differences: Floats, sizes: Sequence[int], alpha: float) -> tuple[
     error = numpy.sqrt((totals**2).sum(axis=1) * clusters / (clusters - 1))
     half = t_quantile(1.0 - alpha, clusters - 1) * error
     return mean[:, 0] - half, mean[:, 0] + half
-
-
-def _kinds(totals: Whole, trials: int, before_trials: int) -> Counter[tuple[int, int, int]]:
-    return Counter((trials, before_trials, total) for total in totals.tolist())
