@@ -231,7 +231,7 @@ def test_nothing_an_agent_does_after_its_time_reaches_the_vm(
     result = only(out)
     assert result.status is Status.TIME_LIMIT
     assert late[0].done()
-    assert len(vm.blocks()) == result.details["actions"] + vm.blocks().count("pass")
+    assert vm.blocks().count("late()") == result.details["actions"]
 
 
 def test_a_set_up_whose_last_step_raised_is_no_score(
@@ -462,7 +462,7 @@ def test_an_evaluation_that_never_gets_its_answer_of_a_working_vm_is_undecided(
 
 @pytest.mark.parametrize("score", [0.0, 1.0])
 @pytest.mark.parametrize("how", ["picture", "restarted"])
-def test_a_vm_that_is_out_of_order_after_its_evaluation_fails_no_agent(
+def test_a_vm_that_is_out_of_order_after_its_evaluation_gives_no_score(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str, score: float
 ) -> None:
     def judge(_: Any) -> Any:
@@ -477,9 +477,7 @@ def test_a_vm_that_is_out_of_order_after_its_evaluation_fails_no_agent(
     run(out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3)
     result = only(out)
     found = (result.status, result.score, "not_retried" in result.flags, agent.runs)
-    assert found == (
-        (Status.COMPLETED, 1.0, False, 1) if score else (Status.ENVIRONMENT_ERROR, None, True, 1)
-    )
+    assert found == (Status.ENVIRONMENT_ERROR, None, True, 1)
 
 
 @pytest.mark.parametrize(

@@ -204,9 +204,9 @@ class EvaluationClient:
     Args:
         url: Where it answers.
         token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`.
-        timeout_s: How long one evaluation may take.
+        timeout_s: How long one evaluation may take, all tries together.
         tries: How often the same key is asked in all when answers get lost, which is patient for a
-            minute and a half; while the server says that it evaluates, `timeout_s` counts instead.
+            minute and a half; while the server says that it evaluates, `timeout_s` alone counts.
         wait_s: Pause before asking again; doubles up to ten times that.
         transport: Instead of real sockets.
     """
@@ -350,8 +350,9 @@ class EvaluationClient:
             try:
                 return await self._asked(path, body)
             except _AskAgainError as again:
-                busy = again.busy and tries is None and time.monotonic() < end
-                if number >= most and not busy:
+                busy = again.busy and tries is None
+                # one that takes calls and answers none would take the time of one for each try
+                if time.monotonic() >= end or (number >= most and not busy):
                     raise EvaluatorDownError(self.url, str(again)) from again
             await asyncio.sleep(self._wait_s * min(10, 2 ** min(number - 1, 4)))
             number += 1

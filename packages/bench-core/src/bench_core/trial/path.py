@@ -172,9 +172,13 @@ class _Trial:
         started, began = datetime.now(timezone.utc), time.monotonic()
         stack = AsyncExitStack()
         with self._timed("environment"):
-            environment = await stack.enter_async_context(
-                self.benchmark.open(self.task, self.context, self.agent)
-            )
+            try:
+                environment = await stack.enter_async_context(
+                    self.benchmark.open(self.task, self.context, self.agent)
+                )
+            except Exception as error:
+                log.warning("the environment could not be opened", exc_info=error)
+                raise
         try:
             async with stack:
                 ending = await self._work(environment, log)
@@ -212,7 +216,8 @@ class _Trial:
         with self._timed("capture"):
             try:
                 await environment.capture(ending_of(outcome, environment))
-            except Exception as error:  # noqa: BLE001  # a plugin's; the agent's work is recorded all the same
+            except Exception as error:  # a plugin's; the agent's work is recorded all the same
+                log.warning("what the agent left could not be captured", exc_info=error)
                 self.capture_fault = error
         # only now: the capture may have written the trajectory
         outcome = with_steps(outcome, self.context.folder, environment.steps)
