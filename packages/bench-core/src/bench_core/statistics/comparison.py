@@ -102,6 +102,7 @@ def compare(  # noqa: PLR0913 - the choices a methods section has to state
     names: tuple[str, str] = ("new", "baseline"),
     level: float = 0.95,
     seed: int = 0,
+    p_same_tasks: float | None = None,
 ) -> Comparison:
     """Compare two agents on the tasks both were scored on.
 
@@ -117,6 +118,7 @@ def compare(  # noqa: PLR0913 - the choices a methods section has to state
         names: What to call the two.
         level: Nominal confidence.
         seed: Seed of the sign-flip test where it has to draw.
+        p_same_tasks: Two-sided p-value of `within_task`, where that is known already.
 
     Raises:
         NotEstimableError: Fewer than two clusters of tasks are shared.
@@ -145,7 +147,9 @@ def compare(  # noqa: PLR0913 - the choices a methods section has to state
         p_value=p_value,
         test=test,
         p_sign_flip=flipped,
-        p_same_tasks=within_task(new, baseline, seed=seed).p_value,
+        p_same_tasks=(
+            within_task(new, baseline, seed=seed).p_value if p_same_tasks is None else p_same_tasks
+        ),
         detectable=_detectable(t_test, level),
         better=sum(each > 0 for each in shared),
         worse=sum(each < 0 for each in shared),

@@ -49,7 +49,7 @@ __all__ = [
     "tarone_least",
 ]
 
-_PRINTED, _PRINTED_REPLICATIONS = 100, 60
+_PRINTED, _PRINTED_REPLICATIONS = 100, 20
 """Replications whose printed power is computed, and how often each simulates; it differs little between
 them."""
 _SIMULATED = 200

@@ -140,7 +140,7 @@ def gate(  # noqa: PLR0913 - a gate is what its settings say
     if estimand == "these_results":
         raise ValueError("a gate speaks of the same tasks or of new ones")
     differences = task_differences(new, baseline)
-    checks = _checks(new, baseline, slices or {}, clusters, tolerance=tolerance, alpha=alpha)
+    checks, whole = _checks(new, baseline, slices or {}, clusters, tolerance=tolerance, alpha=alpha)
     needed = units_needed(tolerance, alpha) if tolerance else None
     verdict, reason = _verdict(checks, tolerance, alpha, estimand, needed)
     return GateResult(
@@ -152,7 +152,14 @@ def gate(  # noqa: PLR0913 - a gate is what its settings say
         needed=needed,
         checks=checks,
         broken=tuple(str(key) for key, each in differences.items() if each <= -1.0),
-        comparison=_compared(new, baseline, clusters, names, 1.0 - alpha),
+        comparison=_compared(
+            new,
+            baseline,
+            clusters=clusters,
+            names=names,
+            level=1.0 - alpha,
+            p_same_tasks=whole.p_value if whole.conditional else None,
+        ),
     )
 
 
@@ -164,7 +171,8 @@ def _checks(  # noqa: PLR0913 - as above
     *,
     tolerance: float,
     alpha: float,
-) -> tuple[GateCheck, ...]:
+) -> tuple[tuple[GateCheck, ...], WithinTask]:
+    """Return the checks, all tasks first, and the test of these."""
     shared = {key: now for key, now in new.items() if len(now) and len(baseline.get(key, ()))}
     parts = {"all": shared} | {
         name: {key: shared[key] for key in dict.fromkeys(keys) if key in shared}
@@ -182,7 +190,7 @@ def _checks(  # noqa: PLR0913 - as above
         zip(tests, tarone([test.p_drop for test in tests.values()], least), strict=True)
     )
     level = tarone_level(least, alpha)
-    return tuple(
+    checks = tuple(
         GateCheck(
             name=name,
             tasks=len(part),
@@ -196,6 +204,7 @@ def _checks(  # noqa: PLR0913 - as above
         else GateCheck(name=name, tasks=0, reason="no task of it has a score in both runs")
         for name, part in parts.items()
     )
+    return checks, tests["all"]
 
 
 def _power(test: WithinTask, tolerance: float, level: float, *, whole: bool) -> float | None:
@@ -214,7 +223,8 @@ def _limits(
 ) -> dict[str, Any]:
     """Return the fields of a check about the size of the difference."""
     try:
-        trials, groups = trial_units(new, baseline), cluster_units(new, baseline, clusters)
+        trials = trial_units(new, baseline)
+        groups = cluster_units(new, baseline, clusters, checked=True)
     except NotEstimableError as error:
         means = task_differences(new, baseline).values()
         return {"difference": math.fsum(means) / len(means), "reason": str(error)}
@@ -227,15 +237,9 @@ def _limits(
     }
 
 
-def _compared(
-    new: Scores[Key],
-    baseline: Scores[Key],
-    clusters: Clusters[Key] | None,
-    names: tuple[str, str],
-    level: float,
-) -> Comparison | None:
+def _compared(new: Scores[Key], baseline: Scores[Key], **how: Any) -> Comparison | None:
     try:
-        return compare(new, baseline, clusters=clusters, names=names, level=level)
+        return compare(new, baseline, **how)
     except NotEstimableError:
         return None  # a single cluster says nothing about new tasks
 

@@ -112,14 +112,20 @@ def trial_units(new: Scores[Key], baseline: Scores[Key]) -> Units:
 
 
 def cluster_units(
-    new: Scores[Key], baseline: Scores[Key], clusters: Clusters[Key] | None = None
+    new: Scores[Key],
+    baseline: Scores[Key],
+    clusters: Clusters[Key] | None = None,
+    *,
+    checked: bool = False,
 ) -> Units:
     """Return the total of the tasks' differences and the number of tasks of each cluster.
 
     Raises:
-        NotEstimableError: No task has scores for both, or some lie outside of 0 to 1.
+        NotEstimableError: No task has scores for both, or some lie outside of 0 to 1; not where the
+            caller has `checked` that.
     """
-    _require_rates(shared_trials(new, baseline))
+    if not checked:
+        _require_rates(shared_trials(new, baseline))
     grouping = clusters or {}
     totals: defaultdict[Hashable, float] = defaultdict(float)
     sizes: Counter[Hashable] = Counter()

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 __all__ = ["MOST_TASKS", "critical_mid_p", "mid_p", "one_trial_p_value"]
 
-MOST_TASKS = 1_000
+MOST_TASKS = 400
 """Beyond, the conditional test loses nothing worth the quadratic time."""
 _TIE = 1e-9
 

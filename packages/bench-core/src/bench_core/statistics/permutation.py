@@ -46,7 +46,7 @@ __all__ = [
 DRAWS = 9_999
 _STEPS = 12
 """Lattice steps of the smallest weight where tasks differ in their numbers of trials."""
-TIE_STEPS, TIED_TASKS = 24, 200
+TIE_STEPS, TIED_TASKS = 24, 60
 """Steps where ties are broken, and how many tasks with both outcomes leave hardly any: it costs
 so many times the roots of unity."""
 MISSED = 42.0
@@ -108,7 +108,7 @@ def within_task(
 ) -> WithinTask:
     """Test whether `new` and `baseline` come from one agent unchanged on the tasks they share.
 
-    The statistic is the mean over tasks of the difference between mean scores. With up to 200 tasks of
+    The statistic is the mean over tasks of the difference between mean scores. With up to 60 tasks of
     both outcomes, each success weighs 1/24 more for every success its task has in all: many ways to share
     out trials have the same mean, and of these the one that lost on tasks solved more often is
     worse. Any statistic is exact; with ties broken, less of the error is wasted. Outcomes of 0 and 1
