@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench_core.judging import JudgeCase
 
 
-@pytest.mark.parametrize(("chars", "least"), [(40_000, 0.99), (24_000, 0.97)])
+@pytest.mark.parametrize(("chars", "least"), [(40_000, 1.0), (24_000, 0.97)])
 def test_wrong_states_look_wrong(recorded: tuple[JudgeCase, ...], chars: int, least: float) -> None:
     report = visibility(recorded, chars=chars, every=25)
     assert report.overall.rate.estimate >= least, report.missed
@@ -77,13 +77,10 @@ def test_what_a_query_names_is_shown_also_where_an_app_was_loaded_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("chars", "least"), [(40_000, 0.99), (24_000, 0.97)])
-def test_every_changed_value_by_every_operator_looks_wrong(
-    recorded: tuple[JudgeCase, ...], chars: int, least: float
-) -> None:
-    report = visibility(recorded, chars=chars, consistent=False, every=3)
+def test_every_changed_value_by_every_operator_looks_wrong(recorded: tuple[JudgeCase, ...]) -> None:
+    report = visibility(recorded, chars=40_000, consistent=False, every=3)
     assert report.overall.mutants > 2_500
-    assert report.overall.rate.estimate >= least, report.missed
+    assert report.missed == ()
 
 
 def test_the_head_of_a_state_shows_nothing(recorded: tuple[JudgeCase, ...]) -> None:

@@ -62,7 +62,7 @@ def doubt_of_absence(
             return None
         if _OTHER.search(text) and _records(value) <= 1:
             return None
-        if not any(one not in ({}, []) for _, one in leaves(value)):
+        if not any(one not in ({}, [], None) for _, one in leaves(value)):
             elsewhere = None if _OTHER.search(text) else _made_elsewhere(grounds, statement, place)
             if elsewhere is None:
                 return None
@@ -89,7 +89,7 @@ def _is_denied(grounds: Grounds, statement: Statement, present: Sequence[Evidenc
 def _is_list(value: Any, place: Place) -> bool:
     return (
         value is not MISSING
-        and isinstance(value, dict | list)
+        and (value is None or isinstance(value, dict | list))
         and place.role not in {"before", "actions", "beside"}
     )
 
@@ -159,6 +159,8 @@ def _is_gone(grounds: Grounds, statement: Statement, present: Sequence[Evidence]
 
 def _records(value: Any) -> int:
     """How many records a list, or the lists of what was added and changed in it, hold."""
+    if value is None:
+        return 0
     if isinstance(value, dict) and set(value) & {"added", "updated", "deleted"}:
         return sum(len(each) for each in value.values() if isinstance(each, dict | list))
     return len(value)

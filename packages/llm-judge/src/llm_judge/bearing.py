@@ -33,9 +33,11 @@ __all__ = ["Bearing", "Prover"]
 
 _DONE = re.compile(
     r"\b(?:add(?:ed)?|bought|book(?:ed|ing)?|cancel+ed|changed|created|deleted|drafted|favou?rited|invited|made|moved|ordered|"
-    r"placed|posted|purchased|removed|renamed|reserv(?:ed|ation)|saved|scheduled|sent|set|shared|submitted|updated)\b",
+    r"placed|posted|published|purchased|removed|renamed|reserv(?:ed|ation)|saved|scheduled|sent|set|shared|submitted|updated|"
+    r"(?<=was )\w+ed|(?<=were )\w+ed|(?<=been )\w+ed)\b",
     re.IGNORECASE,
 )
+_THINGS = frozenset({"add", "book", "booking", "reservation"})
 _HOLDER = re.compile(
     r"\b(?:in|into|on|to) the (\w+)|\bthe (\w+) (?:contains|has|holds|includes)\b", re.IGNORECASE
 )
@@ -108,7 +110,11 @@ class Prover:
         known = list(sound)
         if _DONE.search(text):
             done = frozenset(
-                each for word in _DONE.findall(text) for each in stems(word) if each[0] == "="
+                each
+                for word in _DONE.findall(text)
+                if word.lower() not in _THINGS
+                for each in stems(word)
+                if each[0] == "="
             )
             known = [
                 each
@@ -139,7 +145,10 @@ class Prover:
             told: Whether the criterion says more than that something was done.
         """
         around = self.grounds.around
-        if around.is_new(place) is not False:
+        new = around.is_new(place)
+        if new is None and not told and place.app is not None and around.is_untouched(place.app):
+            return False  # the app may have been loaded again, or not used at all
+        if new is not False:
             if not done or done & stems(" ".join(place.path)) or place.app is None:
                 return True
             return not any(done & stems(each) for each in around.collections(place.app))
@@ -182,7 +191,7 @@ class Prover:
             apart = {each.place.record for each in alike}
             if len(apart) < 2:  # noqa: PLR2004  # one alone mixes nothing
                 continue
-            whole = any(
+            whole = all(
                 facts_held(
                     self.grounds,
                     facts,
@@ -193,7 +202,7 @@ class Prover:
                 for record in apart
             )
             if not whole:
-                return "only several records together hold what the criterion says of one"
+                return "not each of the records quoted holds what the criterion says of one"
         return None
 
     def _at_pointer(
@@ -270,10 +279,10 @@ class Prover:
         collection = [each for each in quoted.place.path if not each.isdecimal()][:-1]
         named = set(map(stem, words(" ".join(collection)))) & set(map(stem, words(text)))
         return bool(named) and any(
-            fact.kind == "text" and fact.said.text in each.reading.text
+            fact.kind in {"text", "address"} and fact.said.text in each.reading.text
             for fact in statement.facts
             for each in self.grounds.fields(quoted)
-            if "name" in each.own
+            if not each.free
         )
 
     def _weak(self, quoted: Quoted, text: str, statement: Statement) -> str | None:

@@ -398,7 +398,12 @@ def _is_elsewhere(fact: Fact, fields: Sequence[Field], candidates: Sequence[Fiel
 
 def _is_named_by(fact: Fact, near: Sequence[Field]) -> bool:
     """Whether the nearest word before a quotation says that the field is it: `titled 'X'`."""
-    word = next(iter(_heads(_before(fact.near))), "")
+    heads = _heads(_before(fact.near))
+    word = next(iter(heads), "")
+    if (
+        CLAUSE not in fact.near and fact.near[:1] and fact.near[0] in _COPULAS
+    ):  # "X is in copy (CC)"
+        word = next((each for each in heads if concepts(each) & ATTRIBUTES), "")
     meant = frozenset() if stem(word) == "list" else concepts(word) & ATTRIBUTES
     return bool(meant) and any(meant & each.means for each in near)
 
@@ -415,6 +420,8 @@ def _heads(near: Sequence[str]) -> Sequence[str]:
         return rest[2:]
     if rest[:1] == ["to"] and rest[1:2] and rest[1] in _MOVED:
         return rest[1:]
+    if "content" in concepts("".join(rest[:1])) and concepts("".join(rest[1:2])) & ATTRIBUTES:
+        return rest[1:]  # "the title includes"
     if near[:1] and near[0] in _COPULAS and "of" in rest[:3]:
         return rest[rest.index("of") + 1 :]
     return rest

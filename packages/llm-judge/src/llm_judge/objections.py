@@ -27,15 +27,18 @@ _PREDICATE = re.compile(
     r"\b(?:are|be|been|is|was|were)\s+(?:now\s+|\w+ly\s+)?([a-z]+)\b", re.IGNORECASE
 )
 _STATUS_KEYS = frozenset({"stage", "state", "status"})
+_REFUSED, _OPEN = -1, 0
 _STATUS = {
-    word: meant
-    for meant, told in {
-        "settled": "accepted approved closed completed confirmed delivered granted paid published resolved",
-        "refused": "canceled cancelled declined denied expired failed refused rejected withdrawn",
-        "open": "draft new open pending requested unconfirmed unpaid waiting",
+    word: stage
+    for stage, told in {
+        _REFUSED: "canceled cancelled declined denied expired failed refused rejected withdrawn",
+        _OPEN: "draft new open pending requested unconfirmed unpaid waiting",
+        1: "accepted active approved confirmed granted paid placed processing published scheduled shipped",
+        2: "closed completed delivered finished resolved",
     }.items()
     for word in told.split()
 }
+"""How far things are that say so of themselves."""
 _PREPOSITIONS = frozenset({"at", "by", "for", "in", "of", "on", "the", "to", "with"})
 _KINDS = frozenset({"item", "restaurant", "stay"})
 _TELLING = ATTRIBUTES | {"confirmation", "content", "date", "item", "restaurant", "time"}
@@ -125,7 +128,12 @@ def _denied(text: str, records: Sequence[Quoted], fields: Sequence[Field]) -> st
     if NEGATION.search(text):
         return None
     said = {each for each in words(text) if _PARTICIPLE.fullmatch(each)}
-    wanted = {_STATUS.get(each.lower()) for each in _PREDICATE.findall(text)} - {None}
+    listed = {word for one in records for word in map(stem, words(" ".join(one.place.path)))}
+    wanted = [
+        _STATUS[each]
+        for each in map(str.lower, _PREDICATE.findall(text))
+        if each in _STATUS and stem(each) not in listed  # in a list of what was cancelled
+    ]
     for each in fields:
         parent = each.pointer.rpartition("/")[0]
         inner = parent in {element(one.place) for one in records}
@@ -133,9 +141,14 @@ def _denied(text: str, records: Sequence[Quoted], fields: Sequence[Field]) -> st
         if each.value is False and (inner or whole) and said & set(each.keys[-1:]):
             return f"the record quoted says that {each.keys[-1]!r} is false"
         status = _STATUS.get(str(each.value).lower()) if each.keys[-1] in _STATUS_KEYS else None
-        if inner and status and wanted and status not in wanted:
+        if inner and status is not None and any(_is_not(status, each) for each in wanted):
             return f"the record quoted says that it is {each.value!r}"
     return None
+
+
+def _is_not(stage: int, wanted: int) -> bool:
+    """Whether what is at a stage is not at the one that a criterion tells."""
+    return stage != wanted if wanted in {_REFUSED, _OPEN} else stage < wanted
 
 
 def _other_kind(statement: Statement, fields: Sequence[Field]) -> str | None:

@@ -148,7 +148,7 @@ def read(value: Any, offsets: Callable[[datetime], Iterable[timedelta]] | None =
             continue
         moments.append(moment)
         shifted = [moment + each for each in offsets(moment)] if known and offsets else []
-        for each in (moment, *shifted):
+        for each in shifted or (moment,):  # known to be UTC, and what local time is
             days.add(Day(each.month, each.day, each.year))
             if found[4]:
                 clocks.add(each.hour * 60 + each.minute)

@@ -259,7 +259,8 @@ class Surroundings:
             here = child(reached, token)
             inner = resolve(self.state, here)
             if isinstance(inner, dict | list):
-                if _is_element(value, token, inner):
+                listed = reached.rpartition("/")[2] in STRUCTURE and any(map(str.isdigit, token))
+                if _is_element(value, token, inner) or (listed and isinstance(inner, dict)):
                     if (
                         found is None
                         or _size(resolve(self.state, found[0]), _ELEMENT_LEAVES) > _ELEMENT_LEAVES
@@ -363,7 +364,8 @@ def _of_element(
     for pointer, value in scalars:
         path = tokens(pointer[len(record) :]) or []
         apart = next((n for n, (a, b) in enumerate(zip(path, below, strict=False)) if a != b), None)
-        if apart is not None and all(each.isdecimal() for each in (path[apart], below[apart])):
+        inside = apart is not None and apart + 1 < len(path)
+        if inside and path[apart].isdecimal() and below[apart].isdecimal():
             continue
         if any(each.lower() in _LOGS for each in path) and not any(
             each.lower() in _LOGS for each in below
