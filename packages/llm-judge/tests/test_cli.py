@@ -181,12 +181,6 @@ def test_stress_of_which_every_call_failed_is_no_success(broken: str) -> None:
     assert re.search(r"(\d+) of \1 calls failed, the first: \S", found.output)
 
 
-def test_bench_of_which_every_call_failed_says_nothing_of_the_judge(broken: str) -> None:
-    found = run("bench", "generated:4", "-m", broken)
-    assert found.exit_code == 2
-    assert "nothing can be said" in found.output
-
-
 def test_batch_tells_of_cases_it_cannot_read_before_it_asks_for_a_key(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text("{")
     found = run("batch", str(tmp_path / "cases.jsonl"), "-m", "openai:x", "-o", str(tmp_path / "v"))
