@@ -17,6 +17,7 @@ import pytest
 
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import read_run
+from bench_core.spending import spent_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -236,3 +237,65 @@ def test_a_second_process_on_the_folder_is_refused(start: Callable[..., Run]) ->
     assert second.exit_code() == 2
     assert second.lines[0].startswith("Error: ")
     assert "Traceback" not in "".join(second.lines)
+
+
+def test_a_trial_that_ends_its_process_runs_last_alone_and_is_given_up(
+    start: Callable[..., Run],
+) -> None:
+    command = ("--task", "exit-1,exit-2,quick-1,quick-2,hang-1", "--workers", "2", "--time-limit", "1",
+               "--evaluation-grace", "0")  # fmt: skip
+    codes = []
+    while not codes or codes[-1] in {11, 12}:
+        run = start(*command)
+        codes.append(run.exit_code())
+        assert len(codes) < 9
+    assert codes == [11, 11, 11, 11, 1]  # each of the two once beside others and once alone
+    results = run.view().results
+    quick = [each for key, each in results.items() if key.task_id.startswith("quick")]
+    assert [each.score for each in quick] == [1.0, 1.0]
+    for task_id in ("exit-1", "exit-2"):
+        lost = results[TrialKey(task_id=task_id)]
+        assert (lost.status, lost.score) == (Status.ENVIRONMENT_ERROR, None)
+        assert lost.flags == ("process_ended",)
+        assert lost.error is not None
+        assert f"ended {len(lost.attempts)} times while it ran" in lost.error.message
+        assert len(lost.attempts) >= 2
+    assert "2 trials are given up" in "".join(run.lines)
+    events = [each for each in run.view().events if each.kind == "attempt_started"]
+    assert [each.data["alone"] for each in events if str(each.task_id).startswith("exit")][
+        -1
+    ] is True
+
+
+def test_a_trial_that_was_given_up_is_tried_again_when_asked(start: Callable[..., Run]) -> None:
+    command = ("--task", "exit-1", "--workers", "1")
+    assert [start(*command).exit_code() for _ in range(4)] == [11, 11, 1, 1]
+    assert start(*command, "--attempts", "3").exit_code() == 11
+    last = start(*command, "--attempts", "3")
+    assert last.exit_code() == 1
+    (result,) = last.view().latest
+    assert [each.number for each in result.attempts] == [1, 2, 3]
+
+
+def test_one_end_of_the_process_gives_nobody_up(start: Callable[..., Run]) -> None:
+    command = ("--task", "hang-1,quick-1", "--attempts", "1", "--workers", "2", "--time-limit", "3",
+               "--evaluation-grace", "0")  # fmt: skip
+    first = start(*command)
+    first.wait_for("begin hang-1")
+    first.send(signal.SIGKILL)
+    first.exit_code()
+    second = start(*command)
+    assert second.exit_code() == 1
+    hung = second.view().results[TrialKey(task_id="hang-1")]
+    assert hung.error is not None
+    assert hung.error.kind == "hard_deadline"
+
+
+def test_what_a_process_spent_before_it_died_counts(start: Callable[..., Run]) -> None:
+    command = ("--task", "spree-1", "--max-cost", "6", "--model", "toy:cheap")
+    first = start(*command)
+    assert first.exit_code() == 12
+    assert spent_before(first.view()).cost_usd == pytest.approx(200 * 0.05)
+    second = start(*command)
+    assert (second.exit_code(), second.outcome()) == (1, "budget_exceeded")
+    assert not any("begin spree-1" in line for line in second.lines)

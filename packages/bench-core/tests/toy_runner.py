@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import sys
 import time
@@ -23,7 +24,7 @@ from bench_core.cli import (
     runner_group,
     task_options,
 )
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.planning import RunSpec, Timeouts
 from bench_core.records import AgentOutcome, Resource, Task, Usage
 from bench_core.running import Surroundings
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-KINDS = ("quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser")
+KINDS = (
+    "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
+    "spree",
+)  # fmt: skip
 
 
 class IdleAgent:
@@ -112,6 +116,15 @@ class ToyBenchmark:
         while True:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(600)
+
+    async def exit(self, context: TrialContext) -> None:
+        os._exit(11)
+
+    async def spree(self, context: TrialContext) -> None:
+        for _ in range(200):
+            with contextlib.suppress(BudgetExceededError):  # as some agents do
+                context.meter.spend(Usage(requests=1, input_tokens=100), 0.05)
+        os._exit(12)
 
     async def browser(self, context: TrialContext) -> None:
         code = "import time; time.sleep(600)"

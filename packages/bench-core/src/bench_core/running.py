@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from pydantic import NonNegativeInt
 
 from bench_core.agent_process.choosing import opened_agent
 from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.crashes import given_up, unfinished_attempts
 from bench_core.planning import plan_trials, select_tasks
 from bench_core.progress.interface import NoProgress, RunStart
 from bench_core.protocols import TrialContext
@@ -29,7 +30,15 @@ from bench_core.stopping import batches_of, decide, with_rule
 from bench_core.trial import AgentLimits, refuse_misfit, run_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from pathlib import Path
     from typing import Any
 
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
     from bench_core.planning import RunSpec
     from bench_core.progress.interface import Progress
     from bench_core.protocols import Agent
-    from bench_core.records import Task, TrialKey, TrialResult
+    from bench_core.records import Attempt, Task, TrialKey, TrialResult
     from bench_core.redaction import Redactor
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import MachineLocks
@@ -182,27 +191,32 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     budget = _budget(spec, out, with_.clock)
     with RunFolder.open(out, info, tasks, redactor=with_.redactor) as folder:
         before = folder.results()
-        earlier = {key: result.attempts for key, result in before.items()}
+        crashed = _Crashed(folder, before, spec, with_)
+        earlier = {key: result.attempts for key, result in before.items()} | crashed.attempts
         with_.progress.begin(_start_of(folder, before, spec.workers))
         abandoned = 0
         stopped: Record | None = None
         batches = batches_of(folder.info)
+        policy = with_.policy or _policy(spec)
         for number, batch in enumerate(batches or [None], start=1):
             left = [key for key in folder.remaining() if batch is None or key.task_id in batch]
-            scheduler = Scheduler(
-                work,
-                folder,
-                _context(spec, folder.info, out).with_model_opener(with_.open_model),
-                budget=budget,
-                progress=with_.progress,
-                policy=with_.policy or _policy(spec),
-                locks=with_.locks,
-                clock=with_.clock,
-            )
-            guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
-            with guards if guard else contextlib.nullcontext():
-                outcome = await scheduler.run(plan_trials(folder.tasks, left, spec, earlier))
-            abandoned += scheduler.abandoned
+            for keys, workers in crashed.last_and_alone(left, policy.workers):
+                scheduler = Scheduler(
+                    work,
+                    folder,
+                    _context(spec, folder.info, out).with_model_opener(with_.open_model),
+                    budget=budget,
+                    progress=with_.progress,
+                    policy=replace(policy, workers=workers),
+                    locks=with_.locks,
+                    clock=with_.clock,
+                )
+                guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+                with guards if guard else contextlib.nullcontext():
+                    outcome = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
+                abandoned += scheduler.abandoned
+                if outcome != "finished":
+                    break
             if batch is None or outcome != "finished":
                 break
             stopped = _look(folder, number, batches or [], with_)
@@ -244,6 +258,55 @@ def _agents(spec: RunSpec, with_: Surroundings) -> Iterator[tuple[Callable[..., 
         redactor=with_.redactor,
     ) as (make, code):
         yield lambda *_: make(), code
+
+
+class _Crashed:
+    """The trials during which processes of the run ended; those given up are written down at once.
+
+    Attributes:
+        attempts: All attempts at each of them, those included that no result tells of.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        before: Mapping[TrialKey, TrialResult],
+        spec: RunSpec,
+        with_: Surroundings,
+    ) -> None:
+        found = unfinished_attempts(read_run(folder.path))
+        told = {key: before[key].attempts if key in before else () for key in found}
+        self.attempts = {
+            key: (*told[key], *_unknown(each.attempts, told[key])) for key, each in found.items()
+        }
+        self._given_up = {key for key, each in found.items() if each.exhausts(spec.attempts)}
+        if not self._given_up:
+            return
+        tasks = {task.task_id: task for task in folder.tasks}
+        for key in self._given_up:
+            if self.attempts[key] == told[key]:
+                continue  # written down before
+            where = {"trial": key.trial, "folder": folder.trial_folder(key)}
+            context = _context(spec, folder.info, folder.path).model_copy(update=where)
+            folder.append(given_up(tasks[key.task_id], context, self.attempts[key]))
+        with_.progress.note(
+            f"{len(self._given_up)} trials are given up: the process ended {spec.attempts} times or more "
+            f"while each of them ran, the last time alone. A larger --attempts tries them again."
+        )
+
+    def last_and_alone(
+        self, keys: Sequence[TrialKey], workers: int
+    ) -> Iterator[tuple[list[TrialKey], int]]:
+        """Yield the trials in groups that may share a process, each with its number of workers."""
+        yield [key for key in keys if key not in self.attempts], workers
+        suspects = [key for key in keys if key in self.attempts and key not in self._given_up]
+        if suspects:
+            yield suspects, 1
+
+
+def _unknown(attempts: Iterable[Attempt], known: Iterable[Attempt]) -> list[Attempt]:
+    numbers = {each.number for each in known}
+    return [each for each in attempts if each.number not in numbers]
 
 
 def _trial_runner(

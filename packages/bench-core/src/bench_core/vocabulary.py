@@ -97,6 +97,7 @@ MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
 FLAGS: Mapping[str, str] = MappingProxyType(
     {
         "harness_error": "a defect of the harness or the benchmark ended it; it is not tried again",
+        "process_ended": "the process that ran it ended again and again while it ran; it is given up",
         "not_retried": "the fault came after the agent's paid work; another try would pay again",
         "not_closed": "the environment could not be closed; all that is scored was captured before",
         "not_released": "the environment could not be taken from the agent, which had ended by then",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.budgets import AGENT
+from bench_core.errors import RunFolderError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Attempt, Event, Spending
 from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
@@ -92,8 +94,8 @@ class AttemptRunner:
         self._clock = clock
         self._closed = False
 
-    def start(self, trial: PlannedTrial, number: int) -> LiveAttempt:
-        """Start attempt `number` of `trial` in an empty folder."""
+    def start(self, trial: PlannedTrial, number: int, *, alone: bool) -> LiveAttempt:
+        """Start attempt `number` of `trial` in an empty folder; `alone` where none runs beside it."""
         processes = ProcessGroups()
         meter = self._budget.meter()
         context = self._context_of(trial, number).with_meter(meter).with_processes(processes)
@@ -109,7 +111,7 @@ class AttemptRunner:
             trial, context, running, meter, processes, started, started_at, number, token
         )
         meter.on_spend = self._spend_listener(trial.key, number, running)
-        self.event("attempt_started", live, token=token)
+        self.event("attempt_started", live, token=token, alone=alone)
         return live
 
     def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
@@ -188,16 +190,26 @@ class AttemptRunner:
         collector take 15 MB.
         """
         loop = asyncio.get_running_loop()
-        return partial(_call_threadsafe, loop, self._note_spending, key, number, running)
+        return partial(self._note_spending, loop, key, number, running)
 
-    def _note_spending(
-        self, key: TrialKey, number: int, running: RunningAttempt, source: str, spent: Spent
+    def _note_spending(  # noqa: PLR0913, PLR0917  # what is bound, and what the meter tells
+        self,
+        loop: asyncio.AbstractEventLoop,
+        key: TrialKey,
+        number: int,
+        running: RunningAttempt,
+        source: str,
+        spent: Spent,
     ) -> None:
+        """Write a model call down before the next one can be made: the process may die of it."""
         amount = spent.model_dump(mode="json", exclude_defaults=True)
-        self._keep("spend", key, number, {"source": source, **amount})
+        # a disk that takes no event takes no result either, which then ends the run
+        with contextlib.suppress(RunFolderError):
+            self._keep("spend", key, number, {"source": source, **amount})
         if self._budget.exhausted is not None:
             # it should end by itself now; some agents swallow every error and go on
-            running.stop_later(self._timeouts.cancel_grace_s, StopReason.BUDGET)
+            grace_s = self._timeouts.cancel_grace_s
+            _call_threadsafe(loop, running.stop_later, grace_s, StopReason.BUDGET)
 
 
 def _call_threadsafe(

@@ -220,7 +220,8 @@ class Scheduler:
         )
         trial.tries += 1
         number = trial.attempts[-1].number + 1 if trial.attempts else 1
-        flight.live = self._runner.start(planned, number)
+        alone = self._policy.workers == 1
+        flight.live = self._runner.start(planned, number, alone=alone)
         self._progress.started(planned, number)
         await flight.live.running.settled()
         trial.last = self._runner.conclude(flight.live, trial.attempts)
