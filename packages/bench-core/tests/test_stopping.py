@@ -19,7 +19,7 @@ from bench_core.records import AgentOutcome, Task
 from bench_core.run_folder import read_run
 from bench_core.running import Surroundings, run_benchmark_sync
 from bench_core.scheduling import Backoff, Policy
-from bench_core.statistics.looks import looks_of
+from bench_core.statistics.looks import Looks, looks_of
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
@@ -147,11 +147,26 @@ def test_a_rule_may_leave_trials_without_a_score_out(tmp_path: Path, before: Pat
     assert run(half, tmp_path / "run", stopping).stopped == "regression"
 
 
-def test_runs_of_other_tasks_are_no_baseline(tmp_path: Path, before: Path) -> None:
+@pytest.mark.parametrize(
+    ("aspect", "named"), [("profile", "profile"), ("task_set_hash", "task set hash")]
+)
+def test_runs_of_something_else_are_no_baseline(
+    tmp_path: Path, before: Path, aspect: str, named: str
+) -> None:
     info = json.loads((before / "run.json").read_text())
-    (before / "run.json").write_text(json.dumps(info | {"profile": "other"}))
-    with pytest.raises(InputError, match="its profile is 'other'"):
+    (before / "run.json").write_text(json.dumps(info | {aspect: "other"}))
+    with pytest.raises(InputError, match=f"its {named} is 'other'"):
         run(Known(lambda n: 0.0), tmp_path / "run", LookSpec(looks=5, against=before))
+
+
+def test_a_baseline_of_another_version_of_the_benchmark_is_refused(before: Path) -> None:
+    tasks, info = Known(lambda n: 0.0).tasks(), read_run(before).info
+    mine = info.model_copy(update={"benchmark_version": "2.0"})
+    assert Looks().plan(tasks, mine, before, {"looks": 5})["baseline"] == info.run_id
+    stored = info.model_copy(update={"benchmark_version": "1.0"})
+    (before / "run.json").write_text(stored.model_dump_json())
+    with pytest.raises(InputError, match=r"its benchmark version is '1\.0', this run's '2\.0'"):
+        Looks().plan(tasks, mine, before, {"looks": 5})
 
 
 KILLED = """

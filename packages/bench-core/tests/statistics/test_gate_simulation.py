@@ -158,3 +158,19 @@ def test_alarms_of_one_trial_are_those_of_its_p_values() -> None:
         AGENT, tasks=20, trials=1, drop=0.2, slices=pairs, replications=400, seed=3
     )
     assert found > among + 0.05
+
+
+def test_a_drop_drawn_on_new_tasks_is_rarely_called_fine_for_these() -> None:
+    agent = Population(0.9, 0.8)
+    found = simulate_gate(
+        agent,
+        tasks=154,
+        trials=3,
+        drop=0.06,
+        loss="drawn",
+        tolerance=0.06,
+        replications=300,
+        seed=5,
+    )
+    assert found.fine_new_tasks <= band(300, 1)
+    assert found.alarms > 0.5

@@ -61,8 +61,9 @@ _MOST_ROOTS = 2_000_000
 _NEVER = 1e-200
 """Added to where a transform vanishes, so that it has a logarithm."""
 
-Loss = Literal["even", "concentrated"]
-"""All chances fall by one factor, or some tasks are never solved any more."""
+Loss = Literal["even", "concentrated", "drawn"]
+"""All chances fall by one factor; some of these tasks are never solved any more; or each of all tasks there
+are is with one chance, so that the rate falls on new tasks, and on these more or less."""
 
 
 class SimulatedGate(NamedTuple):
@@ -272,7 +273,9 @@ def _runs(
         [simulate_chances(how.population, how.homes, generator) for _ in range(replications)]
     )
     before = generator.binomial(how.before_trials, chances)
-    now = generator.binomial(how.trials, _fallen(chances, drop, loss, generator))
+    now = generator.binomial(
+        how.trials, _fallen(chances, drop, loss, how.population.rate, generator)
+    )
     return now, before, generator
 
 
@@ -465,12 +468,20 @@ def tarone_least(p_values: Floats, attainable: Floats) -> Floats:
     return least
 
 
-def _fallen(chances: Floats, drop: float, loss: Loss, generator: np.random.Generator) -> Floats:
-    """Return chances whose mean in every row has fallen by `drop`, or to 0 where it was less."""
+def _fallen(
+    chances: Floats, drop: float, loss: Loss, rate: float, generator: np.random.Generator
+) -> Floats:
+    """Return chances whose mean in every row has fallen by `drop`, or to 0 where it was less.
+
+    With `drawn` the mean over new tasks, which was `rate`, has.
+    """
     numpy = load_numpy("a simulation")
     if loss == "even":
         factor: Floats = (1.0 - drop / chances.mean(axis=1, keepdims=True)).clip(0.0)
         return chances * factor
+    if loss == "drawn":
+        kept: Floats = numpy.where(generator.random(chances.shape) < drop / rate, 0.0, chances)
+        return kept
     order = generator.random(chances.shape).argsort(axis=1)
     shuffled = numpy.take_along_axis(chances, order, axis=1)
     before = shuffled.cumsum(axis=1) - shuffled

@@ -37,6 +37,8 @@ __all__ = ["Look", "LookPlan", "Looks", "look_at", "looks_of", "plan_looks"]
 Reason = Literal["continue", "regression", "difference", "futility", "complete", "pending"]
 _LEAST_CLUSTERS = 2
 _FUTILITY = 0.2
+_COMPARED = ("benchmark", "benchmark_version", "task_set_hash", "world", "profile", "timing")
+"""What a run and its baseline must have in common."""
 
 
 class LookPlan(Record):
@@ -254,9 +256,10 @@ class Looks:
             InputError: The baseline is of another benchmark, task set, world or profile.
         """
         view = read_run(against)
-        for aspect in ("benchmark", "task_set_hash", "world", "profile", "timing"):
+        for aspect in _COMPARED:
             mine, other = getattr(info, aspect), getattr(view.info, aspect)
-            if mine != other:
+            unstated = aspect == "benchmark_version" and None in {mine, other}
+            if mine != other and not unstated:
                 raise InputError(
                     f"{against} cannot be compared with: its {aspect.replace('_', ' ')} is {other!r}, "
                     f"this run's {mine!r}"
