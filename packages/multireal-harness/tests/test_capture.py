@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from playwright.async_api import Error
 
 from bench_core.scheduling import Backoff
 from multireal_harness.capture import CaptureSettings, capture_states
 from multireal_harness.definitions import Site
+from multireal_harness.world.faults import ODD_JSON
 
 if TYPE_CHECKING:
     from conftest import PausesAlone
@@ -55,9 +57,11 @@ def settings(clock: PausesAlone) -> CaptureSettings:
 async def test_app_that_answers_503_for_a_minute_still_gives_its_state(
     pauses: PausesAlone,
 ) -> None:
-    pages = Pages(*[503] * 5, Error("net::ERR_CONNECTION_REFUSED"), "not yet", "[]", '{"a": 1}')
+    pages = Pages(
+        *[503] * 5, Error("net::ERR_CONNECTION_REFUSED"), "not yet", "[]", '{"finalstate": 1}'
+    )
     states, (capture,) = await capture_states(pages, [MAIL], settings(pauses))
-    assert states == {"mail": {"a": 1}}
+    assert states == {"mail": {"finalstate": 1}}
     assert (capture.tries, capture.error) == (9, None)
     assert pauses.pauses == [0.5, 1, 2, 4, 8, 15, 15, 15]
 
@@ -75,3 +79,12 @@ async def test_browser_that_is_gone_is_not_asked_again(pauses: PausesAlone) -> N
     pages.alive = False
     _, (capture,) = await capture_states(pages, [MAIL], settings(pauses))
     assert (capture.tries, pauses.pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "text", ODD_JSON, ids=["list", "text", "null", "number", "empty", "error", "deep"]
+)
+async def test_json_that_is_no_state_is_none(text: str, pauses: PausesAlone) -> None:
+    states, (capture,) = await capture_states(Pages(text), [MAIL], settings(pauses))
+    assert states == {}
+    assert "/finish shows JSON" in str(capture.error)

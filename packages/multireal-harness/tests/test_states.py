@@ -242,3 +242,11 @@ def test_of_two_equal_states_the_app_is_blamed_whose_own_it_is_not() -> None:
             each.app for each in check_states(task, states) if each.code == "duplicated_state"
         ]
         assert blamed == ["gomail"]
+
+
+@pytest.mark.parametrize(
+    "final", [None, [], "text", {"config": []}], ids=["null", "list", "text", "no settings"]
+)
+def test_a_final_state_of_another_shape_is_looked_at_like_any_other(final: Any) -> None:
+    states = {app: {**state, "finalstate": final} for app, state in sound().items()}
+    assert check_states(TASK, states) is not None

@@ -90,6 +90,11 @@ class Lease:
         browser = self.context.browser
         return "" if browser is None else f"Chromium {browser.version}"
 
+    @property
+    def crashed_by_agent(self) -> bool:
+        """Whether the agent told a page of its own Chromium to crash."""
+        return self.gateway is not None and self.gateway.log.crashed
+
     async def why_ended(self) -> str | None:
         """Return the agent's act that ended Chromium; null while it runs.
 

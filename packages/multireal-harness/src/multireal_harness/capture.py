@@ -8,13 +8,13 @@ state is asked again and again, because the agent's work before it was expensive
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt
 
+from bench_core.codec import decode_json
 from bench_core.records import Record
 from bench_core.scheduling import Backoff
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages"]
 
 _BAD_STATUS = 400
+_PARTS = frozenset({"actionhistory", "differences", "finalstate", "initialfinaldiff"})
+_DEEPEST = (
+    200  # real states are 20 levels deep; what walks one should never reach Python's own limit
+)
 # Laying out megabytes of text takes longer than everything else: it need not be shown to be read.
 _UNSHOWN = """(() => {
   const sheet = new CSSStyleSheet();
@@ -135,12 +139,29 @@ async def _state_of(
     """Return the state an app gives now, and how long its text is."""
     text = await _text_of(context, f"{site.origin}/finish", within_s, quiet_s)
     try:
-        state = await asyncio.to_thread(json.loads, text)
-    except (ValueError, RecursionError) as failure:
+        state = await asyncio.to_thread(decode_json, text)
+    except ValueError as failure:
         raise _NoStateError(f"/finish shows no JSON: {failure}") from failure
     if not isinstance(state, dict):
         raise _NoStateError("/finish shows JSON that is no object")
+    if not state.keys() & _PARTS:
+        raise _NoStateError(f"/finish shows JSON that is no state: {text[:100]}")
+    if await asyncio.to_thread(_is_deeper, state, _DEEPEST):
+        raise _NoStateError(f"/finish shows JSON of more than {_DEEPEST} levels")
     return state, len(text)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether lists and objects are nested in more than `levels`."""
+    level = [value]
+    for _ in range(levels):
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each.values() for each in level if isinstance(each, dict)]
+        level = [each for inner in (*lists, *objects) for each in inner]
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 async def _text_of(context: Any, url: str, within_s: float, quiet_s: float) -> str:

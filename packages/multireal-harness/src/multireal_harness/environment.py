@@ -16,6 +16,7 @@ from bench_core.trial import TrialEnvironment
 from multireal_harness.capture import CaptureSettings, capture_states, close_pages
 from multireal_harness.guard import PathGuard
 from multireal_harness.health import Window, check_states
+from multireal_harness.trouble import AppWatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from multireal_harness.capture import Capture
     from multireal_harness.definitions import Definition, Site
 
-__all__ = ["STATE_HEALTH", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
+__all__ = ["APP_TROUBLE", "STATE_HEALTH", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
 
 CLOSED_BROWSER = "closed_browser"
 """Flags a trial whose agent closed its browser, and the apps' states with it."""
 STATE_HEALTH = "state_health.json"
+APP_TROUBLE = "app_trouble"
+"""Where a record's details say what went wrong with the apps while the agent worked."""
 
 _BAD_STATUS = 400
 
@@ -44,11 +47,13 @@ class EnvironmentSettings:
         config: What every app is configured with; never a run id, so that no leaderboard hears of it.
         track: Whether `/finish` is loaded once before the agent starts, as REAL's own harness does.
         open_s: Seconds for each page that is opened.
+        stalled_s: An app that does not answer the agent for so long is in trouble.
     """
 
     config: tuple[tuple[str, str], ...] = (("latency", "0"), ("removePopup", "true"))
     track: bool = True
     open_s: float = 60.0
+    stalled_s: float = 10.0
     capture: CaptureSettings = CaptureSettings()  # noqa: RUF009  # immutable
 
 
@@ -104,6 +109,7 @@ class AppEnvironment(TrialEnvironment):
         self._settings = settings
         self._artifacts = TrialArtifacts(context.folder, redactor)
         self._guard = PathGuard(site.origin for site in sites)
+        self._watch = AppWatch((site.origin for site in sites), settings.stalled_s)
         self._started_ms = time.time() * 1000
         if lease.alone and lease.chromium.pid is not None:
             context.processes.own(lease.chromium.pid)
@@ -125,6 +131,7 @@ class AppEnvironment(TrialEnvironment):
     async def _open(self) -> None:
         lease, sites = self._lease, self._definition.sites
         await self._guard.install(lease.context)
+        self._watch.install(lease.context)
         first = lease.context.pages[:1]
         pages = first + [await lease.context.new_page() for _ in sites[len(first) :]]
         if lease.alone and isinstance(self.handle, BrowserHandle):
@@ -138,6 +145,7 @@ class AppEnvironment(TrialEnvironment):
                 raise fault
         await pages[0].bring_to_front()
         self._guard.arm()
+        self._watch.arm()
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
@@ -168,6 +176,7 @@ class AppEnvironment(TrialEnvironment):
         """
         del ending
         self._guard.disarm()
+        self._watch.disarm()
         self._note_visits()
         if CLOSED_BROWSER in self.flags:
             self._note_states({}, ())
@@ -204,6 +213,9 @@ class AppEnvironment(TrialEnvironment):
             self.flags["left_the_apps"] = None
         self.details["guarded_visits"] = [each.model_dump(mode="json") for each in guard.visits]
         self.details["strangers"] = sorted(guard.strangers)
+        trouble = self._watch.trouble(crashed_by_agent=self._lease.crashed_by_agent)
+        if trouble is not None:
+            self.details[APP_TROUBLE] = trouble.model_dump(mode="json")
 
     def _note_states(self, states: dict[str, Any], captures: Sequence[Capture]) -> None:
         window = Window(started_ms=self._started_ms, finished_ms=time.time() * 1000)
@@ -213,12 +225,19 @@ class AppEnvironment(TrialEnvironment):
 
     async def _open_app(self, page: Any, site: Site) -> None:
         query = {"run_id": "0", "task_id": self._definition.id, **dict(self._settings.config)}
-        await self._load(page, f"{site.origin}/config?{urlencode(query)}", site)
+        url = f"{site.origin}/config?{urlencode(query)}"
+        answer = await self._load(page, url, site)
+        if answer is not None and "json" in str(answer.headers.get("content-type")):
+            # the page of an app takes the settings; what says something instead took none
+            raise EnvironmentFaultError(
+                f"the app {site.id!r} is not configured: {url} shows no page"
+            )
         if self._settings.track:
             await self._load(page, f"{site.origin}/finish", site)
         await self._load(page, site.origin, site)
 
-    async def _load(self, page: Any, url: str, site: Site) -> None:
+    async def _load(self, page: Any, url: str, site: Site) -> Any:
+        """Open a page and return Playwright's response, null where the browser has none."""
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
         try:
@@ -230,3 +249,4 @@ class AppEnvironment(TrialEnvironment):
             raise EnvironmentFaultError(
                 f"the app {site.id!r} is down: {url} answers with status {answer.status}"
             )
+        return answer

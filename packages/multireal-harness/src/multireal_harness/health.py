@@ -137,7 +137,7 @@ def _copies(states: Mapping[str, Any]) -> Iterator[Symptom]:
 
 def _resemblance(app: str, state: Any) -> float:
     """How much a state looks like an app's own: its name in the config, then the shape apps are known by."""
-    configs = state.get("finalstate", {}).get("config") if isinstance(state, dict) else None
+    configs = _final(state).get("config") if isinstance(state, dict) else None
     names = {str(key).replace("_", "").lower() for each in _configs(configs) for key in each}
     if app.lower() in names:
         return 2.0
@@ -168,9 +168,7 @@ def _of_app(
 
 
 def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
-    configs = [
-        each for each in _configs(state.get("finalstate", {}).get("config")) if "task_id" in each
-    ]
+    configs = [each for each in _configs(_final(state).get("config")) if "task_id" in each]
     given = {str(each["task_id"]) for each in configs} - {""}
     if given and given != {definition.id}:
         yield Symptom(
@@ -182,6 +180,11 @@ def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
         yield Symptom(
             code="no_ids", app=app, message="it never went through /config", serious=False
         )
+
+
+def _final(state: dict[str, Any]) -> dict[str, Any]:
+    final = state.get("finalstate")
+    return final if isinstance(final, dict) else {}
 
 
 def _configs(value: Any) -> Iterator[dict[str, Any]]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from bench_core.artifacts import FINISH_STATE, TrialArtifacts, read_json
 from bench_core.errors import EvaluationError, RecordError
 from bench_core.trial import Evaluation as TrialEvaluation
-from bench_core.vocabulary import FailureMode
+from bench_core.vocabulary import FailureMode, SuspectCause
 from multireal_harness.definitions import definition_of
-from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH
+from multireal_harness.environment import APP_TROUBLE, CLOSED_BROWSER, STATE_HEALTH
 from multireal_harness.evaluation import EvaluationRules, Evidence
 from multireal_harness.hybrid import CONFIDENCE
 from multireal_harness.judgements import store_judgements, stored_grades, stored_judgement
+from multireal_harness.trouble import AppTrouble
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["as_evaluation", "evidence_in", "keep_evaluation"]
 
 _RECORD = "evaluation.json"
+_SUCCESS = 1.0
 
 
 def evidence_in(trial: TrialEvidence, rules: EvaluationRules) -> Evidence:
@@ -60,6 +62,7 @@ def as_evaluation(
     evaluation: Evaluation, trial: TrialEvidence, rules: EvaluationRules
 ) -> TrialEvaluation:
     """Return what the rules say of a trial as a record of it holds it."""
+    trouble = _trouble(evaluation, trial)
     return TrialEvaluation(
         score=evaluation.score,
         status=evaluation.status,
@@ -67,7 +70,8 @@ def as_evaluation(
         confidence=CONFIDENCE[evaluation.confidence],
         checks=evaluation.checks,
         flags=evaluation.flags,
-        failure_mode=_failure_mode(evaluation, trial),
+        failure_mode=_named(trouble) or _failure_mode(evaluation, trial),
+        suspect=() if trouble is None else (trouble.cause,),
         error=evaluation.error,
         profile=rules.profile,
         details={
@@ -75,8 +79,27 @@ def as_evaluation(
             "fixed": evaluation.fixed,
             "confidence": evaluation.confidence,
             **_judge_details(evaluation),
+            **({} if trouble is None else {"suspect_evidence": trouble.evidence}),
         },
     )
+
+
+def _trouble(evaluation: Evaluation, trial: TrialEvidence) -> AppTrouble | None:
+    """Return the apps' trouble where it may be why a trial failed.
+
+    A right end state is right whatever the way to it, and an agent that closed its browser did so.
+    """
+    found = trial.details.get(APP_TROUBLE)
+    if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
+        return None
+    return None if CLOSED_BROWSER in trial.flags else AppTrouble.model_validate(found)
+
+
+def _named(trouble: AppTrouble | None) -> FailureMode | None:
+    """Return the failure mode of the same name; a fault of the browser has none."""
+    if trouble is None or trouble.cause is SuspectCause.ENVIRONMENT_FAULT:
+        return None
+    return FailureMode(trouble.cause.value)
 
 
 def _failure_mode(evaluation: Evaluation, trial: TrialEvidence) -> FailureMode | None:

@@ -27,6 +27,10 @@ _OPENS = frozenset({"Page.navigate", *_OPENS_PAGE})
 _ENDING_URL = re.compile(
     r"\s*chrome://(quit|restart|inducebrowsercrashforrealz|crash/?browser)\b", re.IGNORECASE
 )
+_CRASHING_URL = re.compile(
+    r"\s*chrome://(crash|badcastcrash|kill|memory-exhaust|memory-pressure-critical)\b",
+    re.IGNORECASE,
+)
 _REQUEST = re.compile(r"(/json/\w+)(?:[/?](.*))?", re.DOTALL)
 
 
@@ -56,18 +60,21 @@ class CommandLog:
         counts: How often each method was called; methods beyond 500 names count as one.
         recent: The last thousand commands.
         ending: The last one that ends a browser or closed its only page; null without any.
+        crashed: Whether one was to crash a page.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.recent: deque[AgentCommand] = deque(maxlen=_RECENT)
         self.ending: AgentCommand | None = None
+        self.crashed = False
         self._closed: set[str] = set()
 
     def note(self, command: AgentCommand, pages: Collection[str] = ()) -> None:
         """Add a command; `pages` are those that were open when it would close one."""
         self.counts[self._name(command.method)] += 1
         self.recent.append(command)
+        self.crashed = self.crashed or _crashes_page(command)
         if _ends_browser(command) or self._closes_last(command, pages):
             self.ending = command
         elif command.method in _OPENS_PAGE and self.ending and closes_page(self.ending):
@@ -116,6 +123,12 @@ def _subject(method: str, params: Mapping[str, Any]) -> str:
     name = "url" if method in _OPENS else "targetId" if method in _CLOSES_PAGE else ""
     value = params.get(name, "")
     return value[:_TEXT] if isinstance(value, str) else ""
+
+
+def _crashes_page(command: AgentCommand) -> bool:
+    return command.method == "Page.crash" or (
+        command.method in _OPENS and _CRASHING_URL.match(command.subject) is not None
+    )
 
 
 def _ends_browser(command: AgentCommand) -> bool:

@@ -6,11 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "AppFault", "FaultKind", "read_faults"]
+__all__ = ["FAULTS", "ODD_JSON", "AppFault", "FaultKind", "read_faults"]
 
-FaultKind = Literal["drop", "status", "slow", "stall", "invalid_json", "no_pre"]
+FaultKind = Literal[
+    "drop", "status", "slow", "stall", "garbage", "odd_json", "invalid_json", "no_pre"
+]
 """`drop`: close the connection; `status`: answer with the status `value`; `slow`: answer after
-`value` seconds; `stall`: never answer; `invalid_json`, `no_pre`: what `/finish` shows is broken."""
+`value` seconds; `stall`: never answer; `garbage`: answer with what is no HTTP; `odd_json`: answer with
+one of `ODD_JSON`, the one of number `value`; `invalid_json`, `no_pre`: what `/finish` shows is broken."""
+ODD_JSON = (
+    "[]", '"a state"', "null", "7", "{}", '{"error": "out of order"}', '{"finalstate": ' * 300 + "1" + "}" * 300,
+)  # fmt: skip
+"""JSON that is no state."""
 
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 
@@ -35,7 +42,7 @@ def read_faults(text: str) -> tuple[AppFault, ...]:
     """Read `app=dining,finish=503x2`: pages of one app with what happens to them, and how often.
 
     A page is `finish`, `config`, `page` (all) or a path; what happens is a status, `slow:SECONDS`, `drop`,
-    `stall`, `invalid_json` or `no_pre`.
+    `stall`, `garbage`, `odd_json`, `invalid_json` or `no_pre`.
 
     Raises:
         ValueError: It is not of this form; the message says where.
@@ -70,5 +77,6 @@ def _read(app: str, text: str) -> AppFault:
         if kind == found["kind"] and kind not in {"status", "slow"}:
             return AppFault(app, kind, path, times)
     raise ValueError(
-        f"{found['kind']!r} is no fault: a status, slow:SECONDS, drop, stall, invalid_json, no_pre"
+        f"{found['kind']!r} is no fault: a status, slow:SECONDS, drop, stall, garbage, odd_json, "
+        "invalid_json, no_pre"
     )

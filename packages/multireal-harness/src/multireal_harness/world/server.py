@@ -7,9 +7,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bench_core.fault_board import FaultBoard
 from multireal_harness.world.clones import page
-from multireal_harness.world.faults import FAULTS
+from multireal_harness.world.faults import FAULTS, ODD_JSON
 
 __all__ = ["CloneServer"]
+
+_GARBAGE = bytes(range(128, 256))
 
 
 class CloneServer:
@@ -68,6 +70,11 @@ class _Handler(BaseHTTPRequestHandler):
         kind = fault.kind if fault else ""
         if kind == "drop":
             self.close_connection = True
+        elif kind == "garbage":
+            self.wfile.write(_GARBAGE)
+            self.close_connection = True
+        elif fault is not None and kind == "odd_json":
+            self._send(200, ODD_JSON[int(fault.value)].encode(), "application/json")
         elif kind == "stall":
             owner.closing.wait()
             self.close_connection = True
@@ -83,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self.do_GET()
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(self, status: int, body: bytes, kind: str = "text/html; charset=utf-8") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
