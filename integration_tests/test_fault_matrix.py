@@ -1,152 +1,61 @@
-"""Processes and servers of a trial fail; its record says so, has no score and loses nothing."""
+"""Processes and servers of a trial fail; its record says so, blames nobody for it and loses nothing."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from integration_tests.fault_cells import AppRig, SiteRig
 
-from bench_core.artifacts import TrialArtifacts, list_artifacts
-from bench_core.planning import RunSpec, TaskFilter, Timeouts
-from bench_core.records import AgentOutcome, Limits, Step
-from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
-from bench_core.scheduling import NoLocks
+from bench_core.artifacts import list_artifacts
+from bench_core.budgets import AGENT
 from bench_core.testing.faults import CALL, CALL_USD
 from bench_core.testing.part_faults import PART_FAULTS, PartFault
-from bench_core.trial import AgentLimits
-from multireal_harness.benchmark import MultiRealBenchmark
-from multireal_harness.capture import CaptureSettings
-from multireal_harness.environment import EnvironmentSettings as AppSettings
-from multireal_harness.world import BuiltInWorld as AppWorld
-from webarena_runner.benchmark import WebArenaBenchmark
-from webarena_runner.environment import EnvironmentSettings as SiteSettings
-from webarena_runner.worlds import built_in_world, environment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentTask, TrialResult
+    from bench_core.records import TrialResult
 
 pytestmark = pytest.mark.browser
 
-_WORK_S = 3.0
-_GRACE_S = {"multireal-browser-stop-at-work": 30}
-"""Nothing but the trial's hard deadline ends what waits for a browser that is halted."""
-_KINDS = {
-    "app": {"500": "status", "nothing": "drop", "garbage": "invalid_json", "late": "stall"},
-    "site": {"500": "error", "nothing": "drop", "late": "stall"},
-}
 
-
-class Spender:
-    """Takes a step, makes a model call, and then does nothing more while a part fails."""
-
-    name = "spender"
-
-    def __init__(self, fails: Callable[[TrialContext], None], *, waits: bool) -> None:
-        self._fails = fails
-        self._waits = waits
-
-    async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
-        TrialArtifacts(context.folder).append_step(Step(step=1))
-        context.meter.spend(CALL, CALL_USD)
-        self._fails(context)
-        if self._waits:
-            await asyncio.Event().wait()
-        return AgentOutcome()
+@pytest.fixture(scope="module")
+def apps() -> Iterator[AppRig]:
+    rig = AppRig()
+    yield rig
+    rig.close()
 
 
 @pytest.fixture(scope="module")
-def apps() -> Iterator[AppWorld]:
-    world = AppWorld()
-    world.open()
-    yield world
-    world.close()
+def sites() -> Iterator[SiteRig]:
+    rig = SiteRig()
+    yield rig
+    rig.close()
 
 
-@pytest.fixture(scope="module")
-def sites() -> Iterator[Any]:
-    with built_in_world() as world:
-        yield world
+def rows(benchmark: str) -> list[Any]:
+    return [each for each in PART_FAULTS if each.benchmark == benchmark]
 
 
-@pytest.mark.parametrize(
-    "fault", [each for each in PART_FAULTS if each.benchmark == "multireal"], ids=lambda f: f.name
-)
-def test_a_part_of_multireal_that_fails(fault: PartFault, apps: AppWorld, tmp_path: Path) -> None:
-    capture = CaptureSettings(app_s=3, quiet_s=0.2)
-    settings = AppSettings(track=False, open_s=5, capture=capture)
-    benchmark = MultiRealBenchmark("built-in", origins=apps.urls, settings=settings)
-
-    def fail() -> None:
-        path = "/finish" if fault.phase == "capture" else "/"
-        apps.fail("dining", _KINDS["app"][fault.fault], path, value=500)  # type: ignore[arg-type]
-
-    try:
-        check(fault, *run(fault, benchmark, "multi.dining-mail-1", fail, tmp_path / "run"))
-    finally:
-        apps.mend()
+@pytest.mark.parametrize("fault", rows("multireal"), ids=lambda fault: fault.name)
+def test_a_part_of_multireal_that_fails(fault: PartFault, apps: AppRig, tmp_path: Path) -> None:
+    check(fault, *apps.run(fault, tmp_path / "run"))
 
 
-@pytest.mark.parametrize(
-    "fault", [each for each in PART_FAULTS if each.benchmark == "webarena"], ids=lambda f: f.name
-)
-def test_a_part_of_webarena_that_fails(fault: PartFault, sites: Any, tmp_path: Path) -> None:
-    settings = SiteSettings(site_s=3, start_page_s=5, close_s=1)
-    benchmark = WebArenaBenchmark(environment_of(sites), settings=settings)
-
-    def fail() -> None:
-        sites.faults["gitlab"].switch_on(_KINDS["site"][fault.fault])
-
-    try:
-        check(fault, *run(fault, benchmark, "44", fail, tmp_path / "run"))
-    finally:
-        sites.faults["gitlab"].clear()
-
-
-def run(
-    fault: PartFault, benchmark: Any, task_id: str, fail: Callable[[], None], out: Path
-) -> tuple[TrialResult, Path]:
-    """Run one trial in which a part fails, and return its record and its folder."""
-
-    def fails(context: TrialContext) -> None:
-        if fault.part == "browser":
-            for group in context.processes.alive():
-                os.killpg(group, signal.Signals[f"SIG{fault.fault}"])
-        elif fault.phase != "open":
-            fail()
-
-    if fault.phase == "open":
-        fail()
-    spec = RunSpec(
-        tasks=TaskFilter(ids=(task_id,)), agent="spender", world="built-in", attempts=1,
-        limits=Limits(time_limit_s=_WORK_S), timeouts=Timeouts(evaluation_grace_s=_GRACE_S.get(fault.name, 240)),
-    )  # fmt: skip
-    surroundings = Surroundings(
-        locks=NoLocks(),
-        agent_for=lambda *_: Spender(fails, waits=fault.phase == "work"),
-        agent_limits=AgentLimits(overtime_s=0.2, stop_s=1.0),
-    )
-    run_benchmark_sync(benchmark, spec, out, surroundings=surroundings)
-    view = read_run(out)
-    (result,) = view.results.values()
-    return result, view.trial_folder(result.key)
+@pytest.mark.parametrize("fault", rows("webarena"), ids=lambda fault: fault.name)
+def test_a_part_of_webarena_that_fails(fault: PartFault, sites: SiteRig, tmp_path: Path) -> None:
+    check(fault, *sites.run(fault, tmp_path / "run"))
 
 
 def check(fault: PartFault, result: TrialResult, folder: Path) -> None:
     """Compare a record with its row of the table."""
-    assert (result.status, result.score) == (fault.status, None), result.error
-    assert set(fault.flags) <= set(result.flags)
-    assert "harness_error" not in result.flags
-    worked = fault.phase != "open"
-    assert [each.usage for each in result.spent] == [CALL] * worked
-    assert [each.cost_usd for each in result.spent] == [CALL_USD] * worked
-    assert result.steps == worked
+    assert (result.status, result.score) == (fault.status, fault.score), result.error
+    assert "".join(result.suspect) == fault.suspect
+    assert result.flags == fault.flags
+    own = [each for each in result.spent if each.source == AGENT]
+    assert [(each.usage, each.cost_usd) for each in own] == [(CALL, CALL_USD)] * fault.worked
+    assert result.steps == fault.worked
     assert set(result.artifact_paths) == set(list_artifacts(folder))
-    assert ("trajectory.jsonl" in result.artifact_paths) is worked
+    assert ("trajectory.jsonl" in result.artifact_paths) is fault.worked

@@ -247,8 +247,13 @@ async def _new_context(browser: Any, settings: BrowserSettings) -> Any:
 
 
 async def _size(context: Any, viewport: tuple[int, int]) -> None:
-    for page in context.pages:
-        await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    try:
+        for page in context.pages:
+            await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+    except Error as error:
+        raise BrowserError(f"Chromium does not size its pages: {error}") from error
 
 
 async def _closed(context: Any) -> bool:

@@ -61,6 +61,7 @@ class CaptureSettings:
     Attributes:
         app_s: For one app in all, however often it is asked.
         try_s: For one try; real states of megabytes take seconds, slow apps a minute.
+        spare_s: For the browser itself, beside all apps.
         quiet_s: A page that has loaded and shows nothing more for so long is taken as it is.
         backoff: The pauses between tries.
         clock: Tells the time, `sleep` lets it pass.
@@ -68,6 +69,7 @@ class CaptureSettings:
 
     app_s: float = 90.0
     try_s: float = 60.0
+    spare_s: float = 10.0
     quiet_s: float = 10.0
     backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # noqa: RUF009  # immutable
     clock: Callable[[], float] = time.monotonic
@@ -76,7 +78,7 @@ class CaptureSettings:
     @property
     def longest_s(self) -> float:
         """How long a capture may take in all."""
-        return self.app_s + 10.0
+        return self.app_s + self.spare_s
 
 
 class Capture(Record):

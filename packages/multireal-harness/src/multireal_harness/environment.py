@@ -120,6 +120,8 @@ class AppEnvironment(TrialEnvironment):
         Raises:
             EnvironmentFaultError: An app or Chromium failed.
         """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
         most_s = 4 * self._settings.open_s  # three pages each, all apps at once
         try:
             async with asyncio.timeout(most_s):
@@ -127,6 +129,9 @@ class AppEnvironment(TrialEnvironment):
         except TimeoutError:
             why = f"the browser did not open the apps within {most_s:g} s"
             raise EnvironmentFaultError(why) from None
+        except Error as error:
+            self._lease.chromium.check_alive()
+            raise EnvironmentFaultError(f"the browser does not open the apps: {error}") from error
 
     async def _open(self) -> None:
         lease, sites = self._lease, self._definition.sites

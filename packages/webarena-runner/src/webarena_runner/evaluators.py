@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import threading
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +21,11 @@ __all__ = ["Evaluator", "ForeignEvaluator", "InstalledEvaluator"]
 _WORKER = Path(__file__).with_name("evaluator_worker.py")
 _ONLY_URLS: dict[str, Any] = {"sites": {"__all__": {"urls"}}}
 _START_S = 120.0
+_PATIENCE_S = 300.0
+
+
+class _BrokenError(Exception):
+    """The evaluator's process is of no use any more."""
 
 
 class Evaluator(Protocol):
@@ -50,16 +57,29 @@ class InstalledEvaluator:
 class ForeignEvaluator(Closing):
     """webarena-verified of another environment, in a process of its own; a context manager.
 
+    A process that ended leaves one trial without a score; the next trial gets a new one.
+
     Args:
         python: That environment's interpreter.
+        patience_s: How long it may take to evaluate one trial.
     """
 
-    def __init__(self, python: Path) -> None:
+    def __init__(self, python: Path, patience_s: float = _PATIENCE_S) -> None:
         self.python = python
+        self.version = ""
+        self._patience_s = patience_s
         self._lock = threading.Lock()
+        self._start()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def _start(self) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603  # the user's own interpreter
-                [str(python), "-W", "ignore", str(_WORKER)],
+                [str(self.python), "-W", "ignore", str(_WORKER)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -67,12 +87,16 @@ class ForeignEvaluator(Closing):
                 encoding="utf-8",
             )
         except OSError as error:
-            raise InputError(f"{python} is no Python interpreter: {error}") from error
+            raise InputError(f"{self.python} is no Python interpreter: {error}") from error
         try:
-            self.version = str(self._read().get("version"))
+            self.version = str(self._read(starting=True).get("version"))
         except BenchError:
             self.close()
             raise
+        except _BrokenError as error:
+            self._process.kill()
+            self.close()
+            raise InputError(f"the evaluator of {self.python} {error}") from error
 
     def result(
         self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
@@ -80,7 +104,7 @@ class ForeignEvaluator(Closing):
         """Evaluate in the other environment.
 
         Raises:
-            EvaluationError: Its process has died.
+            EvaluationError: Its process has died, failed, or did not answer.
         """
         order = {
             "config": config.official(),
@@ -89,12 +113,21 @@ class ForeignEvaluator(Closing):
             "har": str(har.resolve()),
         }
         with self._lock:
-            return self._ask(order)
+            if self._process.poll() is not None:
+                self.close()
+                self._start()
+            try:
+                return self._ask(order)
+            except _BrokenError as error:
+                self._process.kill()
+                self._process.wait()
+                raise EvaluationError(f"the evaluator of {self.python} {error}") from error
 
     def close(self) -> None:
         """End the process."""
         if self._process.stdin is not None:
-            self._process.stdin.close()
+            with suppress(OSError):  # it has died with an order unread
+                self._process.stdin.close()
         self._process.wait()
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
@@ -106,20 +139,29 @@ class ForeignEvaluator(Closing):
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise EvaluationError(f"the evaluator of {self.python} has died: {error}") from error
+            raise _BrokenError(f"has died: {error}") from error
         return self._read()
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self, *, starting: bool = False) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101  # it is a pipe
         assert self._process.stderr is not None  # noqa: S101  # same
+        # each order gets one line, so that nothing read before waits in Python's own buffer
+        within_s = _START_S if starting else self._patience_s
+        if not select.select([self._process.stdout], [], [], within_s)[0]:
+            raise _BrokenError(f"did not answer within {within_s:g} s")
         line = self._process.stdout.readline()
+        if not line and not starting:
+            raise _BrokenError("has died")
         if not line:
             said = self._process.stderr.read().strip()[-300:]
             raise InputError(
                 f"{self.python} cannot evaluate: {said or 'it said nothing'}; it needs "
                 "`pip install webarena-verified`"
             )
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise _BrokenError(f"answered with garbage: {line[:100]!r}") from None
         if "fault" in answer:
             raise EvaluationError(f"the evaluator of {self.python} failed: {answer['fault']}")
         return answer

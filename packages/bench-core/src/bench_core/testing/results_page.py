@@ -13,7 +13,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.records import Status
-from bench_core.testing.faults import FAULTS
+from bench_core.testing.faults import CALL, CALL_USD, FAULTS
 from bench_core.testing.part_faults import PART_FAULTS
 from bench_core.trial.results import HARNESS_ERROR
 from bench_core.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bench_core.testing.faults import Fault
+    from bench_core.testing.part_faults import PartFault
 
 __all__ = ["main", "with_tables"]
 
@@ -31,6 +32,7 @@ _WHOSE = {
     Status.EVALUATION_ERROR: "evaluator",
     Status.BUDGET_EXCEEDED: "nobody's",
 }
+_KEPT = f"1 step, {CALL.total_tokens} tokens, ${CALL_USD:g}, all files"
 _LATER = {"same": "the same", "scored": "a score", "no": "impossible"}
 
 
@@ -88,16 +90,30 @@ def _faults() -> str:
 
 
 def _part_faults() -> str:
-    head = ("benchmark", "part", "fault", "when", "status", "score", "flags")
+    head = (
+        "benchmark",
+        "part",
+        "fault",
+        "when",
+        "whose",
+        "status",
+        "score",
+        "suspect",
+        "flags",
+        "kept",
+    )
     rows = (
         (
             each.benchmark,
             each.part,
             each.fault,
             f"at {each.phase}",
+            _whose_part(each),
             f"`{each.status.value}`",
-            "null",
+            "null" if each.score is None else f"{each.score:g}",
+            _codes(filter(None, [each.suspect])) or "-",
             _codes(each.flags) or "-",
+            _KEPT if each.worked else "-",
         )
         for each in PART_FAULTS
     )
@@ -114,6 +130,12 @@ def _row(fault: Fault) -> Sequence[str]:
         str(fault.tries),
         _LATER[fault.later],
     )
+
+
+def _whose_part(fault: PartFault) -> str:
+    if fault.status.scored:
+        return "perhaps the environment's" if fault.suspect else "nobody's"
+    return _WHOSE[fault.status]
 
 
 def _whose(fault: Fault) -> str:
