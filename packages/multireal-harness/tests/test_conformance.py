@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bench_core.planning import RunSpec
+from bench_core.running import run_benchmark
 from bench_core.testing import BenchmarkConformance, FaultMatrix, WorldConformance
 from multireal_harness.agents.scripted import ScriptedAgent
 from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.browsers import Browsers
 from multireal_harness.capture import CaptureSettings
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.world import BuiltInWorld, load_solutions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from bench_core.protocols import World
     from bench_core.records import Task
 
@@ -37,13 +42,35 @@ class TestWorld(WorldConformance):
         return BuiltInWorld()
 
 
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    """One event loop for all rows, so that they share a Chromium."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def shared_browsers(loop: asyncio.Runner) -> Iterator[Browsers]:
+    lender = Browsers()
+    yield lender
+    loop.run(lender.close())
+
+
 @pytest.mark.browser
 class TestFaults(FaultMatrix):
     @pytest.fixture
-    def benchmark_under_test(self, world: BuiltInWorld) -> MultiRealBenchmark:
+    def benchmark_under_test(
+        self, world: BuiltInWorld, shared_browsers: Browsers
+    ) -> MultiRealBenchmark:
         capture = CaptureSettings(app_s=15, quiet_s=0.2)
         settings = EnvironmentSettings(track=False, capture=capture)
-        return MultiRealBenchmark("built-in", origins=world.urls, settings=settings)
+        return MultiRealBenchmark(
+            "built-in", origins=world.urls, browsers=shared_browsers, settings=settings
+        )
+
+    @pytest.fixture
+    def runs(self, loop: asyncio.Runner) -> Callable[..., object]:
+        return lambda *given, **named: loop.run(run_benchmark(*given, **named))
 
     @pytest.fixture
     def task(self, benchmark_under_test: MultiRealBenchmark) -> Task:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -24,7 +24,7 @@ from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USA
 from bench_core.vocabulary import meaning_of_flag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from bench_core.protocols import Agent
@@ -40,9 +40,19 @@ class FaultMatrix:
     """Whatever goes wrong in a trial, its record says what happened, and loses nothing.
 
     Fixtures to give: `benchmark_under_test`; `task`, one that an agent fails that does nothing;
-    `solver`, an agent that solves it. To change: `spec`, how the trial is run, and `own_flags`,
-    what the benchmark's own flags mean.
+    `solver`, an agent that solves it. To change: `spec`, how the trial is run, `own_flags`, what the
+    benchmark's own flags mean, and `runs`, what runs it.
+
+    Attributes:
+        faults: The rows it is held to; fewer where each trial is expensive.
     """
+
+    faults: ClassVar[tuple[Fault, ...]] = FAULTS
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test of each row."""
+        if "fault" in metafunc.fixturenames:
+            metafunc.parametrize("fault", self.faults, ids=lambda fault: fault.name)
 
     @pytest.fixture
     def benchmark_under_test(self) -> Benchmark:
@@ -69,7 +79,11 @@ class FaultMatrix:
         """Return flags that the benchmark sets and their meanings."""
         return {}
 
-    @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+    @pytest.fixture
+    def runs(self) -> Callable[..., object]:
+        """Return what takes the place of `run_benchmark_sync`, say to keep a browser between runs."""
+        return run_benchmark_sync
+
     def test_a_fault_is_recorded_as_the_table_says(  # noqa: PLR0913, PLR0917  # fixtures
         self,
         fault: Fault,
@@ -78,10 +92,13 @@ class FaultMatrix:
         solver: Agent,
         spec: RunSpec,
         own_flags: Mapping[str, str],
+        runs: Callable[..., object],
         tmp_path: Path,
     ) -> None:
         """Status, score, flags, tries, cost, tokens, steps and artifacts are those of its row."""
-        result, folder = _run(fault, benchmark_under_test, task, solver, spec, tmp_path / "run")
+        result, folder = _run(
+            fault, benchmark_under_test, task, solver, spec, runs, tmp_path / "run"
+        )
         assert (result.status, set(result.flags) & _OF_THE_CORE) == (fault.status, set(fault.flags))
         assert [each for each in result.flags if not _is_known(each, own_flags)] == []
         _check_score(result, fault)
@@ -92,7 +109,13 @@ class FaultMatrix:
 
 
 def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
-    fault: Fault, benchmark: Benchmark, task: Task, solver: Agent, spec: RunSpec, out: Path
+    fault: Fault,
+    benchmark: Benchmark,
+    task: Task,
+    solver: Agent,
+    spec: RunSpec,
+    runs: Callable[..., object],
+    out: Path,
 ) -> tuple[TrialResult, Path]:
     over: list[bool] = []
     surroundings = Surroundings(
@@ -109,7 +132,7 @@ def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
         }
     )
     try:
-        run_benchmark_sync(FaultyBenchmark(benchmark, fault), asked, out, surroundings=surroundings)
+        runs(FaultyBenchmark(benchmark, fault), asked, out, surroundings=surroundings)
     finally:
         over.append(True)
     view = read_run(out)
