@@ -363,9 +363,9 @@ def _of_element(
     """Leave out the other elements of lists that a quotation is in, and logs of what happened."""
     for pointer, value in scalars:
         path = tokens(pointer[len(record) :]) or []
-        apart = next((n for n, (a, b) in enumerate(zip(path, below, strict=False)) if a != b), None)
-        inside = apart is not None and apart + 1 < len(path)
-        if inside and path[apart].isdecimal() and below[apart].isdecimal():
+        pairs = enumerate(zip(path, below, strict=False))
+        apart = next((n for n, (a, b) in pairs if a != b), len(path))
+        if apart + 1 < len(path) and path[apart].isdecimal() and below[apart].isdecimal():
             continue
         if any(each.lower() in _LOGS for each in path) and not any(
             each.lower() in _LOGS for each in below
