@@ -25,13 +25,18 @@ TASKS = (
     "clock/91A30BE9-0E11-4374-8D43-41D4D097080A-WOS",
     "file_explorer/34a4fee9-e52e-4a4a-96d2-68d35091504a-WOS",
     "file_explorer/7AB09EF1-331B-4A21-90C9-996ADE3B6E1A-WOS",
+    "microsoft_paint/15f8de6e-3d39-40e4-af17-bdbb2393c0d9-WOS",
+    "msedge/2acd62b4-a2ab-44a7-a7e3-f5227bbd8324-wos",
     "settings/37e10fc4-b4c5-4b02-a65c-bfae8bc51d3f-wos",
+    "settings/a659b26e-4e31-40c1-adaf-34742b6c44ac-wos",
+    "vs_code/4e60007a-f5be-4bfc-9723-c39affa0a6d3-WOS",
     "windows_calc/28b91a24-5d97-4c2a-891c-dccbd3820c62-WOS",
 )
-"""Six that need no reference file, as three ways to end can come in six orders."""
+"""Ten that need no reference file; three ways to end come in six orders."""
 
 SOLVES, IDLE, CRASHES = ("completed", 1.0), ("completed", 0.0), ("agent_error", 0.0)
-ORDERS = dict(zip(TASKS, itertools.permutations((SOLVES, IDLE, CRASHES)), strict=True))
+_IN_TURN = itertools.cycle(itertools.permutations((SOLVES, IDLE, CRASHES)))
+ORDERS = dict(zip(TASKS, _IN_TURN, strict=False))
 """How the trials of each task end."""
 
 AGENT = f"""
