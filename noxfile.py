@@ -29,6 +29,9 @@ DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The one Python that runs browser tests and slow ones: nox's own, which is always there."""
 QUICK = "not browser and not slow"
+EVERY = "NOX_EVERY_PYTHON"
+EVERY_PYTHON = os.environ.get(EVERY, "0") not in {"", "0"}
+"""Whether tests run on the Pythons between the oldest and the newest, too; a pull request's CI does."""
 PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
 """As many tests at once as there are cores; four browsers are enough for any machine."""
 
@@ -111,6 +114,8 @@ def tests(session: nox.Session, name: str) -> None:
     """Test a package where only its wheel and bench-core's are installed."""
     tested = package(name)
     everything = session.python == OWN_PYTHON
+    if not everything and session.python in tested.pythons[1:-1] and not EVERY_PYTHON:
+        session.skip(f"older and newer ones are tested; {EVERY} set to 1 runs this one, too")
     once = group("test-once", tested.folder) if everything else []
     needed = [*group("parallel"), *group("test", tested.folder), *once]
     install(session, with_core(tested), needed)
