@@ -26,7 +26,7 @@ from bench_core.cli import (
 )
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.planning import RunSpec, Timeouts
-from bench_core.records import AgentOutcome, Resource, Task, Usage
+from bench_core.records import Resource, Task, Usage
 from bench_core.running import Surroundings
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
@@ -34,24 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
+    from bench_core.protocols import Agent, TrialContext
 
 KINDS = (
     "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
     "spree",
 )  # fmt: skip
-
-
-class IdleAgent:
-    """Says at once that it is done; the tasks themselves do what is to be tested."""
-
-    name = "scripted"
-
-    async def run(
-        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
-    ) -> AgentOutcome:
-        return AgentOutcome()
 
 
 class ToyBenchmark:
@@ -151,7 +139,7 @@ def tasks(**options: Any) -> None:
 
 @main.command()
 @task_options
-@run_options(agent="toy_runner:IdleAgent")
+@run_options(agent="do-nothing")
 @click.option("--cancel-grace", type=float, default=5.0)
 @click.option("--loop-block", type=float, default=60.0)
 @click.option("--evaluation-grace", type=float, default=120.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bench_core.discovery import load_agent
 from bench_core.planning import RunSpec
 from bench_core.records import Task
 from bench_core.running import Surroundings, run_benchmark_sync
@@ -100,7 +99,7 @@ def run(  # noqa: PLR0913  # keywords with defaults
     policy = Policy(workers=len(urls), attempts=attempts, backoff=Backoff(first_s=0.01))
     with_ = Surroundings(
         policy=policy,
-        agent_for=lambda _, context: working or load_agent(context.agent),
+        agent_for=(lambda *_: working) if working else None,
         agent_limits=patience,
     )
     return run_benchmark_sync(made, asked, out, surroundings=with_)

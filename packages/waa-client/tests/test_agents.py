@@ -16,10 +16,10 @@ from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
 from making import NoSleep, make_task, run, script
 
-from bench_core.agents import Done, PressKeys, RunCode, connect
+from bench_core.agents import Done
 from bench_core.discovery import find_plugins, load_agent
 from bench_core.errors import InputError, UnknownPluginError
-from bench_core.records import AgentOutcome, Limits, Status
+from bench_core.records import Limits, Status
 from bench_core.run_folder import read_run
 from bench_core.testing.model_server import Answer, ModelServer
 from waa_client.agents.simple import read_script
@@ -30,8 +30,7 @@ from waa_client.demonstrations import Demonstrations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.protocols import DesktopHandle, TrialContext
-    from bench_core.records import AgentTask, Task, TrialResult
+    from bench_core.records import Task, TrialResult
 
 PROVIDERS = {
     "anthropic": ("anthropic", "ANTHROPIC_API_KEY"),
@@ -376,31 +375,11 @@ def test_a_class_that_cannot_be_used_is_named(  # noqa: PLR0913, PLR0917  # fixt
     assert message in result.error.message
 
 
-class OwnAgent:
-    """What a user writes: a class without arguments, named `module:Class`."""
-
-    name = "own"
-
-    async def run(
-        self, task: AgentTask, environment: DesktopHandle, context: TrialContext
-    ) -> AgentOutcome:
-        async with connect(environment) as desktop:
-            seen = await desktop.observe()
-            assert seen.size == (1280, 720)
-            await desktop.act(RunCode(code="computer.keyboard.write('mine')"))
-            await desktop.act(PressKeys(keys=("enter",)))
-        return AgentOutcome(steps=2)
-
-
-def test_an_agent_of_ones_own_is_found_by_module_and_class(
-    tmp_path: Path,
-    vm: FakeVm,
-    evaluator: FakeEvaluator,
-    task: Task,
-    monkeypatch: pytest.MonkeyPatch,
+def test_an_agent_of_ones_own_is_found_by_module_and_class_and_works_in_its_own_process(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
 ) -> None:
-    monkeypatch.setitem(sys.modules, "my_agents", sys.modules[__name__])
-    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="my_agents:OwnAgent")
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="own_agents:OwnAgent")
+    assert only(tmp_path / "run").agent_code.process == "own"
     assert (vm.computer.typed, vm.computer.pressed) == ("mine", [("enter",)])
     assert evaluator.bodies("/evaluate")[0]["action_history"][-1] == "DONE"
     assert [line["actions"][0]["kind"] for line in trajectory(tmp_path / "run")] == [
@@ -423,19 +402,10 @@ def test_agents_with_a_name_of_their_own_are_installed_ones(name: str) -> None:
 
 
 def test_an_agent_that_swallows_a_fault_of_the_vm_is_still_not_scored(
-    tmp_path: Path, evaluator: FakeEvaluator, task: Task, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, evaluator: FakeEvaluator, task: Task
 ) -> None:
-    class Swallowing(OwnAgent):
-        async def run(self, *arguments: Any) -> AgentOutcome:
-            try:
-                return await super().run(*arguments)
-            except Exception:  # noqa: BLE001
-                return AgentOutcome()
-
-    monkeypatch.setattr(sys.modules[__name__], "Swallowing", Swallowing, raising=False)
-    monkeypatch.setitem(sys.modules, "my_agents", sys.modules[__name__])
     with FakeVm(always={"/screenshot": Reply(500, b"x", "text/html")}) as vm:
-        run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="my_agents:Swallowing")
+        run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="own_agents:Swallowing")
     assert only(tmp_path / "run").status is Status.ENVIRONMENT_ERROR
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "load_agent",
     "load_benchmark",
     "load_plugin",
+    "locate_plugin",
 ]
 
 PluginKind = Literal["benchmark", "agent", "guide", "judge", "reporter", "world", "stopping_rule"]
@@ -129,8 +130,24 @@ def load_plugin(
         PluginImportError: It does not import.
         InputError: Two distributions offer it, or the reference leads nowhere.
     """
+    offer = locate_plugin(kind, name, find=find)
+    return offer.load() if offer is not None else _load_reference(kind, name)
+
+
+def locate_plugin(
+    kind: PluginKind,
+    name: str,
+    *,
+    find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
+) -> Plugin | None:
+    """Return who offers the plugin `name` without importing it; null for a reference `module:name`.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers it.
+        InputError: Two distributions offer it.
+    """
     if _REFERENCE.fullmatch(name):
-        return _load_reference(kind, name)
+        return None
     by_name = defaultdict(list)
     for plugin in find(kind):
         by_name[plugin.name].append(plugin)
@@ -139,7 +156,7 @@ def load_plugin(
         raise UnknownPluginError(kind, name, by_name, KNOWN[kind].get(name))
     if len(offers) > 1:
         raise InputError(_ambiguous(kind, name, offers))
-    return offers[0].load()
+    return offers[0]
 
 
 def load_agent(name: str) -> Agent:

@@ -83,7 +83,7 @@ class AgentProcessSpec(Record):
     """Where the agent works, and what a process of its own may have.
 
     Attributes:
-        process: `own` or `shared` with the run; null leaves it to what the agent is.
+        process: `own` or `shared` with the run; null: `own`, but for Proctor's own agents.
         memory_gb: Gigabytes that a process of its own may write to; null is no limit.
         variables: Environment variables it gets beside the system's and its model provider's.
     """

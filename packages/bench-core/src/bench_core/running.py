@@ -251,7 +251,7 @@ def _agents(spec: RunSpec, with_: Surroundings) -> Iterator[tuple[Callable[..., 
     wanted = spec.agent_process
     with opened_agent(
         spec.agent,
-        process=wanted.process or "shared",
+        process=wanted.process,
         model=spec.model,
         variables=wanted.variables,
         memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),

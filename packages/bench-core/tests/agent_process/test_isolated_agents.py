@@ -157,6 +157,37 @@ def test_an_agent_that_works_on_the_opened_environment_itself_is_refused(run: An
         run("killers:InProcess")
 
 
+def test_an_agent_that_works_on_the_opened_environment_stays_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
+    assert process_of("killers:InProcess", tmp_path) == "shared"
+
+
+def test_named_agents_get_a_process_of_their_own_and_proctors_own_stay(tmp_path: Path) -> None:
+    assert process_of("killers:Killer", tmp_path / "reference") == "own"
+    assert process_of("killers:Killer", tmp_path / "shared", process="shared") == "shared"
+    assert process_of("do-nothing", tmp_path / "proctors") == "shared"
+    place = "bench_core.agents.plugins:DoNothingPlugin"
+    assert process_of(place, tmp_path / "reference-to-proctors") == "shared"
+
+
+def test_objects_of_the_callers_stay_and_are_recorded_as_such(tmp_path: Path) -> None:
+    made = killers.Killer()
+    assert process_of("killers:Killer", tmp_path, agent_for=lambda *_: made) == "shared"
+
+
+def process_of(agent: str, out: Path, process: Any = None, **surroundings: Any) -> str:
+    """Return where a run's result says that its agent worked."""
+    spec = RunSpec(agent=agent, agent_process=AgentProcessSpec(process=process))
+    with_ = Surroundings(locks=NoLocks(), **surroundings)
+    run_benchmark_sync(Sums("solves"), spec, out / "run", surroundings=with_)
+    view = read_run(out / "run")
+    assert view.info.agent_code is not None
+    (result,) = view.results.values()
+    assert result.agent_code == view.info.agent_code
+    return view.info.agent_code.process
+
+
 def test_a_module_that_ends_whoever_imports_it_is_refused_with_its_last_words(run: Any) -> None:
     with pytest.raises(InputError, match="exit code 9; its last lines:\nimporting is too much"):
         run("exits_on_import:Agent")

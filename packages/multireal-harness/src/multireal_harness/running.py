@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from bench_core.discovery import find_plugins, load_agent
+from bench_core.agent_process import agent_of
+from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
 from bench_core.planning import TaskFilter, Timeouts
 from bench_core.planning import select_tasks as take_tasks
@@ -234,7 +235,7 @@ def _prepared(
     rules, settings = options.rules(), EnvironmentSettings(track=options.world == "real")
     spec = _spec(options, config, rules, settings)
     if begins:
-        _refuse_unusable_agent(options, config)
+        _refuse_unusable_agent(options, config, spec)
         spec, more = _checked(known, spec, options, origins)
         warnings += more
     benchmark = MultiRealBenchmark(
@@ -271,6 +272,10 @@ def _spec(
         recorded["faults"] = [str(each) for each in options.faults]
     if options.agent == "scripted":
         recorded["solution"] = options.solution
+    if config is not None and config.api_key_env:
+        # an agent in a process of its own gets the key of its model, whatever it is called
+        more = (*options.agent_env, config.api_key_env)
+        options = options.model_copy(update={"agent_env": more})
     spec = options.spec(world=options.world, profile=rules.profile, config=recorded)
     grace = 120.0 + settings.capture.longest_s
     return spec.model_copy(update={"timeouts": Timeouts(evaluation_grace_s=grace)})
@@ -301,7 +306,9 @@ def _checked(
     return spec, [*warnings, *preflight(chosen, origins)]
 
 
-def _refuse_unusable_agent(options: MultiRealRunOptions, config: ModelConfig | None) -> None:
+def _refuse_unusable_agent(
+    options: MultiRealRunOptions, config: ModelConfig | None, spec: RunSpec
+) -> None:
     agent = str(options.agent)
     if agent == "scripted" and options.world != "built-in":
         raise InputError("the agent 'scripted' knows the built-in tasks only: add --world built-in")
@@ -309,7 +316,8 @@ def _refuse_unusable_agent(options: MultiRealRunOptions, config: ModelConfig | N
         if config is None:
             raise InputError(f"the agent {agent!r} needs a model: pass --model NAME")
         config.open()  # without a key or an SDK every trial would fail
-    load_agent(agent)
+    with agent_of(spec):
+        pass  # one that cannot be loaded is refused
 
 
 def _notes(config: ModelConfig | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.discovery import load_agent
+from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
 from bench_core.models import model_of
 from bench_core.planning import select_tasks
@@ -52,16 +52,16 @@ def preflight(
     Raises:
         InputError: Says which, and the way out.
     """
-    agent = load_agent(spec.agent)
-    refuse_misfit(WaaBenchmark(tasks), agent)
     context = TrialContext(
         run_id="preflight", folder=Path(), agent=spec.agent, model=spec.model, config=spec.config
     )
-    if spec.agent in _OVER_MODELS:
-        model_of(context)
-    world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
-    chosen = select_tasks(tasks, spec.tasks, spec.seed)
-    _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
+    with agent_of(spec) as agent:
+        refuse_misfit(WaaBenchmark(tasks), agent)
+        if spec.agent in _OVER_MODELS:
+            model_of(context)
+        world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
+        chosen = select_tasks(tasks, spec.tasks, spec.seed)
+        _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
     return world, warnings
 
 

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench_core.agent_process import agent_of
 from bench_core.browser import find_chromium
-from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.planning import select_tasks
 from bench_core.protocols import TrialContext
@@ -87,10 +87,11 @@ def _refuse_shared_cookies(tasks: Sequence[Task], config: EnvironmentConfig) -> 
 
 
 def _refuse_unusable_agent(spec: RunSpec) -> None:
-    agent = load_agent(spec.agent)
-    if agent.name == "scripted" and spec.world != "built-in":
+    with agent_of(spec) as agent:
+        name = agent.name
+    if name == "scripted" and spec.world != "built-in":
         raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
-    if agent.name == "browser-use" and "replay_calls" not in spec.config:
+    if name == "browser-use" and "replay_calls" not in spec.config:
         from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
         open_chat(_trial_of(spec))

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bench_core.agent_process.choosing import AgentProcess, is_proctors, opened_agent
-    from bench_core.agent_process.isolated import OUTPUT, IsolatedAgent, Isolation
+    from bench_core.agent_process.choosing import AgentProcess, agent_of, opened_agent
+    from bench_core.agent_process.isolated import OUTPUT, IsolatedAgent, Isolation, SharedOnlyError
     from bench_core.agent_process.launching import ForkLauncher, SpawnLauncher, launcher_for
     from bench_core.agent_process.surroundings import agent_variables
 
@@ -17,16 +17,17 @@ __all__ = [
     "ForkLauncher",
     "IsolatedAgent",
     "Isolation",
+    "SharedOnlyError",
     "SpawnLauncher",
+    "agent_of",
     "agent_variables",
-    "is_proctors",
     "launcher_for",
     "opened_agent",
 ]
 
 _HOME = {
-    **dict.fromkeys(("AgentProcess", "is_proctors", "opened_agent"), "choosing"),
-    **dict.fromkeys(("OUTPUT", "IsolatedAgent", "Isolation"), "isolated"),
+    **dict.fromkeys(("AgentProcess", "agent_of", "opened_agent"), "choosing"),
+    **dict.fromkeys(("OUTPUT", "IsolatedAgent", "Isolation", "SharedOnlyError"), "isolated"),
     **dict.fromkeys(("ForkLauncher", "SpawnLauncher", "launcher_for"), "launching"),
     "agent_variables": "surroundings",
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agent_process.isolated import IsolatedAgent, Isolation
+from bench_core.agent_process.isolated import IsolatedAgent, Isolation, SharedOnlyError
 from bench_core.agent_process.launching import launcher_for
 from bench_core.agent_process.surroundings import agent_variables
-from bench_core.discovery import find_plugins, load_agent
+from bench_core.discovery import load_agent, locate_plugin
 from bench_core.provenance import PROCTOR_DISTRIBUTIONS
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
@@ -16,9 +16,10 @@ from bench_core.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bench_core.planning import RunSpec
     from bench_core.protocols import Agent
 
-__all__ = ["AgentProcess", "is_proctors", "opened_agent"]
+__all__ = ["AgentProcess", "agent_of", "opened_agent"]
 
 AgentProcess = Literal["own", "shared"]
 """A process of the agent's own, or that of the run."""
@@ -30,7 +31,7 @@ _PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     name: str,
     *,
-    process: AgentProcess,
+    process: AgentProcess | None = None,
     model: str | None = None,
     variables: Sequence[str] = (),
     memory: int | None = None,
@@ -40,7 +41,8 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
 
     Args:
         name: An installed agent's, or `module:attribute`.
-        process: Where it works.
+        process: Where it works; by default Proctor's own agents, and those that work on the opened
+            environment itself, in this process and all others in their own.
         model: The run's; an agent in a process of its own gets the variables of its provider.
         variables: Names of further environment variables that such an agent gets.
         memory: Bytes its process may write to.
@@ -49,34 +51,52 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     Raises:
         InputError: It cannot be loaded, or cannot work there.
     """
-    code = AgentCode(process=process, distribution=_distribution(name))
-    if process == "shared":
+    offer = locate_plugin("agent", name)
+    code = AgentCode(
+        process="shared",
+        distribution=f"{offer.distribution}=={offer.version}" if offer else None,
+    )
+    trusted = _is_proctors(offer.value if offer else name)
+    if process == "shared" or (process is None and trusted):
         yield lambda: load_agent(name), code
         return
     launcher = launcher_for(name, agent_variables(model, variables))
     isolation = Isolation(
-        memory=memory,
-        trusted=is_proctors(name),
-        redactor=redactor or Redactor.from_environment(),
+        memory=memory, trusted=trusted, redactor=redactor or Redactor.from_environment()
     )
+    own = code.model_copy(update={"process": "own"})
     try:
-        agent = IsolatedAgent(name, launcher, isolation, code)
-        yield lambda: agent, code
+        agent = IsolatedAgent(name, launcher, isolation, own)
+    except SharedOnlyError:
+        launcher.close()
+        if process is not None:
+            raise
+        yield lambda: load_agent(name), code
+        return
+    except BaseException:
+        launcher.close()
+        raise
+    try:
+        yield lambda: agent, own
     finally:
         launcher.close()
 
 
-def is_proctors(name: str) -> bool:
-    """Return whether an agent is Proctor's own code, by the place of its module."""
-    values = [each.value for each in find_plugins("agent") if each.name == name]
-    places = [name] if ":" in name else values
-    return bool(places) and all(
-        place.partition(":")[0].partition(".")[0] in _PROCTORS for place in places
+@contextlib.contextmanager
+def agent_of(spec: RunSpec) -> Iterator[Agent]:
+    """Open the agent of a run to see whether it can work, in the process where it would.
+
+    Raises:
+        InputError: It cannot be loaded, or cannot work there.
+    """
+    wanted = spec.agent_process
+    opened = opened_agent(
+        spec.agent, process=wanted.process, model=spec.model, variables=wanted.variables
     )
+    with opened as (make, _):
+        yield make()
 
 
-def _distribution(name: str) -> str | None:
-    offers = [each for each in find_plugins("agent") if each.name == name]
-    if ":" in name or len(offers) != 1:
-        return None
-    return f"{offers[0].distribution}=={offers[0].version}"
+def _is_proctors(place: str) -> bool:
+    """Return whether a module is Proctor's own code."""
+    return place.partition(":")[0].partition(".")[0] in _PROCTORS

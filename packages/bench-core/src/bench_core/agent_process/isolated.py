@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["OUTPUT", "IsolatedAgent", "Isolation"]
+__all__ = ["OUTPUT", "IsolatedAgent", "Isolation", "SharedOnlyError"]
 
 OUTPUT = "agent_output.txt"
 """What an agent printed in a process of its own."""
@@ -62,6 +62,10 @@ class Isolation:
     redactor: Redactor = field(default_factory=Redactor.from_environment)
 
 
+class SharedOnlyError(InputError):
+    """The agent works on the opened environment itself, which no other process has."""
+
+
 class IsolatedAgent:
     """Runs the agent `reference` in a new process for each trial.
 
@@ -75,7 +79,8 @@ class IsolatedAgent:
         code: What is recorded of the program.
 
     Raises:
-        InputError: It cannot be imported or made, or works on the opened environment itself.
+        InputError: It cannot be imported or made.
+        SharedOnlyError: It works on the opened environment itself.
     """
 
     def __init__(
@@ -91,7 +96,7 @@ class IsolatedAgent:
         self._isolation = isolation or Isolation()
         told = self._ask("describe")
         if told["in_process"]:
-            raise InputError(
+            raise SharedOnlyError(
                 f"the agent {reference!r} works on the opened environment itself (`in_process`), "
                 "which no other process has: run it with `--agent-process shared`"
             )

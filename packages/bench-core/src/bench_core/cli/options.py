@@ -199,7 +199,7 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option("--agent-process", type=click.Choice(["own", "shared"]),
                      help="Run the agent in a process of its own, or in that of the run (for debuggers).  "
-                          "[default: shared]"),
+                          "[default: own, shared for Proctor's agents]"),
         click.option("--agent-memory", type=_POSITIVE_AMOUNT, metavar="GB",
                      help="Gigabytes that the agent's own process may write to (Linux)."),
         click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
