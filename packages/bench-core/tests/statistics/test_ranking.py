@@ -5,7 +5,6 @@ import pytest
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import compare, dominance, holm, leaderboard
 from bench_core.statistics.rank_simulation import claims_of, draw_models, simulate_ranks
-from bench_core.statistics.simulation import Population, simulate_scores
 
 np = pytest.importorskip("numpy", reason="models are drawn here")
 
@@ -71,17 +70,6 @@ def test_models_without_costs_are_left_out_of_the_front(models: dict[str, Scores
 
 
 @pytest.mark.slow
-def test_equal_models_are_ranked_falsely_in_at_most_a_twentieth_of_cases() -> None:
-    generator = np.random.default_rng(7)
-    wrong = 0
-    for _ in range(200):
-        chances, _ = simulate_scores(Population(0.42, 0.5), [1] * 68, 1, generator)
-        outcomes = (generator.random((5, 68, 3)) < chances[None, :, None]).astype(float)
-        found = leaderboard({str(n): dict(enumerate(o.tolist())) for n, o in enumerate(outcomes)})
-        wrong += any(each.best > 1 or each.worst < 5 for each in found.ranks)
-    assert wrong / 200 <= 0.09
-
-
 def test_simulated_claims_are_those_of_the_leaderboard_or_bolder() -> None:
     """`compare` never lets t fall below the sign-flip test, which few fractional scores can tell."""
     rates, costs = np.array([0.65, 0.5, 0.35]), np.array([1.0, 1.1, 1.4])
