@@ -56,7 +56,7 @@ def evaluator(vm, cache):
     from waa_server_ext.running import running_server
     from waa_server_ext.server.service import Service, ServiceSettings
     cache = Path(cache)
-    settings = EvaluatorSettings(cache=cache, offline=True, skip_sleeps=True, vm_timeout_s=0.5)
+    settings = EvaluatorSettings(cache=cache, offline=True, skip_sleeps=True, vm_timeout_s=1.5)
     with Service(make_evaluator(settings), ServiceSettings(vm=vm, cache=cache)) as service:
         with running_server(service) as server:
             serve(f"127.0.0.1:{server.port}")
@@ -258,7 +258,7 @@ def run(fault: PartFault | None, parts: Parts, out: Path) -> tuple[TrialResult, 
         load_tasks(built_in_world().tasks_folder()),
         pool=VmPool([f"http://{parts.desktop.host}"], NoLocks(),
                     evaluators=[f"http://{parts.evaluator.host}"]),
-        settings=EnvironmentSettings(ask_again_s=0.01, evaluation_s=3.0, boot_s=0.5),
+        settings=EnvironmentSettings(ask_again_s=0.01, evaluation_s=6.0, boot_s=0.5),
         # nothing has to be answered where a part fails from the start
         options=VmOptions(tries=2, wait_s=0.01, slack=0.02 if at_open else 0.1),
     )  # fmt: skip

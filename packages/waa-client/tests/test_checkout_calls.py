@@ -24,6 +24,7 @@ CALLER = '''
 import time
 import httpx
 from PIL import Image
+from bench_core.errors import EnvironmentFaultError
 
 class Caller:
     """Asks a model by its own code at every step; `how` says over what, and what it does wrong."""
@@ -40,6 +41,10 @@ class Caller:
                 return client.chat.completions.create(**body)
         if self.how == "silent":
             return None
+        if self.how == "unheard":  # over a library that nobody listens to
+            raise type("APIConnectionError", (Exception,), {"__module__": "openai"})("down")
+        if self.how == "of-ours":
+            raise EnvironmentFaultError("its Proctor model is down")
         if self.how == "stream":
             with httpx.stream("POST", self.url, json=body) as answer:
                 return answer.read()
@@ -180,6 +185,15 @@ def test_a_provider_that_fails_is_no_zero_whatever_the_agent_makes_of_it(
     assert "the agent's model provider failed" in result.error.message
     assert result.usage.requests == 1
     assert trials.evaluator.bodies("/evaluate") == []
+
+
+@pytest.mark.parametrize("how", ["unheard", "of-ours"])
+def test_an_outage_that_only_the_error_tells_of_is_no_zero(
+    trials: Trials, server: ModelServer, how: str
+) -> None:
+    result = trials.run(base(server), how)
+    assert (result.status, result.score, result.spent) == (Status.ENVIRONMENT_ERROR, None, ())
+    assert server.requests == []
 
 
 def test_an_agent_whose_second_call_was_answered_has_no_excuse(

@@ -153,7 +153,8 @@ class Benchmark(Protocol):
     """A set of tasks, how to open the environment of one, and how to score what is left of it.
 
     A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
-    agent that does not work there is then refused before a run begins.
+    agent that does not work there is then refused before a run begins. What its runs need before they
+    begin may be a `bench_core.preparing.Prepare` in an attribute `prepare`.
     """
 
     name: str
