@@ -70,7 +70,7 @@ class Known:
 
 def run(benchmark: Known, out: Path, stopping: LookSpec | None = None) -> Any:
     around = Surroundings(
-        policy=Policy(attempts=1, backoff=Backoff(first_s=0.0)),
+        policy=Policy(attempts=1, backoff=Backoff(first_s=0.0), max_consecutive_faults=None),
         agent_for=lambda task, context: Idle(),
     )
     spec = RunSpec(agent="scripted", stopping=stopping)

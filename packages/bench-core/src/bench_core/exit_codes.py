@@ -15,6 +15,7 @@ UNDECIDED = 3
 CRASHED = 70
 """A fault of ours, shown with its traceback: it says nothing of what was asked."""
 ABORTED = 75
-"""The run stopped itself because a trial blocked it; the same command continues it."""
+"""The run stopped itself: a trial blocked it, or what its trials need is out of order; the same command
+continues it."""
 INTERRUPTED = 130
 """Ctrl-C or SIGTERM; the same command continues the run."""

@@ -117,6 +117,8 @@ class RunSpec(Record):
         timing: How fast the harness acts, where the benchmark has a choice.
         limits: Override the tasks' own limits where they are set.
         attempts: How often a trial is tried when its environment fails.
+        max_consecutive_faults: After how many equal faults in a row a site, a VM, the model or the
+            evaluator counts as out of order; null for never.
         site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
         stopping: Whether and how the run may stop before all its trials have run.
         agent_process: Where the agent works, which each result says.
@@ -135,6 +137,7 @@ class RunSpec(Record):
     limits: Limits = Limits()
     budget: Budget = Budget()
     attempts: PositiveInt = 2
+    max_consecutive_faults: PositiveInt | None = 5
     site_locks: Literal["rw", "exclusive"] = "rw"
     timeouts: Timeouts = Timeouts()
     stopping: LookSpec | None = None

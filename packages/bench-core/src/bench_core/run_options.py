@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
@@ -67,6 +67,7 @@ class RunOptions(TaskOptions):
     max_steps: PositiveInt | None = None
     time_limit: PositiveFloat | None = None
     attempts: PositiveInt = 2
+    max_consecutive_faults: NonNegativeInt = 5
     site_locks: Literal["rw", "exclusive"] = "rw"
     max_cost: NonNegativeFloat | None = None
     max_tokens: PositiveInt | None = None
@@ -118,6 +119,7 @@ class RunOptions(TaskOptions):
                 max_minutes=self.max_minutes,
             ),
             attempts=self.attempts,
+            max_consecutive_faults=self.max_consecutive_faults or None,
             site_locks=self.site_locks,
             stopping=self._stopping(),
             agent_process=AgentProcessSpec(

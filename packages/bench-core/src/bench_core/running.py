@@ -371,7 +371,12 @@ def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
 
 
 def _policy(spec: RunSpec) -> Policy:
-    return Policy(workers=spec.workers, attempts=spec.attempts, timeouts=spec.timeouts)
+    return Policy(
+        workers=spec.workers,
+        attempts=spec.attempts,
+        timeouts=spec.timeouts,
+        max_consecutive_faults=spec.max_consecutive_faults,
+    )
 
 
 def _budget(spec: RunSpec, out: Path, clock: Clock) -> RunBudget:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from bench_core.records import Resource
 
@@ -64,6 +64,11 @@ class _Lane(Generic[_Item]):
     impatient_since: int | None = None
 
 
+def _impatient(lanes: Iterable[_Lane[_Item]]) -> list[_Lane[_Item]]:
+    waiting = [lane for lane in lanes if lane.impatient_since is not None]
+    return sorted(waiting, key=lambda lane: lane.impatient_since or 0)
+
+
 class ResourceQueue(Generic[_Item]):
     """Items waiting for resources, and who holds what.
 
@@ -101,12 +106,12 @@ class ResourceQueue(Generic[_Item]):
         lane.items.append((self._tick(), item))
         self._load.update(claim.exclusive)
 
-    def start_next(self) -> _Item | None:
+    def start_next(self, may_start: Callable[[Claim], bool] = lambda _: True) -> _Item | None:
         """Return the next item that may start and hold what it claims, or null.
 
-        `release` its claim when it is over.
+        `release` its claim when it is over. Items of claims that `may_start` refuses wait.
         """
-        lane = self._next_lane()
+        lane = self._next_lane([each for each in self._lanes.values() if may_start(each.claim)])
         if lane is None:
             return None
         _, item = lane.items.popleft()
@@ -126,6 +131,15 @@ class ResourceQueue(Generic[_Item]):
             if not self._holders[name]:
                 del self._holders[name]
 
+    def take(self, which: Callable[[Claim], bool]) -> list[_Item]:
+        """Forget and return the waiting items of certain claims."""
+        lanes = [lane for lane in self._lanes.values() if which(lane.claim)]
+        for lane in lanes:
+            del self._lanes[lane.claim]
+            for name in lane.claim.exclusive:
+                self._load[name] -= len(lane.items)
+        return [item for lane in lanes for _, item in lane.items]
+
     def clear(self) -> list[_Item]:
         """Forget and return all waiting items; what is held stays held."""
         waiting = [item for lane in self._lanes.values() for _, item in lane.items]
@@ -137,24 +151,20 @@ class ResourceQueue(Generic[_Item]):
         """Return the held names with their number of sharers, null where one holds it alone."""
         return {n: None if count == _EXCLUSIVE else count for n, count in self._holders.items()}
 
-    def _next_lane(self) -> _Lane[_Item] | None:
+    def _next_lane(self, lanes: Collection[_Lane[_Item]]) -> _Lane[_Item] | None:
         reserved: list[Claim] = []
-        for lane in self._impatient_lanes():
+        for lane in _impatient(lanes):
             if self._is_free(lane.claim) and not _conflicts(lane.claim, reserved):
                 return lane
             reserved.append(lane.claim)
         startable = [
             lane
-            for lane in self._lanes.values()
+            for lane in lanes
             if lane.impatient_since is None
             and self._is_free(lane.claim)
             and not _conflicts(lane.claim, reserved)
         ]
         return min(startable, key=self._rank, default=None)
-
-    def _impatient_lanes(self) -> list[_Lane[_Item]]:
-        lanes = [lane for lane in self._lanes.values() if lane.impatient_since is not None]
-        return sorted(lanes, key=lambda lane: lane.impatient_since or 0)
 
     def _rank(self, lane: _Lane[_Item]) -> tuple[int, int]:
         longest = max((self._load[name] for name in lane.claim.names), default=0)

@@ -11,6 +11,7 @@ from bench_core.planning import Timeouts
 from bench_core.records import Event, Status
 from bench_core.scheduling.attempts import HARNESS_ERROR, NOT_RETRIED, StopReason
 from bench_core.scheduling.backoff import Backoff
+from bench_core.scheduling.breakers import CircuitBreakers
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
@@ -46,6 +47,8 @@ class Policy:
         patience: How often waiting trials may be overtaken, see `ResourceQueue`.
         straggler_patience_s: How long to wait for abandoned trials that hold what all others need
             before the session is ended.
+        max_consecutive_faults: Equal faults in a row after which what they are faults of counts as
+            out of order; None for never.
     """
 
     workers: int = 1
@@ -54,6 +57,7 @@ class Policy:
     backoff: Backoff = field(default_factory=Backoff)
     patience: int = PATIENCE
     straggler_patience_s: float = 60.0
+    max_consecutive_faults: int | None = 5
 
 
 @dataclass(eq=False)
@@ -75,6 +79,7 @@ class _Flight:
     task: asyncio.Task[None] | None = None
     held: Held | None = None
     live: LiveAttempt | None = None
+    probe: bool = False
 
 
 class Scheduler:
@@ -124,6 +129,10 @@ class Scheduler:
         self._flights: set[_Flight] = set()
         self._backing_off: dict[_Trial, asyncio.TimerHandle] = {}
         self._stragglers: dict[_Flight, asyncio.Task[None]] = {}
+        faults = self._policy.max_consecutive_faults
+        self._probe_after_s = self._policy.backoff.delay_s(faults or 1, seed=0)
+        self._breakers = CircuitBreakers(faults, self._probe_after_s)
+        self._left_over = False
         self._wakeup = asyncio.Event()
         self._outcome: SessionOutcome | None = None
         self._error: BaseException | None = None
@@ -150,7 +159,7 @@ class Scheduler:
             self._runner.close()
         if self._error is not None:
             raise self._error
-        return self._outcome or "finished"
+        return self._outcome or ("aborted" if self._left_over else "finished")
 
     def stop(self) -> None:
         """Start nothing more, cancel what runs and let `run` return when that is written down."""
@@ -190,17 +199,20 @@ class Scheduler:
             if spent is not None:
                 self._stop_for_budget(spent)
                 return
-            trial = self._queue.start_next()
+            now = self._clock.monotonic()
+            trial = self._queue.start_next(partial(self._breakers.may_start, now=now))
             if trial is None:
                 return
-            flight = _Flight(trial)
+            flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
+            self._breakers.started(trial.claim)
             self._flights.add(flight)
             flight.task = asyncio.create_task(self._fly(flight))
             flight.task.add_done_callback(partial(self._land, flight))
 
     async def _next_change(self) -> None:
         """Wait until a trial has landed or may be tried again."""
-        nothing_moves = not self._flights and not self._backing_off
+        waits = self._flights or self._backing_off or self._breakers.waits
+        nothing_moves = not waits
         timeout = self._policy.straggler_patience_s if nothing_moves else None
         try:
             await asyncio.wait_for(self._wakeup.wait(), timeout)
@@ -227,10 +239,36 @@ class Scheduler:
         trial.last = self._runner.conclude(flight.live, trial.attempts)
         trial.attempts.append(trial.last.attempts[-1])
         self._sink.append(trial.last)
+        self._note_trips(flight, trial.last)
         if self._may_try_again(flight, trial.last):
             self._back_off(trial, trial.last)
         else:
             self._progress.finished(trial.last)
+
+    def _note_trips(self, flight: _Flight, result: TrialResult) -> None:
+        """Let trials wait, go on or be left, as the end of an attempt says of what they need."""
+        now = self._clock.monotonic()
+        for trip in self._breakers.ended(flight.trial.claim, result, now, probe=flight.probe):
+            self._event(f"circuit_{trip.became}", None, thing=trip.thing, message=trip.message)
+            if trip.became == "opened":
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._probe_after_s, self._wakeup.set)
+            self._progress.note(f"{trip}{self._leave_the_dead() if trip.became == 'dead' else ''}")
+
+    def _leave_the_dead(self) -> str:
+        """Leave the trials that need what is out of order to a later session; say so."""
+        left = self._queue.take(self._breakers.is_dead)
+        for trial in [each for each in self._backing_off if self._breakers.is_dead(each.claim)]:
+            self._backing_off.pop(trial).cancel()
+            left.append(trial)
+        for trial in left:
+            if trial.last is not None:
+                self._progress.finished(trial.last)
+        self._left_over = True
+        return (
+            f"; {len(left)} trials that need it are left. Mend it and run the same command again: it "
+            f"continues the run"
+        )
 
     def _land(self, flight: _Flight, task: asyncio.Task[None]) -> None:
         """Free the worker, and the resources unless something of the attempt still runs."""
@@ -267,6 +305,7 @@ class Scheduler:
             and not {HARNESS_ERROR, NOT_RETRIED} & set(result.flags)
             and flight.trial.tries < self._policy.attempts
             and self._outcome is None
+            and not self._breakers.is_open(flight.trial.claim)
             and not (flight.live is not None and flight.live.running.abandoned)
         )
 
