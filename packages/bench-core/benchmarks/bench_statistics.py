@@ -20,7 +20,9 @@ from bench_core.statistics import (
     bootstrap_macro_average,
     bootstrap_mean,
     bootstrap_task_mean,
+    compare,
     compare_models,
+    gate,
     summarise,
     task_successes,
 )
@@ -88,6 +90,7 @@ def cases() -> list[Case]:
         members.setdefault(templates[task_id], []).append(float(np.mean(trials)))
     means = np.array([np.mean(each) for each in members.values()])
     many = results(tasks, "many", trials=123)
+    five = {run: task_successes(results(tasks, run, trials=5)) for run in ("now", "before")}
     return [
         Case(
             f"percentile bootstrap over {len(values)} task means",
@@ -117,6 +120,12 @@ def cases() -> list[Case]:
             lambda: tables(tasks, models, templates),
             most_seconds=1.0,
             rounds=3,
+        ),
+        Case(
+            "gate on 812 x 5, beside the paired t and sign-flip tests it came from",
+            lambda: gate(five["now"], five["before"], clusters=templates),
+            lambda: compare(five["now"], five["before"], clusters=templates, p_same_tasks=1.0),
+            least_ratio=0.4,
         ),
         Case(
             f"summary of {len(many)} results",

@@ -139,7 +139,6 @@ def gate(  # noqa: PLR0913 - a gate is what its settings say
         raise ValueError(f"tolerance {tolerance!r} or alpha {alpha!r} is out of range")
     if estimand == "these_results":
         raise ValueError("a gate speaks of the same tasks or of new ones")
-    differences = task_differences(new, baseline)
     checks, whole = _checks(new, baseline, slices or {}, clusters, tolerance=tolerance, alpha=alpha)
     needed = units_needed(tolerance, alpha) if tolerance else None
     verdict, reason = _verdict(checks, tolerance, alpha, estimand, needed)
@@ -151,7 +150,7 @@ def gate(  # noqa: PLR0913 - a gate is what its settings say
         estimand=estimand,
         needed=needed,
         checks=checks,
-        broken=tuple(str(key) for key, each in differences.items() if each <= -1.0),
+        broken=tuple(_broken(new, baseline)),
         comparison=_compared(
             new,
             baseline,
@@ -183,7 +182,7 @@ def _checks(  # noqa: PLR0913 - as above
     tests = {
         name: within_task(part, baseline, conditional=several)
         for name, part in parts.items()
-        if part
+        if part or part is shared  # that no task is shared is refused there
     }
     least = [test.attainable for test in tests.values()]
     adjusted = dict(
@@ -235,6 +234,13 @@ def _limits(
         "worst": trials.low(alpha),
         "worst_new_tasks": groups.low(alpha) if both else None,
     }
+
+
+def _broken(new: Scores[Key], baseline: Scores[Key]) -> Iterator[str]:
+    for key, now in new.items():
+        before = baseline.get(key, ())
+        if len(now) and len(before) and sum(now) / len(now) - sum(before) / len(before) <= -1.0:
+            yield str(key)
 
 
 def _compared(new: Scores[Key], baseline: Scores[Key], **how: Any) -> Comparison | None:

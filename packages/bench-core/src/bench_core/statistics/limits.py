@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low
 from bench_core.statistics.intervals import Interval
-from bench_core.statistics.permutation import scores_in, shared_trials
+from bench_core.statistics.permutation import shared_trials, trials_and_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from bench_core.statistics.clustering import Clusters, Key, Scores
     from bench_core.statistics.intervals import Estimand
@@ -96,8 +96,8 @@ def trial_units(new: Scores[Key], baseline: Scores[Key]) -> Units:
     Raises:
         NotEstimableError: No task has scores for both, or some lie outside of 0 to 1.
     """
-    pairs = shared_trials(new, baseline)
-    _require_rates(pairs)
+    pairs, scores = trials_and_scores(new, baseline)
+    _require_rates(scores)
     totals: list[float] = []
     sizes: list[float] = []
     for pair in pairs:
@@ -125,7 +125,7 @@ def cluster_units(
             caller has `checked` that.
     """
     if not checked:
-        _require_rates(shared_trials(new, baseline))
+        _require_rates(trials_and_scores(new, baseline)[1])
     grouping = clusters or {}
     totals: defaultdict[Hashable, float] = defaultdict(float)
     sizes: Counter[Hashable] = Counter()
@@ -142,7 +142,6 @@ def _mean(scores: Sequence[float]) -> float:
     return sum(scores) / len(scores)
 
 
-def _require_rates(pairs: Iterable[Iterable[Sequence[float]]]) -> None:
-    found = scores_in(pairs)
+def _require_rates(found: set[float]) -> None:
     if min(found) < 0.0 or max(found) > 1.0:
         raise NotEstimableError("scores lie outside of 0 to 1, where no such limit holds")

@@ -38,8 +38,8 @@ __all__ = [
     "WithinTask",
     "hypergeometric",
     "power_of_counts",
-    "scores_in",
     "shared_trials",
+    "trials_and_scores",
     "within_task",
 ]
 
@@ -134,8 +134,8 @@ def within_task(
     >>> round(found.p_drop, 6), round(found.attainable, 6)
     (0.0025, 0.0025)
     """
-    pairs = shared_trials(new, baseline)
-    if not scores_in(pairs) <= {0, 1}:
+    pairs, scores = trials_and_scores(new, baseline)
+    if not scores <= {0, 1}:
         return _drawn(pairs, draws, seed)
     kinds: Counter[_Kind] = Counter()
     won: Counter[_Kind] = Counter()
@@ -200,21 +200,24 @@ def shared_trials(
     >>> shared_trials({"a": [1], "b": [0]}, {"b": [1, 1]})
     [([0], [1, 1])]
     """
+    return trials_and_scores(new, baseline)[0]
+
+
+def trials_and_scores(
+    new: Scores[Key], baseline: Scores[Key]
+) -> tuple[list[tuple[Sequence[float], Sequence[float]]], set[float]]:
+    """Return `shared_trials`, and the different scores there are.
+
+    >>> trials_and_scores({"a": [1], "b": [0]}, {"b": [1, 1]})
+    ([([0], [1, 1])], {0, 1})
+    """
     both = [(now, baseline.get(key, ())) for key, now in new.items()]
     pairs = [pair for pair in both if len(pair[0]) and len(pair[1])]
     if not pairs:
         raise NotEstimableError("the two have no scored task in common")
-    finite(tuple(scores_in(pairs)))
-    return pairs
-
-
-def scores_in(pairs: Iterable[Iterable[Sequence[float]]]) -> set[float]:
-    """Return the different scores there are.
-
-    >>> scores_in([([0], [1, 1])])
-    {0, 1}
-    """
-    return set().union(*chain.from_iterable(pairs))
+    scores = set().union(*chain.from_iterable(pairs))
+    finite(tuple(scores))
+    return pairs, scores
 
 
 class NullDistribution:
