@@ -188,6 +188,19 @@ class Inspector:
         )  # fmt: skip
 
 
+class Accuser:
+    """Names a process group as its own that is not."""
+
+    name = "accuser"
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        del task, environment
+        context.processes.own(int(context.agent_option("group")))
+        return AgentOutcome(answer=4, steps=1)
+
+
 class InProcess:
     """Wants the opened environment itself."""
 

@@ -141,6 +141,15 @@ def test_it_cannot_write_over_what_its_trial_is_scored_from(run: Any, tmp_path: 
     assert result.score == 1.0
 
 
+def test_it_cannot_have_processes_ended_that_are_not_its_own(run: Any) -> None:
+    command = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(command, start_new_session=True) as bystander:
+        result = run("killers:Accuser", config={"agent_options": {"group": bystander.pid}})
+        lives = bystander.poll() is None
+        bystander.kill()
+    assert (result.score, lives) == (1.0, True)
+
+
 def test_what_a_benchmark_asks_of_an_agent_is_answered_from_its_own_process() -> None:
     launcher = ForkLauncher("killers:Inspector", agent_variables())
     agent: Any = IsolatedAgent("killers:Inspector", launcher)
