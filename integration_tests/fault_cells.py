@@ -344,19 +344,9 @@ class SiteRig:
     def __init__(self) -> None:
         self._opened = built_in_world()
         self.world = self._opened.__enter__()
-        self._evaluator: ForeignEvaluator | None = None
-
-    @property
-    def evaluator(self) -> ForeignEvaluator:
-        """webarena-verified in a process of its own; the next trial after its end gets a new one."""
-        if self._evaluator is None:
-            self._evaluator = ForeignEvaluator(Path(sys.executable), patience_s=1.5)
-        return self._evaluator
 
     def close(self) -> None:
-        """Stop the sites and the evaluator."""
-        if self._evaluator is not None:
-            self._evaluator.close()
+        """Stop the sites."""
         self._opened.__exit__(None, None, None)
 
     def run(self, fault: PartFault, out: Path, delay_s: float = 0.0) -> tuple[TrialResult, Path]:
@@ -380,25 +370,28 @@ class SiteRig:
             if _is_server(fault):
                 server = stack.enter_context(Server("webarena"))
                 sites = Environment(EnvironmentConfig.model_validate(server.told), shared=False)
-            evaluator = self.evaluator if fault.part == "evaluator" else None
+            evaluator = None
+            if fault.part == "evaluator":
+                foreign = ForeignEvaluator(Path(sys.executable), patience_s=1.5)
+                evaluator = stack.enter_context(foreign)
             benchmark = WebArenaBenchmark(sites, settings=settings, evaluator=evaluator)
             url = f"{sites.config.site('gitlab').url}{self.path}"
             cell = Cell(
-                fault, partial(_solve_sites, url), self._strike(fault, server), delay_s,
-                _model_of(fault, model),
+                fault, partial(_solve_sites, url), self._strike(fault, server, evaluator),
+                delay_s, _model_of(fault, model),
             )  # fmt: skip
             task_id = self.deep_task_id if fault.part == "start page" else self.task_id
             return cell.run(benchmark, task_id, out)
 
     def _strike(
-        self, fault: PartFault, server: Server | None
+        self, fault: PartFault, server: Server | None, evaluator: ForeignEvaluator | None
     ) -> Callable[[TrialContext | None], None]:
         if fault.part == "browser":
             return end_browser(fault)
         if server is not None:
             return lambda _: server.strike(fault)
-        if fault.part == "evaluator":
-            return lambda _: _strike_evaluator(self.evaluator, fault)
+        if evaluator is not None:
+            return lambda _: os.kill(evaluator.pid, signal.Signals[f"SIG{fault.fault}"])
         if fault.part == "start page":  # of a task that begins below its site
             return lambda _: self.world.faults["reddit"].switch_on(
                 self.kinds[fault.fault], "/f/pics"
@@ -407,10 +400,6 @@ class SiteRig:
             return lambda _: None
         path = self.path if fault.phase == "work" else "/"
         return lambda _: self.world.faults["gitlab"].switch_on(self.kinds[fault.fault], path)  # type: ignore[arg-type]
-
-
-def _strike_evaluator(evaluator: ForeignEvaluator, fault: PartFault) -> None:
-    os.kill(evaluator.pid, signal.Signals[f"SIG{fault.fault}"])
 
 
 async def _solve_sites(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import tarfile
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
-from bench_core.errors import InputError
+from bench_core.errors import EvaluationError, InputError
 from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome
 from bench_core.running import Surroundings, run_benchmark_sync
@@ -20,13 +23,13 @@ from bench_core.trial import TrialEnvironment
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
+from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
 from webarena_runner.evaluators import ForeignEvaluator
 from webarena_runner.oracle import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask, Task
@@ -115,6 +118,25 @@ def test_an_environment_without_the_evaluator_is_told(tmp_path: Path) -> None:
     bare.chmod(0o755)
     with pytest.raises(InputError, match="pip install webarena-verified"):
         ForeignEvaluator(bare)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(signal.SIGKILL, "has died"), (signal.SIGSTOP, "did not answer")],
+    ids=["dies", "hangs"],
+)
+def test_an_evaluator_that_is_lost_costs_one_score_and_is_started_again(
+    tmp_path: Path, number: signal.Signals, told: str
+) -> None:
+    folder = write_trial(tmp_path, load_tasks()[44], CONFIG)
+    given = (CONFIG, "44", folder / ANSWER_FILE, folder / HAR_FILE)
+    with ForeignEvaluator(Path(sys.executable), patience_s=30.0) as evaluator:
+        evaluator.patience_s = 1.0 if number is signal.SIGSTOP else 30.0
+        os.kill(evaluator.pid, number)
+        with pytest.raises(EvaluationError, match=told):
+            evaluator.result(*given)
+        evaluator.patience_s = 30.0
+        assert evaluator.result(*given)["score"] == 1.0
 
 
 def test_results_carry_the_notes_on_their_tasks(run: Path) -> None:

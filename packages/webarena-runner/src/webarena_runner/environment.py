@@ -24,13 +24,14 @@ from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_ex
 from webarena_runner.injection import inject_cookies
 from webarena_runner.live_login import log_in_live
 from webarena_runner.recording import HarRecorder, RecordingLimits
+from webarena_runner.recording.link import CONNECTION_ERRORS
 from webarena_runner.sites import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Iterable
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -117,19 +118,28 @@ async def open_environment(
     ):
         if chromium.pid is not None:
             context.processes.own(chromium.pid)  # should this trial be given up
-        await inject_cookies(chromium.ws_url, cdp_cookies(sessions))
+        await _answered(inject_cookies(chromium.ws_url, cdp_cookies(sessions)))
         for name in live:
-            await log_in_live(chromium.ws_url, name, config.site(name))
+            await _answered(log_in_live(chromium.ws_url, name, config.site(name)))
         async with HarRecorder(
             chromium.cdp_url, limits=settings.recording, tab_setup=setup
         ) as recorder:
             environment = SiteEnvironment(given, urls, chromium, gateway, recorder)
             try:
                 opening_s = settings.start_page_s
-                await open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
+                opening = open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
+                await _answered(opening)
                 yield environment
             finally:
                 await environment.stop_recording()
+
+
+async def _answered(work: Awaitable[None]) -> None:
+    """Do something in Chromium; one that does not answer is the environment's fault."""
+    try:
+        await work
+    except CONNECTION_ERRORS as error:
+        raise EnvironmentFaultError(f"Chromium does not answer: {error!r}") from error
 
 
 async def _open_sites(given: _Conditions) -> tuple[list[SiteSession], list[str]]:

@@ -67,7 +67,7 @@ class ForeignEvaluator(Closing):
     def __init__(self, python: Path, patience_s: float = _PATIENCE_S) -> None:
         self.python = python
         self.version = ""
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._lock = threading.Lock()
         self._start()
 
@@ -146,7 +146,7 @@ class ForeignEvaluator(Closing):
         assert self._process.stdout is not None  # noqa: S101  # it is a pipe
         assert self._process.stderr is not None  # noqa: S101  # same
         # each order gets one line, so that nothing read before waits in Python's own buffer
-        within_s = _START_S if starting else self._patience_s
+        within_s = _START_S if starting else self.patience_s
         if not select.select([self._process.stdout], [], [], within_s)[0]:
             raise _BrokenError(f"did not answer within {within_s:g} s")
         line = self._process.stdout.readline()
