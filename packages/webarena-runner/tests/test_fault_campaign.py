@@ -232,8 +232,8 @@ def test_all_trials_end_as_they_must_and_leave_nothing_behind(
     assert processes_of(scratch) == []
     assert [path.name for path in scratch.iterdir()] == []
 
-    ids = (*PAGES, BIOGRAPHY) if EVERY else (BIOGRAPHY,)
-    again = campaign(tmp_path / "again", model, ids)
-    assert {key: (each.status, each.score) for key, each in again.items()} == {
-        key: (results[key].status, results[key].score) for key in again
-    }
+    if EVERY:  # it takes minutes, and says no more of one scenario than the first time does
+        again = campaign(tmp_path / "again", model, (*PAGES, BIOGRAPHY))
+        assert {key: (each.status, each.score) for key, each in again.items()} == {
+            key: (results[key].status, results[key].score) for key in again
+        }

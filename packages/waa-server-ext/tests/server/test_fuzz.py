@@ -162,7 +162,7 @@ def test_hundreds_of_hostile_requests(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads memory from /proc")
-def test_twenty_thousand_hostile_requests(
+def test_thousands_of_hostile_requests(
     fuzzed: tuple[httpx.Client, Path, IsolatedEvaluator],
 ) -> None:
-    check(*fuzzed, 20_000)
+    check(*fuzzed, int(os.environ.get("PROCTOR_FUZZ_REQUESTS", "4000")))

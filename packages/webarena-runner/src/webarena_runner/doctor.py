@@ -146,7 +146,7 @@ class _OnePage(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
-        self.wfile.write(b"<!doctype html><title>doctor</title>")
+        self.wfile.write(b"<!doctype html><title>doctor</title><p>doctor</p>")
 
     def log_message(self, *_args: object) -> None:
         """Keep quiet."""
