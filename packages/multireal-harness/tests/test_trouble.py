@@ -152,6 +152,7 @@ async def test_page_that_crashes_makes_a_failure_suspect(exam: Any) -> None:
         for pid in renderers(page):
             os.kill(pid, signal.SIGKILL)
         await asyncio.wait_for(crashed, 20)
+        await new_page_works(page.context)
 
     result = await trial(exam, crash)
     assert told(result) == (0.0, "wrong_end_state", ("environment_fault",))
@@ -178,6 +179,17 @@ class Crasher:
 async def test_page_that_the_agent_crashes_excuses_nothing(exam: Any) -> None:
     result = await exam.run(TASK, agent_for=lambda *_: Crasher(), environment=SETTINGS)
     assert told(result) == (0.0, "wrong_end_state", ())
+
+
+async def new_page_works(context: Any) -> None:
+    """Wait until the browser has put away the dead process it had in store for the next page."""
+    for _ in range(20):
+        with suppress(Error):
+            page = await context.new_page()
+            await page.goto("about:blank", timeout=2000)
+            await page.close()
+            return
+        await asyncio.sleep(0.2)
 
 
 def renderers(page: Any) -> list[int]:
