@@ -94,7 +94,7 @@ def run_webarena(trials: list[PlannedTrial], workers: int, folder: Path) -> floa
         scheduler = Scheduler(
             one_minute,
             sink,
-            TrialContext(run_id="r", folder=folder),
+            TrialContext(run_id="r", folder=folder, agent="a"),
             budget=RunBudget(),
             progress=NoProgress(),
             policy=Policy(workers=workers),
@@ -104,6 +104,7 @@ def run_webarena(trials: list[PlannedTrial], workers: int, folder: Path) -> floa
 
     assert run_in_virtual_time(main(), clock) == "finished"
     assert len(sink.results) == len(trials)
+    assert {each.score for each in sink.results} == {1.0}
     return clock.elapsed_s
 
 
