@@ -111,6 +111,7 @@ class Gateway:
         parts = urlsplit(chromium)
         self._chromium = (parts.hostname or _HOST, parts.port or 80)
         self._connections = 0
+        self._relays: set[asyncio.Task[None] | None] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -157,6 +158,9 @@ class Gateway:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
+        # asyncio forgets the task of a connection that is lost, and the collector takes it half done
+        task = asyncio.current_task()
+        self._relays.add(task)
         try:
             await self._relay(_Connection(self._connections, _Side(reader, writer)))
         except _ENDINGS:
@@ -166,6 +170,7 @@ class Gateway:
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not look like the agent's
             self.fault = error
         finally:
+            self._relays.discard(task)
             writer.close()
 
     async def _relay(self, connection: _Connection) -> None:
