@@ -182,7 +182,7 @@ def group_that_raises(error: BaseException) -> click.Group:
     [
         (InputError("the file is\nno file"), 2),
         (EnvironmentFaultError("the site is down \x1b[31m"), 1),
-        (PermissionError(13, "Permission denied", "/root/x"), 2),
+        (PermissionError(13, "Permission denied", "/nowhere/x"), 2),
         (ConnectionRefusedError(111, "Connection refused"), 1),
         (KeyboardInterrupt(), 130),
     ],
@@ -223,9 +223,9 @@ def test_a_fault_of_ours_shows_where_it_was_and_has_the_exit_code_of_no_verdict(
 
 
 def test_a_file_that_cannot_be_used_is_named() -> None:
-    error = PermissionError(13, "Permission denied", "/root/x")
+    error = PermissionError(13, "Permission denied", "/nowhere/x")
     done = CliRunner(**APART).invoke(group_that_raises(error), ["go"])
-    assert done.stderr == "Error: cannot use /root/x: Permission denied\n"
+    assert done.stderr == "Error: cannot use /nowhere/x: Permission denied\n"
 
 
 def test_the_version_is_shown() -> None:
