@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -47,3 +48,15 @@ def evaluator() -> Iterator[FakeEvaluator]:
 @pytest.fixture
 def tasks() -> tuple[Task, ...]:
     return tuple(make_task(f"{number:02d}-WOS") for number in range(1, 5))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two tasks of one domain, one of which cannot be done."""
+    path = tmp_path / "tasks" / "examples" / "notepad"
+    path.mkdir(parents=True)
+    for stem in ("0a1b2c3d-WOS", "INF-5e6f-WOS"):
+        func = "infeasible" if stem.startswith("INF") else "exact_match"
+        task = {"id": stem, "instruction": f"Do {stem}.", "config": [], "evaluator": {"func": func}}
+        (path / f"{stem}.json").write_text(json.dumps(task), encoding="utf-8")
+    return tmp_path / "tasks"

@@ -24,18 +24,6 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two tasks of one domain."""
-    path = tmp_path / "tasks" / "examples" / "notepad"
-    path.mkdir(parents=True)
-    for stem in ("0a1b2c3d-WOS", "INF-5e6f-WOS"):
-        func = "infeasible" if stem.startswith("INF") else "exact_match"
-        task = {"id": stem, "instruction": f"Do {stem}.", "config": [], "evaluator": {"func": func}}
-        (path / f"{stem}.json").write_text(json.dumps(task), encoding="utf-8")
-    return tmp_path / "tasks"
-
-
 def test_help_loads_nothing_of_weight() -> None:
     code = (
         "import sys; from waa_client.cli import main\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import TrialResult
 
 TYPE = "computer.keyboard.write('This is a draft.')"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two tasks, one of which cannot be done."""
-    path = tmp_path / "tasks" / "examples" / "notepad"
-    path.mkdir(parents=True)
-    for stem in ("0a1b2c3d-WOS", "INF-5e6f-WOS"):
-        func = "infeasible" if stem.startswith("INF") else "exact_match"
-        task = {"id": stem, "instruction": f"Do {stem}.", "config": [], "evaluator": {"func": func}}
-        (path / f"{stem}.json").write_text(json.dumps(task), encoding="utf-8")
-    return tmp_path / "tasks"
 
 
 @pytest.fixture
