@@ -81,10 +81,11 @@ DEMOS = [
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format with ruff."""
+    """Check style and format with ruff, and that names and texts use the field's words."""
     session.install(*group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("python", "-m", "nox_support.words")
 
 
 @nox.session(requires=["build"])
@@ -100,10 +101,11 @@ def typecheck(session: nox.Session) -> None:
 
 @nox.session
 def architecture(session: nox.Session) -> None:
-    """Check who imports and requires whom: no siblings, a lean base, independent towers."""
+    """Check who imports and requires whom, and what is public; `-- --write` renews the snapshots."""
     session.install(*group("architecture"))
     sources = os.pathsep.join(str(each.folder / "src") for each in packages())
     session.run("lint-imports", env={"PYTHONPATH": sources})
+    session.run("python", "-m", "nox_support.public_api", *session.posargs)
     if broken := list(metadata.violations(ROOT)):
         session.error("; ".join(broken))
 
@@ -243,7 +245,7 @@ def demo(session: nox.Session) -> None:
     for (name, *_), command, folders in DEMOS:
         session.run(*command, str(out / name))
         runs += [str(out / name / folder) for folder in folders]
-    # one page of several exams, marked as such
+    # one page of several benchmarks, labelled as such
     session.run("bench-report", "build", *runs, "--mix", "--out", str(out / "report"))
     atexit.register(print, out / "report" / "index.html")  # the last line, after nox's own
 
@@ -341,7 +343,7 @@ def install_beside_pins(session: nox.Session, runner: Package, needed: list[str]
 
 
 def provide_chromium(session: nox.Session) -> None:
-    """Find or install Chromium and tell the session's commands where it is."""
+    """Find or install Chromium and pass its path to the session's commands."""
     try:
         session.env["CHROME_PATH"] = str(chromium.ensure())
     except chromium.ChromiumMissingError as error:

@@ -18,31 +18,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.artifacts import TrialArtifacts
 from bench_core.browser import websocket_url
 from bench_core.closing import Closing
 from bench_core.models import Message, ModelRequest, RetryPolicy, open_model
-from bench_core.planning import RunSpec, TaskFilter, Timeouts
 from bench_core.records import AgentOutcome, Limits, Step
-from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_folder import TrialArtifacts, read_run
+from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD
 from bench_core.testing.model_server import Answer, ModelServer
 from bench_core.trial import AgentLimits
 from llm_judge import Judge
-from multireal_harness.agents.scripted import ScriptedAgent
+from multireal_harness.agents.scripted_agent import ScriptedAgent
 from multireal_harness.benchmark import MultiRealBenchmark
-from multireal_harness.capture import CaptureSettings
 from multireal_harness.environment import EnvironmentSettings as AppSettings
 from multireal_harness.evaluation import EvaluationRules
+from multireal_harness.states.capture import CaptureSettings
 from multireal_harness.world import BuiltInWorld as AppWorld
 from multireal_harness.world import load_solutions
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.environment import EnvironmentSettings as SiteSettings
 from webarena_runner.evaluators import ForeignEvaluator
-from webarena_runner.worlds import Environment, built_in_world, environment_of
+from webarena_runner.world.launch import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -70,7 +69,7 @@ if sys.argv[1] == "multireal":
     world = BuiltInWorld(); world.open()
     print(json.dumps(world.urls), flush=True)
 else:
-    from webarena_runner.worlds import built_in_world
+    from webarena_runner.world.launch import built_in_world
     opened = built_in_world(); world = opened.__enter__()
     accounts = world.accounts
     print(json.dumps({"sites": {
@@ -114,13 +113,13 @@ class Cell:
             limits=Limits(time_limit_s=_HALTED_S if self.halts else _TIME_S),
             timeouts=Timeouts(evaluation_grace_s=60.0),
         )  # fmt: skip
-        surroundings = Surroundings(
+        run_environment = RunEnvironment(
             locks=NoLocks(),
             agent_for=lambda *_: _Solver(self, in_process=in_process),
             agent_limits=AgentLimits(overtime_s=0.2, stop_s=0.5),
             policy=Policy(attempts=1, backoff=Backoff(first_s=0.0)),
         )
-        run_benchmark_sync(_Struck(benchmark, self), spec, out, surroundings=surroundings)
+        run_benchmark_sync(_Struck(benchmark, self), spec, out, run_environment=run_environment)
         view = read_run(out)
         (result,) = view.results.values()
         return result, view.trial_folder(result.key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import fnmatch
 import os
 import re
 import shutil
@@ -9,7 +11,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from nox_support import metadata
+from nox_support import metadata, public_api
 from nox_support.packages import CORE, Package, packages
 
 if TYPE_CHECKING:
@@ -24,31 +26,92 @@ def tree(root: Path, tmp_path: Path) -> Path:
     for name in ("packages", "nox_support"):
         ignored = shutil.ignore_patterns("__pycache__", ".*", "tests")
         shutil.copytree(root / name, tmp_path / name, ignore=ignored)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(root / "docs" / "architecture.md", tmp_path / "docs")
     shutil.copy(root / "pyproject.toml", tmp_path)
     return tmp_path
 
 
+_QUESTION = re.compile(
+    r'^\| "(?P<what>[^|]+)" \| `(?P<file>[\w/]+\.py)`: `(?P<name>\w+)` \|', re.MULTILINE
+)
+
+
+def test_what_contributing_says_is_where_it_says(root: Path) -> None:
+    asked = _QUESTION.findall((root / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(asked) == 10
+    for what, file, name in asked:
+        package = file.partition("/")[0].replace("_", "-")
+        source = (root / "packages" / package / "src" / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(async )?(def|class) {name}\b", source, re.MULTILINE), what
+
+
 RUNNERS = ("multireal-harness", "webarena-runner", "waa-client")
-_NEEDED = {"open", "evaluate", "capture", "prepare"}
-"""Those a benchmark cannot leave to the core's own."""
-_ROW = re.compile(r"^\| (?P<hooks>[^|]+) \| `(?P<file>[\w/]+\.py)` \|", re.MULTILINE)
+_ROW = re.compile(r"^\| (?P<names>[^|]+) \| `(?P<file>[\w/]+\.py)` \|", re.MULTILINE)
 
 
-def on_the_path(root: Path) -> list[Path]:
-    """The sources of the runners whose benchmark gives hooks."""
-    folders = [root / "packages" / each / "src" / each.replace("-", "_") for each in RUNNERS]
-    return [each for each in folders if "def evaluate(" in (each / "benchmark.py").read_text()]
-
-
-def test_every_runner_has_its_hooks_in_the_documented_files(root: Path) -> None:
+def documented_files(root: Path) -> list[tuple[list[str], str]]:
+    """The table of the page: what each file of a runner defines, `*` for any beginning."""
     rows = _ROW.findall((root / "docs" / "architecture.md").read_text(encoding="utf-8"))
-    assert len(on_the_path(root)) == 3
-    assert len(rows) == 10
-    for folder in on_the_path(root):
-        assert [file for _, file in rows if not (folder / file).is_file()] == []
-        for hook, file in ((h, f) for hooks, f in rows for h in re.findall(r"`(\w+)`", hooks)):
-            given = (folder / file).read_text(encoding="utf-8")
-            assert f"def {hook}" in given or hook not in _NEEDED, (folder, hook)
+    return [(re.findall(r"`([\w*]+)`", names), file) for names, file in rows]
+
+
+def missing(root: Path) -> list[str]:
+    """The files and names of the table that a runner lacks."""
+    found = []
+    for runner in RUNNERS:
+        source = root / "packages" / runner / "src" / runner.replace("-", "_")
+        for names, file in documented_files(root):
+            path = source / file
+            defined = defined_names(path) if path.is_file() else []
+            found += [] if path.is_file() else [f"{runner}: {file}"]
+            found += [f"{runner}: {n} in {file}" for n in names if not fnmatch.filter(defined, n)]
+    return found
+
+
+def defined_names(path: Path) -> list[str]:
+    """What a module and its classes define."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inner = [each for node in tree.body if isinstance(node, ast.ClassDef) for each in node.body]
+    names = []
+    for node in [*tree.body, *inner]:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [each.id for each in node.targets if isinstance(each, ast.Name)]
+    return names
+
+
+def test_every_runner_has_its_jobs_in_the_documented_files(root: Path) -> None:
+    assert len(documented_files(root)) == 15
+    assert missing(root) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "found"),
+    [
+        pytest.param("waa-client/src/waa_client/reset.py", None, "reset.py", id="no file"),
+        pytest.param(
+            "waa-client/src/waa_client/results.py", "def as_evaluation", "as_evaluation in results.py",
+            id="no function",
+        ),
+        pytest.param(
+            "waa-client/src/waa_client/options.py", "class WaaRunOptions", "*RunOptions in options.py",
+            id="no class",
+        ),
+    ],
+)  # fmt: skip
+def test_a_runner_that_leaves_the_table_is_found(
+    tree: Path, file: str, name: str | None, found: str
+) -> None:
+    path = tree / "packages" / file
+    if name is None:
+        path.unlink()
+    else:
+        text = path.read_text(encoding="utf-8")
+        assert name in text
+        path.write_text(text.replace(name, f"{name}Once"), encoding="utf-8")
+    assert missing(tree) == [f"waa-client: {found}"]
 
 
 def lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:
@@ -86,7 +149,7 @@ def test_importing_a_sibling_is_noticed(tree: Path, leaf: Package) -> None:
 
 
 def test_bench_core_importing_a_leaf_is_noticed(tree: Path) -> None:
-    append(tree, "bench-core/records.py", "import waa_client")
+    append(tree, "bench-core/protocols.py", "import waa_client")
     done = lint_imports(tree)
     assert done.returncode == 1
     assert "bench-core imports no package that is built on it BROKEN" in done.stdout
@@ -95,8 +158,8 @@ def test_bench_core_importing_a_leaf_is_noticed(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "line", "objection"),
     [
-        ("records.py", "import numpy", "the base may not import 'numpy'"),
-        ("records.py", "import bench_core.statistics", "the base may not import the tower"),
+        ("protocols.py", "import numpy", "the base may not import 'numpy'"),
+        ("protocols.py", "import bench_core.statistics", "the base may not import the tower"),
         ("statistics/new.py", "import rich", "the tower 'statistics' may not import 'rich'"),
         ("browser/new.py", "import bench_core.statistics", "the tower 'browser' may not import"),
         ("statistics/new.py", "from bench_core.testing import new", "may not import the tower"),
@@ -112,6 +175,117 @@ def test_leaving_base_or_tower_is_noticed(
     done = lint_imports(tree)
     assert done.returncode == 1
     assert objection in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        (
+            "errors.py",
+            "if TYPE_CHECKING:\n    from bench_core.scheduling.scheduler import Scheduler",
+            "No module imports what imports it, not even for types",
+        ),
+        (
+            "run_folder/atoms.py",
+            "import bench_core.runs.options",
+            "The parts of a package do not import each other in circles",
+        ),
+    ],
+    ids=["modules, for a type alone", "rooms, over different modules"],
+)
+def test_a_circle_is_noticed(tree: Path, module: str, line: str, broken: str) -> None:
+    append(tree, f"bench-core/{module}", line)
+    done = lint_imports(tree)
+    assert done.returncode == 1
+    assert f"{broken} BROKEN" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        (
+            "server/new.py",
+            "import waa_server_ext.simulate.scene",
+            "What waa-server-ext installs on a VM",
+        ),
+        (
+            "native/new.py",
+            "import waa_server_ext.server.access",
+            "What waa-server-ext installs on a VM",
+        ),
+        (
+            "simulate/new.py",
+            "import waa_server_ext.native.urls",
+            "The simulated desktop needs no evaluators",
+        ),
+        (
+            "simulate/ui/new.py",
+            "import waa_server_ext.simulate.apps.paint",
+            "The simulated desktop is built",
+        ),
+    ],
+)
+def test_leaving_a_layer_is_noticed(tree: Path, module: str, line: str, broken: str) -> None:
+    append(tree, f"waa-server-ext/{module}", line)
+    done = lint_imports(tree)
+    assert done.returncode == 1
+    assert re.search(rf"{broken}.* BROKEN", done.stdout)
+
+
+def test_importing_what_another_package_keeps_to_itself_is_noticed(tree: Path) -> None:
+    append(tree, "llm-judge/judge.py", "from bench_core.files.atomic import write_atomic")
+    done = lint_imports(tree)
+    assert done.returncode == 1
+    assert "A package imports only what others list as public BROKEN" in done.stdout
+    assert "bench_core.files.atomic is not public" in done.stdout
+
+
+def test_tests_and_documents_import_what_is_public(root: Path) -> None:
+    assert list(public_api.foreign_imports(root)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (
+            "docs/new.md",
+            "Words.\n\n```python\nfrom bench_core.files.atomic import write_atomic\n```\n",
+        ),
+        ("docs/new.md", "Words.\n\n```python\n>>> import bench_core.files.atomic\n```\n"),
+        ("integration_tests/test_new.py", "\n\n\nfrom bench_core.errors import _private\n"),
+        ("packages/llm-judge/tests/test_new.py", "\n\n\nimport bench_core.files.atomic\n"),
+    ],
+    ids=["page", "page with prompts", "private name", "another package's test"],
+)
+def test_a_document_or_test_that_imports_more_is_noticed(tree: Path, file: str, text: str) -> None:
+    spoilt = tree / file
+    spoilt.parent.mkdir(parents=True, exist_ok=True)
+    spoilt.write_text(text, encoding="utf-8")
+    found = [each for each in public_api.foreign_imports(tree) if each.startswith(f"{file}:4: ")]
+    assert len(found) == 1
+    assert found[0].endswith(" is not public")
+
+
+def test_snapshots_and_reference_pages_are_what_the_sources_offer(root: Path) -> None:
+    assert list(public_api.stale(root)) == [], "run `nox -s architecture -- --write`"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def write_atomic(", "def write_whole("),
+        ("data: bytes", "data: str"),
+        ("-> None:", "-> int:"),
+    ],
+    ids=["a name", "a parameter", "what comes back"],
+)
+def test_a_change_of_the_public_interface_is_noticed(tree: Path, old: str, new: str) -> None:
+    source = tree / "packages/bench-core/src/bench_core/files/atomic.py"
+    text = source.read_text(encoding="utf-8")
+    start = text.index("def write_atomic(")
+    source.write_text(text[:start] + text[start:].replace(old, new, 1), encoding="utf-8")
+    core = next(each for each in packages(tree) if each.name == CORE)
+    assert public_api.snapshot(core) != (core.folder / public_api.SNAPSHOT).read_text("utf-8")
 
 
 def test_the_metadata_as_it_is_keeps_the_rule(tree: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from multireal_harness.definitions import Definition
-from multireal_harness.goal_checks import goal_symptoms
+from multireal_harness.states.goal_checks import goal_symptoms
 
 if TYPE_CHECKING:
     from pathlib import Path

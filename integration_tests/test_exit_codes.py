@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from llm_judge import samples
-from waa_server_ext.simulate.world import SimulatedDesktopWorld
+from waa_server_ext.built_in import SimulatedDesktopWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,17 +86,17 @@ multireal-harness run --world built-in --agent tool-calling --model FILE:model.y
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --run RUN:multireal
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
 waa-client demo --out OUT-FOLDER
-waa-client evaluate =waa-task --tasks FOLDER:waa-tasks --evaluate =nowhere
-waa-client import-vanilla FOLDER:vanilla --tasks FOLDER:waa-tasks --out OUT-FOLDER
+waa-client evaluate =waa-task --tasks-dir FOLDER:waa-tasks --evaluate =nowhere
+waa-client import-vanilla FOLDER:vanilla --tasks-dir FOLDER:waa-tasks --out OUT-FOLDER
 waa-client rescore RUN:waa --evaluate =nowhere
 waa-client run --world built-in --agent do-nothing -t =waa-task --out OUT-FOLDER
-waa-client tasks --tasks FOLDER:waa-tasks
-waa-client tasks --tasks =waa-tasks --index FILE:labels.jsonl
-waa-server-ext assets fetch --tasks FOLDER:waa-tasks --assets OUT-FOLDER
+waa-client tasks --tasks-dir FOLDER:waa-tasks
+waa-client tasks --tasks-dir =waa-tasks --index FILE:labels.jsonl
+waa-server-ext assets fetch --tasks-dir FOLDER:waa-tasks --assets OUT-FOLDER
 waa-server-ext assets list --assets MISSING-FOLDER
-waa-server-ext evaluate =waa-task --tasks FOLDER:waa-tasks --files =vanilla --cache OUT-FOLDER
-waa-server-ext evaluate =waa-task --tasks =waa-tasks --files MISSING-FOLDER --cache =cache
-waa-server-ext evaluate =waa-task --tasks =waa-tasks --files =vanilla --cache =cache --transcript FILE:verdict.json
+waa-server-ext evaluate =waa-task --tasks-dir FOLDER:waa-tasks --files =vanilla --cache OUT-FOLDER
+waa-server-ext evaluate =waa-task --tasks-dir =waa-tasks --files MISSING-FOLDER --cache =cache
+waa-server-ext evaluate =waa-task --tasks-dir =waa-tasks --files =vanilla --cache =cache --transcript FILE:verdict.json
 waa-server-ext install --server FILE:main.py
 waa-server-ext rescore --cache MISSING-FOLDER
 waa-server-ext serve --vm 127.0.0.1:9 --port 0 --cache OUT-FOLDER

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from integration_tests.fault_cells import AppRig, SiteRig
 
-from bench_core.artifacts import list_artifacts
 from bench_core.budgets import AGENT
+from bench_core.run_folder import list_artifacts
 from bench_core.testing.faults import CALL, CALL_USD
 from bench_core.testing.part_faults import PART_FAULTS, PartFault
 

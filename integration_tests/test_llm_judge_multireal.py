@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bench_core.judging import Criterion, JudgeCase
+from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import samples
-from multireal_harness.judges import load_judge
+from multireal_harness.judge_plugin import load_judge
 
 if TYPE_CHECKING:
     from pathlib import Path

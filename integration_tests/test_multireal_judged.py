@@ -13,13 +13,13 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Limits
 from bench_core.trial import run_trial
 from llm_judge import Judge
-from llm_judge.personas import honest, stands_at
+from llm_judge.bench.scripted_judges import criterion_for_value, honest
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules
-from multireal_harness.judges import load_judge
+from multireal_harness.judge_plugin import load_judge
 from multireal_harness.tasks import load_tasks, task_of
 from multireal_harness.world import BuiltInWorld
 
@@ -52,7 +52,7 @@ def task() -> Task:
             "type": "jmespath",
             "query": f"{ADDED}[?guests == '4 people'][0].restaurant.name == 'Osteria Verde'",
             "expected_value": True,
-            "description": stands_at(
+            "description": criterion_for_value(
                 "/dining/differences/bookings/added/0/restaurant/name", "Osteria Verde"
             ),
         }

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.run_folder import read_run
-from waa_client.worlds import built_in_world
+from waa_client.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.run_folder import read_run
-from bench_report.write import build_report
+from bench_report import build_report
 from waa_client.cli import main
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def server(*command: str) -> Iterator[str]:
 @contextmanager
 def started_by_hand(folder: Path) -> Iterator[list[str]]:
     """Start a simulation and its evaluator; gives the options that name them."""
-    from waa_server_ext.simulate.world import built_in_tasks  # noqa: PLC0415  # here only
+    from waa_server_ext.built_in import built_in_tasks  # noqa: PLC0415  # here only
 
     with (
         server("simulate", "--port", "0") as vm,
@@ -89,7 +89,7 @@ def started_by_hand(folder: Path) -> Iterator[list[str]]:
             "--cache", str(folder / "cache"),
         ) as evaluator,
     ):  # fmt: skip
-        yield ["--vm", vm, "--evaluate", evaluator, "--tasks", str(built_in_tasks().folder)]
+        yield ["--vm", vm, "--evaluate", evaluator, "--tasks-dir", str(built_in_tasks().folder)]
 
 
 @contextmanager

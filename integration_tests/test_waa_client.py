@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from bench_core.agents import Click, Done, Element, ElementRef, Fail, Move, Point, TypeText
-from bench_core.agents.naming import named_element
-from bench_core.agents.replay import scripted_agent
-from bench_core.planning import RunSpec
+from bench_core.agents import (
+    Click,
+    Done,
+    Element,
+    ElementRef,
+    Fail,
+    Move,
+    Point,
+    TypeText,
+    named_element,
+    scripted_agent,
+)
 from bench_core.records import Limits, Status, Task, TrialResult
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
-from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.run_spec import RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark_sync
+from bench_core.scheduling import NoLocks
 from bench_core.testing.model_server import Answer, ModelServer, Seen
 from waa_client.actions import Screen, translate
 from waa_client.agents.simple import named_agent
@@ -27,11 +36,11 @@ from waa_client.agents.vision import VisionAgent
 from waa_client.benchmark import WaaBenchmark
 from waa_client.cli import main
 from waa_client.desktop import View
+from waa_client.observations import elements_of
 from waa_client.pool import VmPool
-from waa_client.seeing import elements_of
 from waa_client.tasks import load_tasks
 from waa_client.vm import SyncVmClient, calls
-from waa_client.worlds import built_in_world
+from waa_client.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +105,7 @@ class Desk:
             limits=Limits(max_steps=60), **spec,
         )  # fmt: skip
         run_benchmark_sync(
-            benchmark, asked, out, surroundings=Surroundings(agent_for=lambda *_: agent)
+            benchmark, asked, out, run_environment=RunEnvironment(agent_for=lambda *_: agent)
         )
         (result,) = read_run(out).results.values()
         return result

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts, list_artifacts
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome, Limits, Status, Step
-from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_folder import TrialArtifacts, list_artifacts, read_run
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD
 from bench_core.testing.part_faults import PART_FAULTS, PartFault
@@ -29,7 +28,7 @@ from waa_client.environment import EnvironmentSettings
 from waa_client.pool import VmPool
 from waa_client.tasks import load_tasks
 from waa_client.vm import VmOptions
-from waa_client.worlds import built_in_world
+from waa_client.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,14 +46,13 @@ import sys
 from pathlib import Path
 
 def desktop():
-    from waa_server_ext.simulate.simulated_vm import SimulatedVm
+    from waa_server_ext.simulate import SimulatedVm
     with SimulatedVm(port=0) as vm:
         serve(vm.address)
 
 def evaluator(vm, cache):
-    from waa_server_ext.evaluating import EvaluatorSettings, make_evaluator
-    from waa_server_ext.running import running_server
-    from waa_server_ext.server.service import Service, ServiceSettings
+    from waa_server_ext.evaluation import EvaluatorSettings, make_evaluator
+    from waa_server_ext.server import Service, ServiceSettings, running_server
     cache = Path(cache)
     settings = EvaluatorSettings(cache=cache, offline=True, skip_sleeps=True, vm_timeout_s=1.5)
     with Service(make_evaluator(settings), ServiceSettings(vm=vm, cache=cache)) as service:
@@ -272,7 +270,7 @@ def run(fault: PartFault | None, parts: Parts, out: Path) -> tuple[TrialResult, 
             parts.mend()  # for the second try
         return Spender(fault, parts)
 
-    surroundings = Surroundings(
+    run_environment = RunEnvironment(
         locks=NoLocks(),
         agent_for=begun,
         agent_limits=AgentLimits(overtime_s=0.2, stop_s=1.0),
@@ -280,7 +278,7 @@ def run(fault: PartFault | None, parts: Parts, out: Path) -> tuple[TrialResult, 
     )
     if fault is not None and at_open:
         parts.fail(fault)
-    run_benchmark_sync(benchmark, spec, out, surroundings=surroundings)
+    run_benchmark_sync(benchmark, spec, out, run_environment=run_environment)
     view = read_run(out)
     (result,) = view.results.values()
     return result, view.trial_folder(result.key)

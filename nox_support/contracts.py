@@ -1,20 +1,23 @@
-"""The import-linter contract of bench-core: a base that anyone can install, and towers on it."""
+"""Import-linter contracts of our own: bench-core's towers, public modules, and no circles."""
 
 from __future__ import annotations
 
 import re
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importlinter import Contract, ContractCheck, fields, output
 
+from nox_support.public_api import is_public, public_modules
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from grimp import ImportGraph
 
-__all__ = ["BaseAndTowers"]
+__all__ = ["BaseAndTowers", "NoCircles", "PublicModules"]
 
 _ROW = re.compile(
     r"(?P<name>\w+)(?: over (?P<over>\w+(?:, \w+)*))?(?: \[(?P<libraries>\w+(?:, \w+)*)\])?"
@@ -58,6 +61,78 @@ class BaseAndTowers(Contract):
         """Print one line for each import that is not in the plan."""
         for line in check.metadata["broken"]:
             output.print_error(line)
+
+
+class PublicModules(Contract):
+    """A package imports of another what that lists as public in its pyproject.toml, nothing else."""
+
+    type_name = "public_modules"
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
+        """Compare every import between two packages with the lists."""
+        listed = public_modules(Path.cwd())
+        broken = sorted(
+            f"{importer} -> {imported}: {imported} is not public"
+            for importer in graph.modules
+            for imported in graph.find_modules_directly_imported_by(importer)
+            if importer.partition(".")[0] != imported.partition(".")[0]
+            and not is_public(imported, listed)
+        )
+        output.verbose_print(verbose, f"{sum(map(len, listed.values()))} modules are public")
+        return ContractCheck(kept=not broken, metadata={"broken": broken})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        """Print one line for each import of what is not public."""
+        for line in check.metadata["broken"]:
+            output.print_error(line)
+
+
+class NoCircles(Contract):
+    """No module imports, over others or for types alone, what imports it."""
+
+    type_name = "no_circles"
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: FBT001  # import-linter's signature
+        """Look for circles among all modules."""
+        imports = {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
+        broken = sorted(" <-> ".join(sorted(each)) for each in _circles(imports))
+        output.verbose_print(verbose, f"{len(imports)} modules looked at")
+        return ContractCheck(kept=not broken, metadata={"broken": broken})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        """Print one line for each group of modules that need each other."""
+        for line in check.metadata["broken"]:
+            output.print_error(line)
+
+
+def _circles(imports: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Return the groups of modules in which each reaches each, of two or more."""
+    left = {each: set(targets) for each, targets in imports.items()}
+    # what imports nothing more, or is imported by nothing more, is in no circle
+    while gone := {each for each, targets in left.items() if not targets & left.keys()} | (
+        left.keys() - set().union(*left.values())
+    ):
+        left = {each: targets - gone for each, targets in left.items() if each not in gone}
+    groups: list[list[str]] = []
+    while left:
+        start = min(left)
+        group = _reached(start, left) & {each for each in left if start in _reached(each, left)}
+        if len(group) > 1:
+            groups.append(sorted(group))
+        for each in group or {start}:
+            del left[each]
+    return groups
+
+
+def _reached(start: str, imports: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [start]
+    while ahead:
+        for each in imports.get(ahead.pop(), ()):
+            if each not in found and each in imports:
+                found.add(each)
+                ahead.append(each)
+    return found
 
 
 def _texts(value: Any) -> list[str]:

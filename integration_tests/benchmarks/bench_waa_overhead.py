@@ -15,18 +15,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench_core.agents import Done, Wait
-from bench_core.agents.replay import scripted_agent
+from bench_core.agents import Done, Wait, scripted_agent
 from bench_core.cli import render_table
-from bench_core.planning import RunSpec
 from bench_core.records import Limits
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from waa_client.agents.simple import named_agent
 from waa_client.benchmark import WaaBenchmark
 from waa_client.desktop import View
 from waa_client.tasks import load_tasks
-from waa_client.worlds import BuiltInDesktops, built_in_world
+from waa_client.world.launch import BuiltInDesktops, built_in_world
 
 STEPS = 15
 BOUND = 1 / 8
@@ -90,8 +89,8 @@ def measured(task: Any, solution: Any, timing: str, folder: Path) -> tuple[float
         limits=Limits(max_steps=STEPS + 1),
     )  # fmt: skip
     began = time.process_time()
-    with_ = Surroundings(agent_for=lambda *_: Following(solution.elements))
-    run_benchmark_sync(benchmark, spec, folder, surroundings=with_)
+    with_ = RunEnvironment(agent_for=lambda *_: Following(solution.elements))
+    run_benchmark_sync(benchmark, spec, folder, run_environment=with_)
     worked = time.process_time() - began
     (result,) = read_run(folder).results.values()
     return (

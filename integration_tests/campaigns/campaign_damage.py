@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from bench_core.errors import RunFolderError
-from bench_core.maintenance import check_run
+from bench_core.run_folder import check_run
 from bench_core.testing import make_run
 from bench_core.testing.damage import damage
 

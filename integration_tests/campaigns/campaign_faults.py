@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT))
 
 from integration_tests.fault_cells import AppRig, SiteRig  # noqa: E402
 
-from bench_core.artifacts import list_artifacts  # noqa: E402
 from bench_core.budgets import AGENT  # noqa: E402
+from bench_core.run_folder import list_artifacts  # noqa: E402
 from bench_core.testing.faults import CALL, CALL_USD  # noqa: E402
 from bench_core.testing.part_faults import PartFault  # noqa: E402
 

@@ -12,8 +12,8 @@ import resource
 from collections import Counter
 
 from llm_judge import prepare, samples
-from llm_judge.hostile import hostile_replies, passing_reply, verdict_of
-from llm_judge.personas import stands_at
+from llm_judge.bench.hostile_replies import hostile_replies, outcome_of_reply, passing_reply
+from llm_judge.bench.scripted_judges import criterion_for_value
 
 MEGABYTES = 600
 PLACE = "/tablely/finalstate/bookings/0"
@@ -26,15 +26,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     case = samples.case()
-    texts = (stands_at(f"{PLACE}/time", "8:30 PM"), stands_at(f"{PLACE}/guests", 3))
+    texts = (
+        criterion_for_value(f"{PLACE}/time", "8:30 PM"),
+        criterion_for_value(f"{PLACE}/guests", 3),
+    )
     named = [{"id": f"c{number}", "text": text} for number, text in enumerate(texts)]
-    brief = prepare(type(case).model_validate({**case.model_dump(), "criteria": named}))
-    replies = hostile_replies(passing_reply(brief), random.Random(asked.seed))  # not cryptography
+    prepared = prepare(type(case).model_validate({**case.model_dump(), "criteria": named}))
+    replies = hostile_replies(
+        passing_reply(prepared), random.Random(asked.seed)
+    )  # not cryptography
     found: Counter[str] = Counter()
     for number in range(asked.times):
         text = next(replies)
         try:
-            outcome = verdict_of(brief, text)
+            outcome = outcome_of_reply(prepared, text)
         except Exception as error:  # noqa: BLE001  # any exception at all is what is looked for
             outcome = f"raised {type(error).__name__}"
         if outcome not in {"abstain", "error", "fail", "void"}:

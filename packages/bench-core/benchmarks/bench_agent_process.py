@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agent_process import ForkLauncher, IsolatedAgent, agent_variables
-from bench_core.planning import AgentProcessSpec, RunSpec
 from bench_core.records import AgentOutcome, Task
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import AgentProcessSpec, RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import Evaluation, TrialEnvironment
 
@@ -74,7 +74,7 @@ class Work:
 def new_interpreter() -> None:
     """Start an interpreter that imports bench_core and the agent, and nothing else."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import bench_core.running; "
+        "import sys; sys.path.insert(0, sys.argv[1]); import bench_core.runs.execute; "
         f"from bench_core.discovery import load_agent; load_agent({BUSY!r})"
     )
     subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent)], check=True)
@@ -119,7 +119,7 @@ def run(process: Any, turns: int) -> None:
     spec = RunSpec(agent=BUSY, workers=2, agent_process=AgentProcessSpec(process=process))
     with tempfile.TemporaryDirectory() as folder:
         outcome = run_benchmark_sync(
-            Work(turns), spec, Path(folder) / "run", surroundings=Surroundings(locks=NoLocks())
+            Work(turns), spec, Path(folder) / "run", run_environment=RunEnvironment(locks=NoLocks())
         )
     if outcome.succeeded != 2:
         raise RuntimeError(f"two trials were to succeed: {outcome.statuses}")

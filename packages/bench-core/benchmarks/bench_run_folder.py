@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.provenance import describe_run
 from bench_core.redaction import Redactor
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import RunFolder, describe_run, read_run
 from bench_core.testing import make_results, make_tasks
 
 if TYPE_CHECKING:

@@ -43,11 +43,11 @@ class Measured:
 
 def proctor(folder: Path, trials: int) -> Callable[[], None]:
     """Run trials as `run` does: locks, deadlines, attempts, events, redaction, group sync."""
-    from bench_core.planning import RunSpec  # noqa: PLC0415  # a case measures its own imports' memory
     from bench_core.progress import PlainProgress  # noqa: PLC0415
     from bench_core.records import AgentOutcome, Resource, Task  # noqa: PLC0415
     from bench_core.redaction import Redactor  # noqa: PLC0415
-    from bench_core.running import Surroundings, run_benchmark_sync  # noqa: PLC0415
+    from bench_core.run_spec import RunSpec  # noqa: PLC0415  # a case measures its own imports' memory
+    from bench_core.runs import RunEnvironment, run_benchmark_sync  # noqa: PLC0415
     from bench_core.scheduling import FileLocks  # noqa: PLC0415
     from bench_core.trial import Evaluation, TrialEnvironment  # noqa: PLC0415
 
@@ -79,7 +79,7 @@ def proctor(folder: Path, trials: int) -> Callable[[], None]:
 
     secrets = {"A_API_KEY": "sk-planted-0123456789abcdef", "B_TOKEN": "token/with+odd=chars"}
     lines = (folder / "progress.txt").open("w", encoding="utf-8")
-    surroundings = Surroundings(
+    run_environment = RunEnvironment(
         progress=PlainProgress(lines),
         locks=FileLocks(folder),
         agent_for=lambda *_: Idle(),
@@ -90,7 +90,7 @@ def proctor(folder: Path, trials: int) -> Callable[[], None]:
     def run() -> None:
         with lines:
             outcome = run_benchmark_sync(
-                Trivial(), spec, folder / "run", surroundings=surroundings, guard=True
+                Trivial(), spec, folder / "run", run_environment=run_environment, guard=True
             )
         assert outcome.succeeded == trials  # noqa: S101  # a case that does less is no case
 

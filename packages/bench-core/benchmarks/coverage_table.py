@@ -118,7 +118,7 @@ def alarms() -> Iterator[str]:
             found = [
                 simulate_alarms(
                     agent, tasks=tasks, trials=new, baseline_trials=old, slices=slices,
-                    sizes=_homes(agent, tasks, sizes), replications=ALARM_REPLICATIONS, seed=SEED,
+                    sizes=_template_sizes_of(agent, tasks, sizes), replications=ALARM_REPLICATIONS, seed=SEED,
                 )
                 for agent in AGENTS.values()
             ]  # fmt: skip
@@ -147,7 +147,7 @@ def fine() -> Iterator[str]:
                 shares.insert(0, max(each.fine for each in found))
             worst = max(worst, *shares[:-1])
             row += [f"{each:.1%}" for each in shares]
-        yield f"| {tasks} x {trials}{_beside(trials, old)} | {' | '.join(row)} |"
+        yield f"| {tasks} x {trials}{_baseline_suffix(trials, old)} | {' | '.join(row)} |"
     yield ""
     number = 4 * len(TRIALS) * 5 * len(AGENTS)
     yield (
@@ -191,7 +191,7 @@ def power() -> Iterator[str]:
         short += sum(gap < -0.05 for gap in gaps["even"].values())
         off += sum(abs(gap) > 0.03 for gap in printed.values())
         even, alone = (found["42%, ICC .5", 0.1, loss] for loss in ("even", "concentrated"))
-        row = [f"{tasks} x {trials}{_beside(trials, old)}"]
+        row = [f"{tasks} x {trials}{_baseline_suffix(trials, old)}"]
         row += [f"{_worst_level_of_t(tasks, trials, old):.1%}"]
         row += [f"{share:.1%}" for each in (even, alone) for share in each[:2]]
         row += [_spread(gaps["even"]), _spread(gaps["concentrated"])]
@@ -307,7 +307,7 @@ def _powers(  # noqa: PLR0913 - a cell is what its settings say
 ) -> SimulatedPower:
     return simulate_power(
         agent, tasks=tasks, trials=trials, baseline_trials=old, drop=drop, loss=loss,
-        sizes=_homes(agent, tasks, None), replications=POWER_REPLICATIONS, seed=SEED,
+        sizes=_template_sizes_of(agent, tasks, None), replications=POWER_REPLICATIONS, seed=SEED,
     )  # fmt: skip
 
 
@@ -322,7 +322,7 @@ def _worst_level_of_t(tasks: int, trials: int, old: int) -> float:
     )  # fmt: skip
 
 
-def _beside(trials: int, old: int) -> str:
+def _baseline_suffix(trials: int, old: int) -> str:
     return f" ({old})" if old != trials else ""
 
 
@@ -332,19 +332,21 @@ def _spread(gaps: dict[tuple[str, float, str], float]) -> str:
 
 
 def _gate(agent: Population, tasks: int, trials: int, **how: object) -> object:
-    homes = _homes(agent, tasks, None)
+    template_sizes = _template_sizes_of(agent, tasks, None)
     return simulate_gate(
         agent,
         tasks=tasks,
         trials=trials,
-        sizes=homes,
+        sizes=template_sizes,
         replications=GATE_REPLICATIONS,
         seed=SEED,
         **how,
     )
 
 
-def _homes(agent: Population, tasks: int, sizes: Sequence[int] | None) -> Sequence[int] | None:
+def _template_sizes_of(
+    agent: Population, tasks: int, sizes: Sequence[int] | None
+) -> Sequence[int] | None:
     """Give a population with templates some: those of the benchmark, else of four tasks each."""
     if sizes is not None or not agent.templates_alike:
         return sizes

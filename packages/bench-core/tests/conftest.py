@@ -22,7 +22,7 @@ def run_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the `bench-core` command as users do, in a process of its own."""
 
     def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "bench_core.cli_main", *map(str, arguments)]
+        command = [sys.executable, "-m", "bench_core.cli.main", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
     return run

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SUMS = """
 from contextlib import asynccontextmanager, contextmanager
-from bench_core.artifacts import TrialArtifacts, read_json
-from bench_core.preparing import PreparedRun
+from bench_core.run_folder.artifacts import TrialArtifacts, read_json
+from bench_core.runs.prepare import PreparedRun
 from bench_core.records import AgentOutcome, Task
 from bench_core.trial import Evaluation, TrialEnvironment
 
@@ -70,7 +70,7 @@ def site(tmp_path: Path) -> Path:
 
 def call(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bench_core.cli_main", *arguments],
+        [sys.executable, "-m", "bench_core.cli.main", *arguments],
         cwd=site,
         env={**os.environ, "PYTHONPATH": str(site)},
         capture_output=True,

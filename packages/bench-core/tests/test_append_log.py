@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.append_log import AppendLog, GroupSync
 from bench_core.errors import RunFolderError
+from bench_core.files import AppendLog, GroupSync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NEARLY_FULL = """
 import resource, signal, sys
 from pathlib import Path
-from bench_core.append_log import AppendLog, GroupSync
+from bench_core.files.append_log import AppendLog, GroupSync
 from bench_core.errors import RunFolderError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (25, 25))

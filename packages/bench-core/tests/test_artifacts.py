@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts, read_json
-from bench_core.codec import decode
 from bench_core.errors import InputError, RecordError
 from bench_core.records import Step
+from bench_core.records.codec import decode
 from bench_core.redaction import Redactor
+from bench_core.run_folder import TrialArtifacts, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path

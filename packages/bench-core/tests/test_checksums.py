@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.checksums import add_checksum, checksum_holds
 from bench_core.errors import RunFolderError
-from bench_core.maintenance import check_run, repair_run, seal_of
+from bench_core.files import add_checksum, checksum_holds
 from bench_core.records import Status, TrialKey
-from bench_core.rescoring import rescore_run_sync
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import RunFolder, check_run, read_run, repair_run, seal_of
+from bench_core.runs import rescore_run_sync
 from bench_core.testing import make_results, make_run, make_tasks, reseal
 from bench_core.testing.damage import damage
 

@@ -124,7 +124,7 @@ def test_tasks_are_listed_with_their_groups(invoke: Any) -> None:
         "-------  -----  --------",
         "wrong-1  wrong  Be wrong",
         "",
-        "1 of 48 tasks",
+        "1 of 52 tasks",
     ]
 
 

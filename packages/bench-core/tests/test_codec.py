@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_core.codec import decode, decode_json, encode
 from bench_core.errors import RecordError, SchemaVersionError
-from bench_core.migrations import Migrations
 from bench_core.records import Step, Task, TrialResult
+from bench_core.records.codec import decode, decode_json, encode
+from bench_core.records.migrations import Migrations
 from bench_core.redaction import Redactor
 
 OLD = {"schema_version": 0, "benchmark": "demo", "id": "7", "goal": "Stop."}

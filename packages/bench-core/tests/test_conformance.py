@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts, read_json
 from bench_core.errors import BudgetExceededError
-from bench_core.judging import CriterionVerdict, JudgeCase, Verdict
 from bench_core.protocols import BrowserHandle, TrialContext, WorldInfo
 from bench_core.records import (
     AgentOutcome,
@@ -24,7 +22,8 @@ from bench_core.records import (
     TrialResult,
     Usage,
 )
-from bench_core.run_folder import read_run
+from bench_core.records.judge import CriterionVerdict, JudgeCase, Verdict
+from bench_core.run_folder import TrialArtifacts, read_json, read_run
 from bench_core.testing import (
     AgentConformance,
     BenchmarkConformance,
@@ -86,7 +85,7 @@ def test_an_agent_that_hides_calls_is_caught(tmp_path: Path) -> None:
     task = AgentTask(benchmark="demo", task_id="1", goal="g")
     context = TrialContext(run_id="r", folder=tmp_path)
     with pytest.raises(AssertionError):
-        AgentConformance().test_the_meter_hears_of_every_model_call(
+        AgentConformance().test_the_meter_receives_every_model_call(
             SilentAgent(), BrowserHandle(cdp_url="ws://127.0.0.1:9"), task, context
         )
 

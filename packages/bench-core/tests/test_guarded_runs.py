@@ -17,7 +17,7 @@ import pytest
 
 from bench_core.records import Status, TrialKey
 from bench_core.run_folder import read_run
-from bench_core.spending import spent_before
+from bench_core.runs import spent_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -265,6 +265,13 @@ def test_a_trial_that_ends_its_process_runs_last_alone_and_is_given_up(
     assert [each.data["alone"] for each in events if str(each.task_id).startswith("exit")][
         -1
     ] is True
+
+
+def test_a_process_that_ends_before_its_run_never_says_that_all_is_well(
+    start: Callable[..., Run],
+) -> None:
+    command = ("--task", "quick-1,zero-1", "--workers", "1")
+    assert [start(*command).exit_code() for _ in range(3)] == [75, 75, 1]
 
 
 def test_a_trial_that_was_given_up_is_tried_again_when_asked(start: Callable[..., Run]) -> None:

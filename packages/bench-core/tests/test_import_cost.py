@@ -36,7 +36,7 @@ def test_the_base_loads_neither_numpy_nor_rich_nor_pytest(module: str) -> None:
 def test_help_loads_click_and_nothing_heavy(arguments: list[str]) -> None:
     code = (
         f"import sys; sys.argv = ['bench-core', *{arguments!r}]\n"
-        "from bench_core.cli_main import main\n"
+        "from bench_core.cli.main import main\n"
         "main()"
     )
     assert loaded_by(code) == set()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bench_core.errors import RunFolderBusyError
-from bench_core.locks import FileLock, lock_folder, lock_for_writing
+from bench_core.files import FileLock, lock_folder, lock_for_writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HOLD = """
 import sys
 from pathlib import Path
-from bench_core.locks import FileLock
+from bench_core.files.locks import FileLock
 lock = FileLock.for_resource(sys.argv[1], Path(sys.argv[2]))
 assert lock.try_acquire(shared=sys.argv[3] == "shared")
 print("held", flush=True)
@@ -127,7 +127,7 @@ def test_nobody_holds_a_lock_that_was_never_taken(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_locks_can_be_chosen_and_is_private(tmp_path: Path) -> None:
-    code = "from bench_core.locks import lock_folder; print(lock_folder())"
+    code = "from bench_core.files.locks import lock_folder; print(lock_folder())"
     chosen = tmp_path / "locks"
     done = subprocess.run(
         [sys.executable, "-c", code],

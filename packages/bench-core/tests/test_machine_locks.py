@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.locks import FileLock
+from bench_core.files import FileLock
 from bench_core.records import Resource
 from bench_core.scheduling import FileLocks
 
@@ -23,7 +23,7 @@ WRITE = (Resource(name="site:gitlab"),)
 HOLD = """
 import sys
 from pathlib import Path
-from bench_core.locks import FileLock
+from bench_core.files.locks import FileLock
 lock = FileLock.for_resource("site:gitlab", Path(sys.argv[1]))
 assert lock.try_acquire(shared=sys.argv[2] == "shared")
 print("held", flush=True)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import RunFolderBusyError, RunFolderError
-from bench_core.maintenance import check_run, repair_run
 from bench_core.records import Status
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import RunFolder, check_run, read_run, repair_run
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:

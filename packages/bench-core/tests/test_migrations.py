@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bench_core.codec import decode
 from bench_core.records import RunInfo, TrialResult
-from bench_core.vocabulary import FailureMode
+from bench_core.records.codec import decode
+from bench_core.records.vocabulary import FailureMode
 
 
 def old_result(**fields: Any) -> str:

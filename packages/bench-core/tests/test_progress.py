@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from bench_core.planning import PlannedTrial
 from bench_core.progress import (
     JsonProgress,
     LiveProgress,
@@ -21,6 +20,7 @@ from bench_core.progress import (
 from bench_core.progress.tally import Tally
 from bench_core.records import ErrorInfo, Status, Task, TrialKey, TrialResult, Usage
 from bench_core.redaction import Redactor
+from bench_core.run_spec import PlannedTrial
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_core.provenance import (
+from bench_core.run_folder import (
     canonical_hash,
     describe_run,
     git_state,

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-import bench_core.judging
 import bench_core.protocols
 import bench_core.records
+import bench_core.records.judge
 from bench_core.agents.records import Decision
 from bench_core.budgets import Spent
-from bench_core.judging import CriterionVerdict, Evidence, JudgeCase, Verdict
 from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext, WorldInfo
 from bench_core.records import (
     AgentCode,
@@ -44,8 +43,9 @@ from bench_core.records import (
     TrialResult,
     Usage,
 )
-from bench_core.rescores import RescoreInfo
-from bench_core.vocabulary import FailureMode, SuspectCause
+from bench_core.records.judge import CriterionVerdict, Evidence, JudgeCase, Verdict
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.run_folder import RescoreInfo
 
 SCORED = [Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR]
 UNSCORED = [
@@ -249,7 +249,7 @@ ANY_RECORD = st.one_of(*RECORDS.values())
 
 
 def all_records() -> list[type[Record]]:
-    modules = (bench_core.records, bench_core.protocols, bench_core.judging)
+    modules = (bench_core.records, bench_core.protocols, bench_core.records.judge)
     found = {
         value
         for module in modules

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.records import Status
+from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 from bench_core.testing.results_page import main, with_tables
-from bench_core.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 
 PAGE = Path(__file__).parents[3] / "docs" / "results.md"
 OLD = "# Page\n\n<!-- table: flags -->\n| old |\n<!-- end -->\n\nText.\n"

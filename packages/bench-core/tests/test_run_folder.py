@@ -13,12 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench_core.artifacts import TrialArtifacts, describe_artifacts
 from bench_core.errors import InputError, RunFolderBusyError, RunFolderError, SchemaVersionError
-from bench_core.provenance import describe_run
 from bench_core.records import ErrorInfo, Event, RunInfo, Status, Step, Task, TrialKey, TrialResult
 from bench_core.redaction import Redactor
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import (
+    RunFolder,
+    TrialArtifacts,
+    describe_artifacts,
+    describe_run,
+    read_run,
+)
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
@@ -181,15 +185,42 @@ def test_fewer_trials_are_refused(run_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hashes", "what"),
+    ("changed", "asked", "told"),
     [
-        ({"config_hash": "0" * 64}, "another configuration"),
-        ({"task_set_hash": "0" * 64}, "another set of tasks"),
+        ({"agent": "other"}, TASKS, '--agent was "scripted", now "other"'),
+        ({}, TASKS[:2], "task '2' is not asked for now"),
+        ({}, make_tasks(9), "tasks '3', '4', '5', '6', '7' and 1 more are not in its plan"),
+        (
+            {},
+            (TASKS[0].model_copy(update={"goal": "other"}), *TASKS[1:]),
+            "task '0' is defined otherwise",
+        ),
+        ({"config_hash": "0" * 64}, TASKS, "its configuration has the hash"),
     ],
+    ids=["agent", "fewer tasks", "more tasks", "another goal", "what no record shows"],
 )
-def test_another_run_is_refused(run_path: Path, hashes: dict[str, str], what: str) -> None:
-    with pytest.raises(RunFolderError, match=what):
-        RunFolder.resume(run_path, **hashes)
+def test_another_run_is_refused_by_what_differs(
+    run_path: Path, changed: dict[str, str], asked: tuple[Task, ...], told: str
+) -> None:
+    facts = {"benchmark": "demo", "agent": "scripted", **changed}
+    facts.pop("config_hash", None)
+    wanted = describe_run(tasks=asked, trials=2, **facts)  # type: ignore[arg-type]  # texts
+    if "config_hash" in changed:  # what is redacted on the disk differs, say
+        wanted = wanted.model_copy(update=changed)
+    with pytest.raises(RunFolderError) as refused:
+        RunFolder.open(run_path, wanted, asked)
+    assert told in str(refused.value)
+
+
+def test_a_secret_among_the_options_is_told_to_nobody(tmp_path: Path) -> None:
+    redactor = Redactor(["correct horse battery"])
+    secret = {"endpoint": "http://a/?key=correct horse battery"}
+    one = describe_run(benchmark="demo", agent="a", tasks=TASKS, config={**secret, "depth": 1})
+    RunFolder.create(tmp_path / "run", one, TASKS, redactor=redactor).close()
+    other = describe_run(benchmark="demo", agent="a", tasks=TASKS, config={**secret, "depth": 2})
+    with pytest.raises(RunFolderError, match=r"--depth was 1, now 2\.") as refused:
+        RunFolder.open(tmp_path / "run", other, TASKS, redactor=redactor)
+    assert "endpoint" not in str(refused.value)
 
 
 def test_creating_over_a_run_is_refused_and_names_it(
@@ -301,7 +332,7 @@ def test_an_unknown_outcome_is_refused(run_path: Path) -> None:
 
 def test_a_second_writer_is_refused_with_who_holds_the_folder(run_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from bench_core.run_folder import RunFolder\n"
+        "import sys; from pathlib import Path; from bench_core.run_folder.folder import RunFolder\n"
         "RunFolder.resume(Path(sys.argv[1]))"
     )
     with RunFolder.resume(run_path):
@@ -407,6 +438,24 @@ def test_damage_in_the_middle_is_an_error_with_file_line_and_way_out(
     assert f"`bench-core repair {run_path}`" in str(refusal.value)
 
 
+def test_a_result_that_was_changed_while_the_run_went_on_is_refused_at_its_end(
+    run_path: Path,
+) -> None:
+    with RunFolder.resume(run_path) as folder:
+        folder.verify()
+        results = run_path / "results.jsonl"
+        results.write_bytes(results.read_bytes().replace(b'"score":1.0', b'"score":0.5', 1))
+        with pytest.raises(RunFolderError, match=r"results\.jsonl, line 1 is damaged"):
+            folder.verify()
+
+
+def test_results_that_are_read_share_the_names_of_their_fields(run_path: Path) -> None:
+    first, second, *_ = read_run(run_path).results.values()
+    assert first.model_fields_set is second.model_fields_set
+    assert first.usage.model_fields_set is second.usage.model_fields_set
+    assert first.model_fields_set is not first.usage.model_fields_set
+
+
 def test_damaged_events_stop_nobody(run_path: Path) -> None:
     with RunFolder.resume(run_path) as run:
         run.event(Event(time=NOW, kind="second"))
@@ -489,7 +538,7 @@ def test_a_new_attempt_starts_empty_and_keeps_what_the_last_one_left(run_path: P
             assert list(folder.iterdir()) == []
             (folder / "network.har").write_text(content)
     left = {each.parent.name: each.read_text() for each in run_path.glob("attempts/1/0/*/*.har")}
-    assert left == {"1": "first", "2": "second"}
+    assert left == {"unfinished-1": "first", "unfinished-2": "second"}
     assert (run_path / "trials/1/0/network.har").read_text() == "third"
 
 

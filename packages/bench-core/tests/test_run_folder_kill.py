@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.provenance import describe_run
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import RunFolder, describe_run, read_run
 from bench_core.testing import make_tasks
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from bench_core.records import TrialResult
-from bench_core.run_folder import RunFolder
+from bench_core.run_folder.folder import RunFolder
 
 with RunFolder.resume(Path(sys.argv[1])) as run:
     for number, key in enumerate(run.remaining()):

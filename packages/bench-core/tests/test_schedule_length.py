@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from bench_core.budgets import RunBudget
-from bench_core.planning import RunSpec, plan_trials
 from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import Resource, Status, Task, TrialKey, TrialResult
-from bench_core.run_plan import makespan_s
+from bench_core.run_spec import RunSpec, plan_trials
+from bench_core.runs import makespan_s
 from bench_core.scheduling import Policy, Scheduler
 from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.planning import PlannedTrial
     from bench_core.records import Event
+    from bench_core.run_spec import PlannedTrial
 
 # sites, trials that change them, trials that read them: the 812 tasks of WebArena-Verified
 WEBARENA = (

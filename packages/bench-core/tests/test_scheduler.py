@@ -18,10 +18,10 @@ from bench_core.errors import (
     EvaluationError,
     RunFolderError,
 )
-from bench_core.planning import PlannedTrial, Timeouts
 from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey, TrialResult, Usage
+from bench_core.run_spec import PlannedTrial, Timeouts
 from bench_core.scheduling import Policy, Scheduler
 from bench_core.scheduling.virtual_time import EPOCH, VirtualClock, run_in_virtual_time
 
@@ -378,7 +378,7 @@ def test_a_trial_that_ignores_cancellation_is_abandoned_and_keeps_its_resources(
     sink = world.run(
         trial,
         trials=trials,
-        policy=Policy(attempts=3, timeouts=TIMEOUTS, straggler_patience_s=1000),
+        policy=Policy(attempts=3, timeouts=TIMEOUTS, abandoned_patience_s=1000),
     )
     assert sink.last("0").status is Status.ENVIRONMENT_ERROR
     assert "abandoned" in sink.last("0").error.message  # type: ignore[union-attr]
@@ -394,7 +394,7 @@ def test_a_session_in_which_only_abandoned_trials_hold_the_rest_up_is_aborted(wo
         planned("0", resources=site, limits=Limits(time_limit_s=60)),
         planned("1", resources=site),
     ]
-    policy = Policy(timeouts=TIMEOUTS, straggler_patience_s=30)
+    policy = Policy(timeouts=TIMEOUTS, abandoned_patience_s=30)
     sink = world.run(stubborn, trials=trials, policy=policy)
     assert world.outcome == "aborted"
     assert {line.task_id for line in sink.lines} == {"0"}

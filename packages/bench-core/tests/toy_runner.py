@@ -25,9 +25,9 @@ from bench_core.cli import (
     task_options,
 )
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError
-from bench_core.planning import RunSpec, Timeouts
 from bench_core.records import Resource, Task, Usage
-from bench_core.running import Surroundings
+from bench_core.run_spec import RunSpec, Timeouts
+from bench_core.runs import RunEnvironment
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
-    "spree",
+    "spree", "zero",
 )  # fmt: skip
 
 
@@ -108,6 +108,9 @@ class ToyBenchmark:
     async def exit(self, context: TrialContext) -> None:
         os._exit(11)
 
+    async def zero(self, context: TrialContext) -> None:
+        os._exit(0)
+
     async def spree(self, context: TrialContext) -> None:
         for _ in range(200):
             with contextlib.suppress(BudgetExceededError):  # as some agents do
@@ -155,7 +158,7 @@ def run(cancel_grace: float, loop_block: float, evaluation_grace: float, **optio
         ToyBenchmark(),
         spec.model_copy(update={"timeouts": timeouts}),
         options,
-        Surroundings(price_of={"toy:cheap": 1}.get),
+        RunEnvironment(price_of={"toy:cheap": 1}.get),
     )
 
 

@@ -38,7 +38,7 @@ PIXEL = base64.b64decode(
 
 @dataclass
 class Built:
-    """A report with what its files say."""
+    """A report with the contents of its files."""
 
     report: Any
     folder: Path
@@ -106,10 +106,12 @@ def run(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def told_run(run: Callable[..., Path]) -> Callable[..., Path]:
-    """Make a run folder from outcomes: task id to the scores of its trials, null for none."""
+def scored_run(run: Callable[..., Path]) -> Callable[..., Path]:
+    """Make a run folder from outcomes: task id to the scores of its trials, `None` for none."""
 
-    def maker(outcomes: dict[str, list[float | None]], name: str = "told", **settings: Any) -> Path:
+    def maker(
+        outcomes: dict[str, list[float | None]], name: str = "scored", **settings: Any
+    ) -> Path:
         templates = settings.pop("templates", {})
         goals = settings.pop("goals", {})
         tasks = [
@@ -180,7 +182,7 @@ def large_run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told_result() -> Callable[..., TrialResult]:
+def scored_result() -> Callable[..., TrialResult]:
     """Make a result from a score; other fields as given."""
     return _result
 
@@ -236,7 +238,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Visit:
-    """A page opened from disk, with everything it complained about or asked for."""
+    """A page opened from disk, with its console messages, requests and dialogs."""
 
     def __init__(self, page: Page) -> None:
         self.page = page

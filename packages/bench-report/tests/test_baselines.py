@@ -1,4 +1,4 @@
-"""Baselines that are kept, and the commands that compare with them."""
+"""Baseline files, and the commands that compare with them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from bench_core.checksums import add_checksum
 from bench_core.errors import InputError
-from bench_report.baselines import Baseline, baseline_of, read_side, read_sides
+from bench_core.files import add_checksum
 from bench_report.cli import main
-from bench_report.gating import gate
-from bench_report.sources import read_runs
+from bench_report.comparison.baselines import Baseline, baseline_of, read_side, read_sides
+from bench_report.comparison.regression_gate import gate
+from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ def invoke(*arguments: object) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def kept(run: Runs, tmp_path: Path) -> Path:
+def baseline_file(run: Runs, tmp_path: Path) -> Path:
     """Keep the baseline of a run of 40 tasks and two trials."""
     (source,) = read_runs([run("old", tasks=40, trials=2, seed=4)])
     file = tmp_path / "baseline.json"
@@ -35,17 +35,19 @@ def kept(run: Runs, tmp_path: Path) -> Path:
     return file
 
 
-def test_a_baseline_file_stands_in_for_its_run(kept: Path, run: Runs) -> None:
+def test_a_baseline_file_stands_in_for_its_run(baseline_file: Path, run: Runs) -> None:
     new = run("new", tasks=40, trials=2, seed=5)
-    old = kept.parent / "runs" / "old"
+    old = baseline_file.parent / "runs" / "old"
 
-    from_file, from_folder = (gate(new, baseline, groups=["site"]) for baseline in (kept, old))
+    from_file, from_folder = (
+        gate(new, baseline, groups=["site"]) for baseline in (baseline_file, old)
+    )
 
     assert from_file.checks == from_folder.checks
 
 
-def test_a_baseline_survives_a_round_trip(kept: Path) -> None:
-    text = kept.read_text("utf-8")
+def test_a_baseline_survives_a_round_trip(baseline_file: Path) -> None:
+    text = baseline_file.read_text("utf-8")
 
     assert Baseline.model_validate_json(text).model_dump_json() == text
 
@@ -61,15 +63,15 @@ def test_a_file_that_is_no_baseline_is_refused_with_the_way_out(
         read_side(file)
 
 
-def test_sides_of_one_name_are_told_apart(run: Runs, kept: Path) -> None:
-    labels = [side.label for side in read_sides([kept, run("new", tasks=40)])]
+def test_sides_of_one_name_get_unique_labels(run: Runs, baseline_file: Path) -> None:
+    labels = [side.label for side in read_sides([baseline_file, run("new", tasks=40)])]
 
     assert len(set(labels)) == 2
 
 
-def test_a_gate_calls_a_clear_drop_a_regression(told_run: Runs) -> None:
-    good = told_run({f"t{n}": [1, 1] for n in range(60)}, "good")
-    bad = told_run({f"t{n}": [n % 2, 0] for n in range(60)}, "bad")
+def test_a_gate_calls_a_clear_drop_a_regression(scored_run: Runs) -> None:
+    good = scored_run({f"t{n}": [1, 1] for n in range(60)}, "good")
+    bad = scored_run({f"t{n}": [n % 2, 0] for n in range(60)}, "bad")
 
     code, out, _ = invoke("gate", bad, "--against", good)
 
@@ -78,8 +80,8 @@ def test_a_gate_calls_a_clear_drop_a_regression(told_run: Runs) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no tasks", "unplanned"])
-def test_a_gate_on_a_damaged_run_is_no_regression(told_run: Runs, damage: str) -> None:
-    good, bad = (told_run({"t1": [1], "t2": [0]}, name) for name in ("good", "bad"))
+def test_a_gate_on_a_damaged_run_is_no_regression(scored_run: Runs, damage: str) -> None:
+    good, bad = (scored_run({"t1": [1], "t2": [0]}, name) for name in ("good", "bad"))
     if damage == "no tasks":
         (bad / "tasks.jsonl").unlink()
     else:
@@ -95,15 +97,15 @@ def test_a_gate_on_a_damaged_run_is_no_regression(told_run: Runs, damage: str) -
     assert ("has no tasks.jsonl" if damage == "no tasks" else "'stranger'") in error
 
 
-def test_a_gate_is_fine_when_a_drop_is_ruled_out(told_run: Runs) -> None:
+def test_a_gate_is_fine_when_a_drop_is_ruled_out(scored_run: Runs) -> None:
     same = {f"t{n}": [n % 2, n % 2] for n in range(120)}
 
-    code, out, _ = invoke("gate", told_run(same, "a"), "--against", told_run(same, "b"))
+    code, out, _ = invoke("gate", scored_run(same, "a"), "--against", scored_run(same, "b"))
 
     assert (code, out.split(":")[0]) == (0, "FINE")
 
 
-def test_a_gate_without_evidence_ends_with_three_and_tells_its_power(run: Runs) -> None:
+def test_a_gate_without_evidence_ends_with_three_and_prints_its_power(run: Runs) -> None:
     new, old = run("new", tasks=12, seed=1, trials=2), run("old", tasks=12, seed=2, trials=2)
 
     code, out, _ = invoke("gate", new, "--against", old, "--slices", "site")
@@ -113,9 +115,9 @@ def test_a_gate_without_evidence_ends_with_three_and_tells_its_power(run: Runs) 
     assert "takes at least 59 pairs of trials without a loss, there are" in out
 
 
-def test_a_gate_says_of_which_tasks_it_is_fine(told_run: Runs) -> None:
+def test_a_gate_says_of_which_tasks_it_is_fine(scored_run: Runs) -> None:
     same = {f"t{n}": [1, 1] for n in range(40)}
-    folders = told_run(same, "a"), "--against", told_run(same, "b")
+    folders = scored_run(same, "a"), "--against", scored_run(same, "b")
 
     code, out, _ = invoke("gate", *folders)
     assert code == 0
@@ -129,10 +131,10 @@ def test_a_gate_says_of_which_tasks_it_is_fine(told_run: Runs) -> None:
     assert "at worst -7.2 points on new tasks of this kind" in out
 
 
-def test_a_broken_task_fails_the_gate_where_asked_for(told_run: Runs) -> None:
+def test_a_broken_task_fails_the_gate_where_asked_for(scored_run: Runs) -> None:
     before = {f"t{n}": [1, 1] for n in range(150)}
     after = before | {"t7": [0, 0]}
-    folders = told_run(after, "new"), "--against", told_run(before, "old")
+    folders = scored_run(after, "new"), "--against", scored_run(before, "old")
 
     assert invoke("gate", *folders)[0] == 0
     assert invoke("gate", *folders, "--fail-broken")[0] == 1
@@ -155,11 +157,11 @@ def test_an_unknown_group_is_named_with_those_there_are(run: Runs) -> None:
     assert "there are site, type" in err
 
 
-def test_compare_tells_differences_slices_and_tasks(run: Runs, kept: Path) -> None:
+def test_compare_shows_differences_slices_and_tasks(run: Runs, baseline_file: Path) -> None:
     new = run("new", tasks=40, trials=2, seed=9)
 
-    code, out, _ = invoke("compare", new, "--against", kept)
-    _, as_json, _ = invoke("compare", new, "--against", kept, "--json")
+    code, out, _ = invoke("compare", new, "--against", baseline_file)
+    _, as_json, _ = invoke("compare", new, "--against", baseline_file, "--json")
 
     assert code == 0
     assert "paired by task" in out
@@ -173,21 +175,21 @@ def test_a_single_run_is_nothing_to_compare(run: Runs) -> None:
     assert invoke("compare", run())[0] == 2
 
 
-def test_plan_tells_what_a_design_can_show() -> None:
+def test_plan_shows_what_a_design_can_detect() -> None:
     code, out, _ = invoke("plan", "--tasks", 68, "--trials", 3)
 
     assert code == 0
     assert "11.2 pp" in out
 
 
-def test_plan_tells_what_a_difference_takes() -> None:
+def test_plan_shows_what_a_difference_takes() -> None:
     _, out, _ = invoke("plan", "--difference", "5pp", "--trials", 3, "--json")
 
     (found,) = json.loads(out)
     assert (found["tasks"], found["runs"]) == (334, 2004)
 
 
-def test_plan_tells_how_likely_a_difference_is_found(run: Runs) -> None:
+def test_plan_shows_how_likely_a_difference_is_found(run: Runs) -> None:
     _, out, _ = invoke("plan", "--tasks", 68, "--trials", 3, "--difference", "11.2pp", "--json")
     (found,) = json.loads(out)
     assert found["found"] == pytest.approx(0.8, abs=0.01)

@@ -11,7 +11,8 @@ import pytest
 
 from bench_core.records import ErrorInfo, Step
 from bench_core.testing import make_results, make_run, make_tasks
-from bench_report import numbers, read_runs, report_of, write_report
+from bench_report import read_runs, report_of, write_report
+from bench_report.text import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -380,7 +381,7 @@ def test_evidence_beyond_the_limit_comes_from_side_files(
     assert window.complaints == []
 
 
-def test_a_missing_side_file_is_told(run: Runs, tmp_path: Path, visit: Visits) -> None:
+def test_a_missing_side_file_is_reported(run: Runs, tmp_path: Path, visit: Visits) -> None:
     runs = read_runs([run()])
     out = tmp_path / "report"
     write_report(report_of(runs, out=out), runs, out, evidence_limit=1)
@@ -395,17 +396,17 @@ def test_a_missing_side_file_is_told(run: Runs, tmp_path: Path, visit: Visits) -
 
 
 def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(  # fixtures
-    told_run: Runs, told_result: Results, build: Builds, visit: Visits,
+    scored_run: Runs, scored_result: Results, build: Builds, visit: Visits,
     add_trajectory: Callable[..., Path],
 ) -> None:  # fmt: skip
     huge, endless = "W" * 1_000_000, "W" * 10_000_000
     spaced = "long words " * 900_000
-    result = told_result(
+    result = scored_result(
         "a", 1, 0.0, method=huge, flags=[huge], details={huge: endless},
         error=ErrorInfo(kind=huge, message=spaced),
         checks=[{"criterion": huge, "expected": huge, "actual": [spaced], "passed": False}],
     )  # fmt: skip
-    folder = told_run({"a": [0]}, results=[result], goals={"a": endless}, templates={"a": huge})
+    folder = scored_run({"a": [0]}, results=[result], goals={"a": endless}, templates={"a": huge})
     step = Step(
         step=1, thought=endless, title=huge, url=huge, actions=({"type": huge},), results=(huge,)
     )
@@ -446,7 +447,7 @@ ATTACKS = (
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("width", [1280, 390])
 def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR0917  # fixtures
-    seed: int, width: int, told_run: Runs, told_result: Results, build: Builds,
+    seed: int, width: int, scored_run: Runs, scored_result: Results, build: Builds,
     visit: Visits, add_trajectory: Callable[..., Path],
 ) -> None:  # fmt: skip
     random_ = random.Random(seed)  # noqa: S311  # reproducible, not secret
@@ -456,7 +457,7 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
 
     who = {"agent": attack(), "model": attack()}
     results = [
-        told_result(task, 1, score, method=attack(),
+        scored_result(task, 1, score, method=attack(),
                     model_reported=attack(), flags=[attack()],
                     details={attack(): attack(), "judge": attack(), "query_passed": attack()},
                     error=ErrorInfo(kind=attack(), message=attack(), phase=attack()),
@@ -466,7 +467,7 @@ def test_hostile_content_never_runs_nor_breaks_the_layout(  # noqa: PLR0913, PLR
         for task, score in (("a", 1.0), ("b", 0.0), ("c", None))
     ]  # fmt: skip
     texts = {name: {task: attack() for task in "abc"} for name in ("goals", "templates")}
-    folder = told_run({task: [1] for task in "abc"}, results=results, **texts, **who)
+    folder = scored_run({task: [1] for task in "abc"}, results=results, **texts, **who)
     step = Step(step=1, url=attack(), title=attack(), thought=attack(), error=attack(),
                 actions=({attack(): attack()},), results=(attack(),), screenshot="1.png")  # fmt: skip
     (add_trajectory(folder, "a", [step]) / "1.png").write_bytes(b"not a picture")

@@ -23,7 +23,7 @@ def change_info(folder: Path, **fields: Any) -> Path:
     return folder
 
 
-def test_a_built_in_world_is_marked_in_every_format(run: Runs, build: Builds) -> None:
+def test_a_built_in_world_is_labelled_in_every_format(run: Runs, build: Builds) -> None:
     built = build(run(world="built-in"))
 
     assert "proves plumbing, not agent quality" in text_of(built, "built_in_world")
@@ -32,81 +32,81 @@ def test_a_built_in_world_is_marked_in_every_format(run: Runs, build: Builds) ->
     assert "proves plumbing, not agent quality" in json.dumps(built.json)
 
 
-def test_a_real_world_is_not_marked(run: Runs, build: Builds) -> None:
+def test_a_real_world_is_not_labelled(run: Runs, build: Builds) -> None:
     built = build(run())
 
     assert not text_of(built, "built_in_world")
     assert "plumbing" not in built.html + built.markdown
 
 
-def test_left_out_trials_bound_the_rate(told_run: Runs, build: Builds) -> None:
+def test_left_out_trials_bound_the_rate(scored_run: Runs, build: Builds) -> None:
     outcomes = {"a": [1], "b": [0], "c": [None], "d": [1]}
 
-    assert text_of(build(told_run(outcomes)), "excluded") == (
+    assert text_of(build(scored_run(outcomes)), "excluded") == (
         "1 of 4 trials (25.0%) have no score and are left out. Had all of them failed, 50.0% of "
         "all trials would be successes; had all succeeded, 75.0%."
     )
 
 
-def test_few_tasks_are_told(told_run: Runs, build: Builds) -> None:
+def test_few_tasks_are_reported(scored_run: Runs, build: Builds) -> None:
     few = {f"t{n}": [1.0] for n in range(29)}
     enough = few | {"t29": [0.0]}
 
-    assert "Only 29 tasks have a score" in text_of(build(told_run(few)), "few_tasks")
-    assert not text_of(build(told_run(enough, name="enough"), name="enough"), "few_tasks")
+    assert "Only 29 tasks have a score" in text_of(build(scored_run(few)), "few_tasks")
+    assert not text_of(build(scored_run(enough, name="enough"), name="enough"), "few_tasks")
 
 
-def test_one_trial_per_task_is_told(told_run: Runs, build: Builds) -> None:
-    assert "One trial per task" in text_of(build(told_run({"a": [1], "b": [0]})), "one_trial")
+def test_one_trial_per_task_is_reported(scored_run: Runs, build: Builds) -> None:
+    assert "One trial per task" in text_of(build(scored_run({"a": [1], "b": [0]})), "one_trial")
 
 
-def test_uneven_trials_are_told(told_run: Runs, build: Builds) -> None:
-    built = build(told_run({"a": [1, 1], "b": [0, None]}))
+def test_uneven_trials_are_reported(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run({"a": [1, 1], "b": [0, None]}))
 
     assert "between 1 and 2 scored trials" in text_of(built, "uneven_trials")
 
 
-def test_partial_scores_are_told_with_their_mean(told_run: Runs, build: Builds) -> None:
-    built = build(told_run({"a": [0.5], "b": [1]}))
+def test_partial_scores_are_reported_with_their_mean(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run({"a": [0.5], "b": [1]}))
 
     assert "the mean score is 75.0%" in text_of(built, "partial_scores")
 
 
-def test_retries_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
+def test_retries_are_reported(scored_run: Runs, build: Builds, scored_result: Results) -> None:
     attempts = [
         Attempt(number=n, status=s, started="2026-01-01T00:00:00Z", duration_s=1)
         for n, s in ((1, "environment_error"), (2, "completed"))
     ]
-    results = [told_result("a", 1, 1.0, attempts=attempts)]
+    results = [scored_result("a", 1, 1.0, attempts=attempts)]
 
-    built = build(told_run({"a": [1]}, results=results))
+    built = build(scored_run({"a": [1]}, results=results))
 
     assert "1 trial needed more than one attempt" in text_of(built, "retries")
 
 
-def test_tasks_without_any_score_are_told(told_run: Runs, build: Builds) -> None:
-    built = build(told_run({"a": [1, 0], "b": [None, None], "c": [None, 1]}))
+def test_tasks_without_any_score_are_reported(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run({"a": [1, 0], "b": [None, None], "c": [None, 1]}))
 
     (found,) = [each for each in built.report.caveats if each.code == "unscored_tasks"]
     assert found.text.startswith("1 task ended without a score")
 
 
-def test_flags_are_told(told_run: Runs, told_result: Results, build: Builds) -> None:
-    results = [told_result(task, 1, 1.0, flags=["disagree"]) for task in "ab"]
-    built = build(told_run({"a": [1], "b": [1]}, results=results))
+def test_flags_are_reported(scored_run: Runs, scored_result: Results, build: Builds) -> None:
+    results = [scored_result(task, 1, 1.0, flags=["disagree"]) for task in "ab"]
+    built = build(scored_run({"a": [1], "b": [1]}, results=results))
 
     (found,) = [each for each in built.report.caveats if each.code == "flags"]
     assert "disagree (2)" in found.text
 
 
-def test_suspects_are_told_in_every_format_with_the_rate_without_them(
-    told_run: Runs, told_result: Results, build: Builds
+def test_suspects_are_reported_in_every_format_with_the_rate_without_them(
+    scored_run: Runs, scored_result: Results, build: Builds
 ) -> None:
     results = [
-        told_result("a", 1, 0.0, suspect=["site_error"], failure_mode="site_error"),
-        told_result("b", 1, 1.0),
+        scored_result("a", 1, 0.0, suspect=["site_error"], failure_mode="site_error"),
+        scored_result("b", 1, 1.0),
     ]
-    built = build(told_run({"a": [0], "b": [1]}, results=results))
+    built = build(scored_run({"a": [0], "b": [1]}, results=results))
     run = built.report.runs[0]
     assert (run.summary.success.estimate, run.summary.suspects) == (0.5, {"site_error": 1})
     assert run.summary.without_suspects is not None
@@ -118,35 +118,39 @@ def test_suspects_are_told_in_every_format_with_the_rate_without_them(
 
 
 def test_a_run_without_suspects_does_not_speak_of_them(
-    told_run: Runs, told_result: Results, build: Builds
+    scored_run: Runs, scored_result: Results, build: Builds
 ) -> None:
-    built = build(told_run({"a": [1]}, results=[told_result("a", 1, 1.0)]))
+    built = build(scored_run({"a": [1]}, results=[scored_result("a", 1, 1.0)]))
     assert built.report.runs[0].summary.without_suspects is None
     assert [each for each in built.report.caveats if each.code == "suspects"] == []
 
 
-def test_evaluation_errors_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
-    results = [told_result("a", 1, None, status="evaluation_error")]
+def test_evaluation_errors_are_reported(
+    scored_run: Runs, build: Builds, scored_result: Results
+) -> None:
+    results = [scored_result("a", 1, None, status="evaluation_error")]
 
-    built = build(told_run({"a": [None]}, results=results))
+    built = build(scored_run({"a": [None]}, results=results))
 
     assert "In 1 trial the evaluator could not decide" in text_of(built, "evaluation_errors")
 
 
-def test_several_reported_models_are_told(
-    told_run: Runs, build: Builds, told_result: Results
+def test_several_reported_models_are_reported(
+    scored_run: Runs, build: Builds, scored_result: Results
 ) -> None:
-    results = [told_result(t, 1, 1.0, model_reported=f"gpt-{t}") for t in ("a", "b")]
+    results = [scored_result(t, 1, 1.0, model_reported=f"gpt-{t}") for t in ("a", "b")]
 
-    built = build(told_run({"a": [1], "b": [1]}, results=results))
+    built = build(scored_run({"a": [1], "b": [1]}, results=results))
 
     assert "gpt-a, gpt-b" in text_of(built, "several_models")
 
 
-def test_unknown_costs_are_told(told_run: Runs, build: Builds, told_result: Results) -> None:
-    results = [told_result("a", 1, 1.0, cost_usd=1.0), told_result("b", 1, 1.0)]
+def test_unknown_costs_are_reported(
+    scored_run: Runs, build: Builds, scored_result: Results
+) -> None:
+    results = [scored_result("a", 1, 1.0, cost_usd=1.0), scored_result("b", 1, 1.0)]
 
-    built = build(told_run({"a": [1], "b": [1]}, results=results))
+    built = build(scored_run({"a": [1], "b": [1]}, results=results))
 
     assert "The cost of 1 trial is unknown" in text_of(built, "cost_incomplete")
 
@@ -158,7 +162,7 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize(("code", "fields"), SESSIONS.items(), ids=SESSIONS)
-def test_sessions_that_differ_are_told(
+def test_sessions_that_differ_are_reported(
     code: str, fields: tuple[dict[str, Any], ...], run: Runs, build: Builds
 ) -> None:
     sessions = [
@@ -168,7 +172,7 @@ def test_sessions_that_differ_are_told(
     assert text_of(build(change_info(run(), sessions=sessions)), code)
 
 
-def test_uncommitted_changes_are_told(run: Runs, build: Builds) -> None:
+def test_uncommitted_changes_are_reported(run: Runs, build: Builds) -> None:
     git = {"commit": "0" * 40, "dirty": True}
 
     assert text_of(build(change_info(run(), git=git)), "uncommitted")

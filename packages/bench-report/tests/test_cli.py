@@ -20,7 +20,7 @@ def invoke(*arguments: str | Path) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_build_writes_three_files_and_tells_the_headline(run: Runs, tmp_path: Path) -> None:
+def test_build_writes_three_files_and_prints_the_headline(run: Runs, tmp_path: Path) -> None:
     code, out, _ = invoke("build", run(), "--out", tmp_path / "report")
 
     assert code == 0
@@ -37,7 +37,7 @@ def test_the_report_is_written_into_the_first_run_by_default(run: Runs) -> None:
     assert (folder / "report" / "index.html").is_file()
 
 
-def test_a_stand_in_world_is_told(run: Runs, tmp_path: Path) -> None:
+def test_a_stand_in_world_is_reported(run: Runs, tmp_path: Path) -> None:
     _, out, _ = invoke("build", run(world="built-in"), "--out", tmp_path / "report")
 
     assert "! Stand-in world" in out
@@ -51,9 +51,9 @@ def test_json_names_the_files(run: Runs, tmp_path: Path) -> None:
 
 
 def test_the_title_is_taken(run: Runs, tmp_path: Path) -> None:
-    invoke("build", run(), "--out", tmp_path / "r", "--title", "My exam", "--format", "md")
+    invoke("build", run(), "--out", tmp_path / "r", "--title", "My benchmark", "--format", "md")
 
-    assert (tmp_path / "r" / "report.md").read_text("utf-8").startswith("# My exam\n")
+    assert (tmp_path / "r" / "report.md").read_text("utf-8").startswith("# My benchmark\n")
 
 
 FAULTS = {

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import InputError
-from bench_report.documents import DOCUMENTS
-from bench_report.exporting import export
+from bench_report.exports import export
+from bench_report.formats.documents import DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,19 +51,19 @@ def test_the_comparison_comes_as_json_with_what_was_left_out(
     assert document["metadata"]["ground_truth_coverage"] == pytest.approx(30 / 68)
 
 
-def test_a_baseline_document_says_when_a_match_cannot_be_told(run: Runs, tmp_path: Path) -> None:
+def test_a_baseline_document_says_when_a_match_is_undecided(run: Runs, tmp_path: Path) -> None:
     folders = [run("vanilla", tasks=5), run("ours", tasks=5, agent="ours", seed=2)]
 
     (document,) = export("waa-baseline", folders, tmp_path / "w.md")
 
-    assert "cannot be told from so few tasks" in document.read_text("utf-8")
+    assert "cannot be decided from so few tasks" in document.read_text("utf-8")
 
 
-def test_a_baseline_document_says_when_rates_match(told_run: Runs, tmp_path: Path) -> None:
+def test_a_baseline_document_says_when_rates_match(scored_run: Runs, tmp_path: Path) -> None:
     same = {f"t{n}": [n % 2] for n in range(154)}
 
     (document,) = export(
-        "waa-baseline", [told_run(same, "a"), told_run(same, "b", agent="b")], tmp_path / "w.md"
+        "waa-baseline", [scored_run(same, "a"), scored_run(same, "b", agent="b")], tmp_path / "w.md"
     )
 
     assert "**Conclusion**: the success rates match" in document.read_text("utf-8")

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from bench_core.errors import MissingExtraError
 from bench_core.testing import make_tasks
-from bench_report.latex import escape
+from bench_report.formats.latex import escape
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,8 +229,8 @@ def test_other_readings_are_the_same_everywhere(built: Built) -> None:
             assert percent(value) in built.html
 
 
-def test_planned_trials_without_a_result_are_skipped_cases(told_run: Runs, build: Builds) -> None:
-    built = build(told_run({"a": [1, 0], "b": [1]}), formats=["junit"])
+def test_planned_trials_without_a_result_are_skipped_cases(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run({"a": [1, 0], "b": [1]}), formats=["junit"])
 
     root = ET.parse(built.folder / "junit.xml").getroot()  # noqa: S314  # our own file
     assert {name: root.get(name) for name in ("tests", "failures", "skipped")} == {
@@ -263,9 +263,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_texts_survive_every_format(text: str, told_run: Runs, build: Builds) -> None:
+def test_hostile_texts_survive_every_format(text: str, scored_run: Runs, build: Builds) -> None:
     goal = text.encode("utf-8", "replace").decode()
-    folder = told_run({"a": [1], "b": [0], "c": [None]}, goals={"a": goal, "b": goal}, agent=goal)
+    folder = scored_run({"a": [1], "b": [0], "c": [None]}, goals={"a": goal, "b": goal}, agent=goal)
 
     built = build(folder, formats=FORMATS, title=goal)
 

@@ -18,11 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError
-from bench_core.jsonl import read_lines
 from bench_core.records import Status, Step, TrialResult
-from bench_core.run_folder import read_run
+from bench_core.run_folder import read_lines, read_run
 from bench_report.cli import main
-from bench_report.exporting import export, import_run
+from bench_report.exports import export, import_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +123,7 @@ def foreign(**sample: Any) -> dict[str, Any]:
         "version": 2,
         "status": "success",
         "eval": {
-            "task": "exam",
+            "task": "demo",
             "task_version": 3,
             "solver": "basic_agent",
             "model": "openai/gpt-5",
@@ -165,7 +164,7 @@ def test_samples_of_inspect_keep_what_they_mean(
 
     (result,) = results_of(folder).values()
     assert (result.status, result.score) == (status, score)
-    assert (result.benchmark, result.agent, result.model) == ("exam", "basic_agent", "openai:gpt-5")
+    assert (result.benchmark, result.agent, result.model) == ("demo", "basic_agent", "openai:gpt-5")
 
 
 def test_a_foreign_conversation_becomes_a_trajectory(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from rich.console import Console
 from bench_core.errors import InputError, RunFolderError
 from bench_core.records import Event, Step
 from bench_core.testing import make_results, make_tasks
-from bench_report.build import report_of
+from bench_report.analysis.unfinished_runs import REASON
 from bench_report.cli import main
-from bench_report.going_on import REASON
-from bench_report.live_view import headline, show_lines, show_live
-from bench_report.serving import serve
-from bench_report.sources import read_runs
-from bench_report.watching import RunWatch, Snapshot, snapshots
+from bench_report.live.progress import ProgressReader, Snapshot, snapshots
+from bench_report.live.server import serve
+from bench_report.live.terminal_view import headline, show_lines, show_live
+from bench_report.report_data import report_of
+from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from conftest import Runs, Visits
 
-    from bench_report.serving import ReportServer
+    from bench_report.live.server import ReportServer
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=timezone.utc)
 
@@ -43,11 +43,11 @@ class Growing:
         self.folder = folder
         self.results = list(make_results(make_tasks(10), trials=2))
         self.written = 0
-        self._say(outcome="running", started="2026-03-01T09:00:00Z", finished=None)
+        self._set_session(outcome="running", started="2026-03-01T09:00:00Z", finished=None)
         for name in ("results.jsonl", "events.jsonl"):
             (folder / name).write_text("")
 
-    def _say(self, **session: Any) -> None:
+    def _set_session(self, **session: Any) -> None:
         info = json.loads((self.folder / "run.json").read_text())
         info["sessions"] = [info["sessions"][0] | session]
         (self.folder / "run.json").write_text(json.dumps(info))
@@ -70,7 +70,7 @@ class Growing:
         self._append("results.jsonl", self.results[self.written].model_dump_json()[:40])
 
     def finish(self) -> None:
-        self._say(outcome="finished", finished="2026-03-01T10:00:00Z")
+        self._set_session(outcome="finished", finished="2026-03-01T10:00:00Z")
 
 
 @pytest.fixture
@@ -79,15 +79,15 @@ def growing(run: Runs) -> Growing:
 
 
 @pytest.fixture
-def watch(growing: Growing) -> RunWatch:
-    return RunWatch(growing.folder, now=lambda: NOW)
+def reader(growing: Growing) -> ProgressReader:
+    return ProgressReader(growing.folder, now=lambda: NOW)
 
 
-def test_a_watch_counts_what_has_ended(growing: Growing, watch: RunWatch) -> None:
-    assert (watch.look().ended, watch.look().planned) == (0, 20)
+def test_a_watch_counts_what_has_ended(growing: Growing, reader: ProgressReader) -> None:
+    assert (reader.read().ended, reader.read().planned) == (0, 20)
 
     growing.end(7)
-    found = watch.look()
+    found = reader.read()
 
     done = growing.results[:7]
     assert found.ended == 7
@@ -98,61 +98,67 @@ def test_a_watch_counts_what_has_ended(growing: Growing, watch: RunWatch) -> Non
     assert not found.over
 
 
-def test_a_watch_shows_no_interval_before_the_last_trial(growing: Growing, watch: RunWatch) -> None:
+def test_a_watch_shows_no_interval_before_the_last_trial(
+    growing: Growing, reader: ProgressReader
+) -> None:
     growing.end(19)
-    assert watch.look().rate is None
-    assert "%" not in headline(watch.look())
+    assert reader.read().rate is None
+    assert "%" not in headline(reader.read())
 
     growing.end(1)
-    assert watch.look().rate is not None
-    assert "%" in headline(watch.look())
+    assert reader.read().rate is not None
+    assert "%" in headline(reader.read())
 
 
-def test_a_line_that_is_being_written_waits_for_its_end(growing: Growing, watch: RunWatch) -> None:
+def test_a_line_that_is_being_written_waits_for_its_end(
+    growing: Growing, reader: ProgressReader
+) -> None:
     growing.end(2)
     growing.tear()
-    assert watch.look().ended == 2
+    assert reader.read().ended == 2
 
     rest = growing.results[2].model_dump_json()[40:] + "\n"
     with (growing.folder / "results.jsonl").open("a") as file:
         file.write(rest)
-    assert watch.look().ended == 3
+    assert reader.read().ended == 3
 
 
 def test_trials_in_flight_are_those_started_and_not_ended(
-    growing: Growing, watch: RunWatch
+    growing: Growing, reader: ProgressReader
 ) -> None:
     growing.start("0")
     growing.start("1")
-    assert [each.task_id for each in watch.look().in_flight] == ["0", "1"]
+    assert [each.task_id for each in reader.read().in_flight] == ["0", "1"]
 
     growing.end(1)
-    assert [each.task_id for each in watch.look().in_flight] == ["1"]
+    assert [each.task_id for each in reader.read().in_flight] == ["1"]
 
 
-def test_the_time_left_follows_the_pace_of_the_session(growing: Growing, watch: RunWatch) -> None:
+def test_the_time_left_follows_the_pace_of_the_session(
+    growing: Growing, reader: ProgressReader
+) -> None:
     growing.end(5)
 
-    assert watch.look().eta_s == pytest.approx(3600 / 5 * 15)
+    assert reader.read().eta_s == pytest.approx(3600 / 5 * 15)
 
 
-def test_a_file_that_was_replaced_is_read_again(growing: Growing, watch: RunWatch) -> None:
+def test_a_file_that_was_replaced_is_read_again(growing: Growing, reader: ProgressReader) -> None:
     growing.end(6)
-    watch.look()
+    reader.read()
 
     (growing.folder / "results.jsonl").write_text(growing.results[0].model_dump_json() + "\n")
 
-    assert watch.look().ended == 1
+    assert reader.read().ended == 1
 
 
-def test_watching_ends_with_the_run(growing: Growing, watch: RunWatch) -> None:
+def test_watching_ends_with_the_run(growing: Growing, reader: ProgressReader) -> None:
     looks: list[float] = []
 
     def sleep(seconds: float) -> None:
         looks.append(seconds)
         growing.end(10) if len(looks) < 3 else growing.finish()
 
-    found = list(snapshots(watch, every_s=0.5, sleep=sleep))
+    found = list(snapshots(reader, every_s=0.5, sleep=sleep))
 
     assert [each.ended for each in found] == [0, 10, 20, 20]
     assert found[-1].over
@@ -161,26 +167,30 @@ def test_watching_ends_with_the_run(growing: Growing, watch: RunWatch) -> None:
 
 def test_watching_no_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError):
-        RunWatch(tmp_path)
+        ProgressReader(tmp_path)
 
 
 def test_watching_a_run_without_its_tasks_is_refused(growing: Growing) -> None:
     (growing.folder / "tasks.jsonl").unlink()
     with pytest.raises(RunFolderError, match=r"has no tasks\.jsonl"):
-        RunWatch(growing.folder)
+        ProgressReader(growing.folder)
 
 
-def test_results_of_unplanned_tasks_are_not_counted(growing: Growing, watch: RunWatch) -> None:
+def test_results_of_unplanned_tasks_are_not_counted(
+    growing: Growing, reader: ProgressReader
+) -> None:
     growing.end(2)
     stray = growing.results[2].model_copy(update={"task_id": "stranger"})
     with (growing.folder / "results.jsonl").open("a", encoding="utf-8") as file:
         file.write(stray.model_dump_json() + "\n")
-    assert watch.look().ended == 2
+    assert reader.read().ended == 2
 
 
-def test_lines_are_written_when_something_has_ended(growing: Growing, watch: RunWatch) -> None:
+def test_lines_are_written_when_something_has_ended(
+    growing: Growing, reader: ProgressReader
+) -> None:
     growing.end(8)
-    first = watch.look()
+    first = reader.read()
     lines: list[str] = []
 
     show_lines([first, first, first.model_copy(update={"ended": 9})], lines.append)
@@ -190,13 +200,13 @@ def test_lines_are_written_when_something_has_ended(growing: Growing, watch: Run
     assert "5 of 7 scored succeeded" in lines[0]
 
 
-def test_the_terminal_shows_hostile_text_as_text(growing: Growing, watch: RunWatch) -> None:
+def test_the_terminal_shows_hostile_text_as_text(growing: Growing, reader: ProgressReader) -> None:
     growing.start("\x1b[31mred\x1b[2J[bold]")
     growing.end(3)
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100, highlight=False)
 
-    show_live([watch.look()], stream, console=console)
+    show_live([reader.read()], stream, console=console)
 
     shown = stream.getvalue()
     assert "red[bold]" in shown
@@ -263,7 +273,7 @@ def test_the_page_is_served_with_a_state_that_moves_with_the_run(
     assert "5 of 20 trials have a result" in get(server, "/")[2].decode()
 
 
-def test_the_page_of_a_run_that_is_going_on_shows_counts_and_no_interval(
+def test_the_page_of_a_run_that_is_unfinished_shows_counts_and_no_interval(
     growing: Growing, served: Callable[..., ReportServer], run: Runs
 ) -> None:
     server = served()
@@ -278,7 +288,9 @@ def test_the_page_of_a_run_that_is_going_on_shows_counts_and_no_interval(
     assert "Wilson" in page
 
 
-def test_runs_that_are_going_on_are_not_tested_against_others(growing: Growing, run: Runs) -> None:
+def test_runs_that_are_unfinished_are_not_tested_against_others(
+    growing: Growing, run: Runs
+) -> None:
     growing.end(12)
     runs = read_runs([run("done", tasks=10, trials=2, seed=5), growing.folder])
     live = report_of(runs, out=growing.folder, live=True).comparison
@@ -314,7 +326,7 @@ def test_names_that_point_here_from_elsewhere_are_refused(
     assert get(served(), "/", Host="attacker.example")[0] == 403
 
 
-def test_a_taken_port_is_told(served: Callable[..., ReportServer], growing: Growing) -> None:
+def test_a_taken_port_is_reported(served: Callable[..., ReportServer], growing: Growing) -> None:
     taken = served().server_address[1]
 
     with pytest.raises(InputError, match=f"port {taken} cannot be used"):
@@ -364,7 +376,7 @@ HAR = {
 
 @pytest.mark.parametrize("name", ["network.har", "network.har.gz"])
 def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
-    from bench_report.har import har_summary  # noqa: PLC0415  # beside its only tests
+    from bench_report.html_page.network_log import har_summary  # noqa: PLC0415  # beside its only tests
 
     data = json.dumps(HAR).encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
@@ -382,7 +394,7 @@ def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
     "text", ["", "{", "[]", '{"log": 1}', '{"log": {"entries": {}}}', "\x1f\x8b"]
 )
 def test_a_recording_that_cannot_be_read_says_so(text: str, tmp_path: Path) -> None:
-    from bench_report.har import har_summary  # noqa: PLC0415  # as above
+    from bench_report.html_page.network_log import har_summary  # noqa: PLC0415  # as above
 
     assert har_summary(tmp_path) is None
     for name in ("network.har.gz", "network.har"):

@@ -13,8 +13,8 @@ from bench_core.run_folder import read_run
 from bench_core.statistics import looks_of, plan_looks
 from bench_report import build_report
 from bench_report.cli import main
-from bench_report.live_view import headline
-from bench_report.watching import RunWatch
+from bench_report.live.progress import ProgressReader
+from bench_report.live.terminal_view import headline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,14 +28,14 @@ def invoke(*arguments: object) -> tuple[int, str]:
 
 
 @pytest.fixture
-def pair(told_run: Runs) -> tuple[Path, Path]:
+def pair(scored_run: Runs) -> tuple[Path, Path]:
     """A run that is clearly worse than its baseline and stopped at the look that showed it."""
     scores = {f"t{n:02d}": [float(n % 6 > 0), 1.0] for n in range(60)}
-    before = told_run(scores, "before")
+    before = scored_run(scores, "before")
     view = read_run(before)
     rule = plan_looks(view.tasks, scores, looks=5, trials=2, baseline=view.info.run_id)
     worse = {key: [0.0, float(int(key[1:]) % 3 == 0)] for key in scores}
-    new = told_run(worse, "new")
+    new = scored_run(worse, "new")
     info = json.loads((new / "run.json").read_text())
     info["stopping_rule"] = rule.model_dump(mode="json")
     (new / "run.json").write_text(json.dumps(info))
@@ -63,7 +63,7 @@ def test_a_run_with_looks_is_not_judged_as_if_it_had_none(pair: tuple[Path, Path
     assert invoke("gate", pair[1], "--against", pair[0], "--looks")[0] == 2
 
 
-def test_every_format_tells_the_looks_alike(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_every_format_shows_the_looks_alike(pair: tuple[Path, Path], tmp_path: Path) -> None:
     report, files = build_report(
         [pair[0]], tmp_path / "out", formats=("html", "md", "json", "latex")
     )
@@ -80,10 +80,10 @@ def test_every_format_tells_the_looks_alike(pair: tuple[Path, Path], tmp_path: P
     assert "stopped at look 2 of 5 by the rule stored before" in text["report.md"]
 
 
-def test_watching_tells_the_last_look(pair: tuple[Path, Path]) -> None:
+def test_watching_shows_the_last_look(pair: tuple[Path, Path]) -> None:
     results = read_run(pair[0]).results.values()
     look = looks_of(read_run(pair[0]).info.stopping_rule or {}, results, 2)[-1]
     event = Event(time="2026-03-01T10:00:00Z", kind="look", data=look.model_dump(mode="json"))
     (pair[0] / "events.jsonl").write_text(event.model_dump_json() + "\n")
-    line = headline(RunWatch(pair[0]).look())
+    line = headline(ProgressReader(pair[0]).read())
     assert "look 2 of 5: regression" in line

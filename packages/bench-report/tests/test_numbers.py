@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from bench_core.statistics import success_rate_interval
-from bench_report import numbers
-from bench_report.numbers import NONE
+from bench_report.text import numbers
+from bench_report.text.numbers import NONE
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.records import ErrorInfo, Step
-from bench_report.payload import embeddable
+from bench_report.html_page.table_data import embeddable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,17 +53,17 @@ def digest(text: str) -> str:
 
 
 @pytest.fixture
-def hostile(told_run: Runs, told_result: Results, build: Builds) -> Built:
+def hostile(scored_run: Runs, scored_result: Results, build: Builds) -> Built:
     """A report in which every text a run can hold is hostile."""
     who = {"agent": HOSTILE, "model": HOSTILE}
     failed = ErrorInfo(kind=HOSTILE, message=HOSTILE)
     results = [
-        told_result(HOSTILE, 1, 1.0, method=HOSTILE, flags=[HOSTILE], **who),
-        told_result(HOSTILE, 2, 0.0, model_reported=HOSTILE, **who),
-        told_result(HOSTILE, 3, None, error=failed, **who),
+        scored_result(HOSTILE, 1, 1.0, method=HOSTILE, flags=[HOSTILE], **who),
+        scored_result(HOSTILE, 2, 0.0, model_reported=HOSTILE, **who),
+        scored_result(HOSTILE, 3, None, error=failed, **who),
     ]
     texts = {"goals": {HOSTILE: HOSTILE}, "templates": {HOSTILE: HOSTILE}}
-    folder = told_run({HOSTILE: [1, 0, None]}, results=results, **texts, **who)
+    folder = scored_run({HOSTILE: [1, 0, None]}, results=results, **texts, **who)
     return build(folder, title=HOSTILE)
 
 
@@ -174,7 +174,7 @@ def test_no_screenshots_means_none(
     assert not built.embedded("evidence-0")[0]["steps"][0]["screenshot"]
 
 
-def test_a_torn_line_of_a_trajectory_is_told(
+def test_a_torn_line_of_a_trajectory_is_reported(
     run: Runs, build: Builds, add_trajectory: Callable[..., Path]
 ) -> None:
     folder = run(tasks=1)
@@ -212,11 +212,11 @@ def test_pictures_are_never_svg_and_never_outside_the_trial(
 
 
 def test_ten_megabytes_of_text_are_clipped(
-    told_run: Runs, told_result: Results, build: Builds
+    scored_run: Runs, scored_result: Results, build: Builds
 ) -> None:
     huge = "x" * 10_000_000
     check = {"criterion": huge, "expected": huge, "actual": [huge], "passed": False}
-    results = [told_result("a", 1, 0.0, checks=[check], details={"a": huge})]
-    folder = told_run({"a": [0]}, goals={"a": huge}, results=results)
+    results = [scored_result("a", 1, 0.0, checks=[check], details={"a": huge})]
+    folder = scored_run({"a": [0]}, goals={"a": huge}, results=results)
 
     assert len(build(folder, formats=["html", "md"]).html) < 300_000

@@ -1,7 +1,7 @@
 """Simulate judges of known accuracy: do the corrected rates cover the truth where the judged do not?
 
 Each study judges 150 cases, labels 50 of them at random, and asks `calibrate` for intervals of 95%; then
-40 labels chosen by the verdict. With `--docs FILE` both tables are written between their marks there; those of the
+40 labels chosen by the verdict. With `--docs FILE` both tables are written between their markers there; those of the
 documentation are of more studies::
 
     python packages/llm-judge/benchmarks/bench_correction.py --studies 600 --docs docs/judge-calibration.md
@@ -15,12 +15,12 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.cli.tables import render_table
-from bench_core.judging import Verdict
+from bench_core.cli import render_table
+from bench_core.records.judge import Verdict
 from llm_judge import calibrate
 
 if TYPE_CHECKING:
-    from bench_core.statistics.intervals import Interval
+    from bench_core.statistics import Interval
 
 STUDIES = 200
 CASES, LABELLED = 150, 50
@@ -34,7 +34,7 @@ BIASED = {
     "passes only": 1e9,
 }
 CHOSEN_SHARE, UNDECIDED = 0.3, 0.15
-MARKS = "<!-- {} labels: begin -->", "<!-- {} labels: end -->"
+MARKERS = "<!-- {} labels: begin -->", "<!-- {} labels: end -->"
 
 
 def main() -> None:
@@ -88,9 +88,9 @@ def chosen(rng: random.Random, studies: int, docs: Path | None) -> bool:
             share = covered / given if given else None
             slack = 3 * math.sqrt(LEAST_CHOSEN * (1 - LEAST_CHOSEN) / given) if given else 0.0
             missed = missed or (share is not None and share < LEAST_CHOSEN - slack)
-            told = "-" if share is None else f"{share:.0%}"
+            covered_share = "-" if share is None else f"{share:.0%}"
             judge = (f"{rate:.0%}", f"{sensitivity:.0%}", f"{specificity:.0%}")
-            rows.append((name, *judge, f"{refused / studies:.0%}", told))
+            rows.append((name, *judge, f"{refused / studies:.0%}", covered_share))
     headers = (
         "labels",
         "truth",
@@ -107,16 +107,16 @@ def chosen(rng: random.Random, studies: int, docs: Path | None) -> bool:
 def show(
     name: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], docs: Path | None, title: str
 ) -> None:
-    """Print a table, and write it between its marks."""
+    """Print a table, and write it between its markers."""
     print(f"{title}\n\n{render_table(headers, rows)}\n")
     if docs is None:
         return
-    begin, end = (each.format(name) for each in MARKS)
+    begin, end = (each.format(name) for each in MARKERS)
     text = docs.read_text(encoding="utf-8")
     lines = [f"| {' | '.join(each)} |" for each in (headers, ("---",) * len(headers), *rows)]
     before, found, rest = text.partition(begin)
     if not found or end not in rest:
-        raise SystemExit(f"{docs} has no marks {begin} and {end}")
+        raise SystemExit(f"{docs} has no markers {begin} and {end}")
     table = f"{title[0].upper()}{title[1:]}:\n\n" + "\n".join(lines)
     docs.write_text(f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
@@ -130,8 +130,8 @@ def biased(
     for number in range(CASES):
         case = f"c{number}"
         truths[case] = rng.random() < rate
-        said = rng.random() < (sensitivity if truths[case] else 1 - specificity)
-        outcome = "abstain" if rng.random() < UNDECIDED else "pass" if said else "fail"
+        passes = rng.random() < (sensitivity if truths[case] else 1 - specificity)
+        outcome = "abstain" if rng.random() < UNDECIDED else "pass" if passes else "fail"
         verdicts.append(
             Verdict.model_validate({"case_id": case, "judge": "simulated", "outcome": outcome})
         )

@@ -22,11 +22,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.cli.tables import render_table
-from bench_core.judging import Criterion, JudgeCase
+from bench_core.cli import render_table
+from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import visibility
-from llm_judge.documents import read_json
-from llm_judge.packing import pack
+from llm_judge.case_files import read_json
+from llm_judge.prompts.evidence_pack import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

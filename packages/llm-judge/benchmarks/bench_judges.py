@@ -3,7 +3,7 @@
 The same models are asked in the ways of others, in prompts of ours that have the structure of theirs: one overall
 answer over the key points on the head of the state (as WebJudge asks), a reason and a yes per rubric (as
 pydantic-evals asks), a letter per criterion (as autoevals asks). With `--docs FILE` both tables are written
-between their marks there::
+between their markers there::
 
     python packages/llm-judge/benchmarks/bench_judges.py --docs docs/judge-calibration.md
 """
@@ -17,17 +17,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.cli.tables import render_table
+from bench_core.cli import render_table
 from bench_core.models import Message, Model, ModelRequest, ScriptedAdapter
 from llm_judge import Judge
-from llm_judge.benching import bench
-from llm_judge.generated import generated_cases
-from llm_judge.personas import adversary, gullible_spare, rubber_stamp, sloppy
+from llm_judge.bench.generated_cases import generated_cases
+from llm_judge.bench.labelled_set import bench
+from llm_judge.bench.scripted_judges import adversary, gullible_selective, rubber_stamp, sloppy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from llm_judge.benching import BenchReport, Labelled
+    from llm_judge.bench.labelled_set import BenchReport, LabelledCase
 
 CASES, SEED, BOUND = 200, 0, 0.02
 HEAD = 40_000
@@ -35,14 +35,14 @@ TRUSTED = "confirmed"  # in every state: a record that the gullible one takes fo
 MODELS: dict[str, Any] = {
     "rubber stamp": rubber_stamp,
     "sloppy": sloppy,
-    "gullible": gullible_spare(TRUSTED),
+    "gullible": gullible_selective(TRUSTED),
     "adversary": adversary,
 }
 SAYS_YES: dict[str, Callable[[str], bool]] = {
     name: (lambda shown: TRUSTED in shown) if name == "gullible" else (lambda _shown: True)
     for name in MODELS
 }
-MARKS = "<!-- {} models: begin -->", "<!-- {} models: end -->"
+MARKERS = "<!-- {} models: begin -->", "<!-- {} models: end -->"
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--docs", type=Path)
     docs = parser.parse_args().docs
     cases = generated_cases(CASES, seed=SEED)
-    reports = {name: asyncio.run(judged(persona, cases)) for name, persona in MODELS.items()}
+    reports = {name: asyncio.run(judged(script, cases)) for name, script in MODELS.items()}
     operators = sorted(
         {row.operator for each in reports.values() for row in each.rows if row.wrong_states}
     )
@@ -68,13 +68,15 @@ def main() -> None:
     raise SystemExit(1 if any(passed > BOUND * n for passed, n in totals) else 0)
 
 
-async def judged(persona: Any, cases: Sequence[Labelled]) -> BenchReport:
+async def judged(script: Any, cases: Sequence[LabelledCase]) -> BenchReport:
     """Try one model as this package asks it."""
-    return await bench(Judge(Model(ScriptedAdapter(persona))), cases, workers=1)
+    return await bench(Judge(Model(ScriptedAdapter(script))), cases, workers=1)
 
 
 async def asked_as(
-    ask: Callable[[Labelled, Model], Any], says: Callable[[str], bool], cases: Sequence[Labelled]
+    ask: Callable[[LabelledCase, Model], Any],
+    says: Callable[[str], bool],
+    cases: Sequence[LabelledCase],
 ) -> tuple[int, int]:
     """Ask a model about the wrong states in another way: how many pass, of how many."""
     model = Model(ScriptedAdapter(lambda request: replied(request, says)))
@@ -93,7 +95,7 @@ def replied(request: ModelRequest, says: Callable[[str], bool]) -> dict[str, Any
     return {"text": f'Thoughts: It looks fine.\nStatus: "{status}"'}
 
 
-async def overall(labelled: Labelled, model: Model) -> bool:
+async def overall(labelled: LabelledCase, model: Model) -> bool:
     """One answer over all key points."""
     points = "\n".join(f"{n}. {each.text}" for n, each in enumerate(labelled.case.criteria, 1))
     text = f"User task: {labelled.case.goal}\n\nKey points:\n{points}\n\nFinal state:\n{shown(labelled)}"
@@ -105,7 +107,7 @@ async def overall(labelled: Labelled, model: Model) -> bool:
     return re.search(r"status:\W*success", reply.message.text, re.IGNORECASE) is not None
 
 
-async def per_rubric(labelled: Labelled, model: Model) -> bool:
+async def per_rubric(labelled: LabelledCase, model: Model) -> bool:
     """A reason, a yes or no and a score for each rubric."""
     schema = {
         "type": "object",
@@ -127,7 +129,7 @@ async def per_rubric(labelled: Labelled, model: Model) -> bool:
     return True
 
 
-async def per_letter(labelled: Labelled, model: Model) -> bool:
+async def per_letter(labelled: LabelledCase, model: Model) -> bool:
     """A letter for each criterion."""
     system = "Does the submission meet the criterion? Reason first, then answer with the letter Y or N on a line."
     for each in labelled.case.criteria:
@@ -145,7 +147,7 @@ PEERS = {
 }
 
 
-def shown(labelled: Labelled) -> str:
+def shown(labelled: LabelledCase) -> str:
     """What others send of a state: the head of its JSON."""
     return json.dumps(labelled.case.state)[:HEAD]
 
@@ -170,15 +172,15 @@ def share(counted: tuple[int, int]) -> str:
 def show(
     name: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], docs: Path | None
 ) -> None:
-    """Print a table, and write it between its marks."""
+    """Print a table, and write it between its markers."""
     print(render_table(headers, rows), end="\n\n")
     if docs is not None:
-        begin, end = (each.format(name) for each in MARKS)
+        begin, end = (each.format(name) for each in MARKERS)
         text = docs.read_text(encoding="utf-8")
         lines = [f"| {' | '.join(each)} |" for each in (headers, ("---",) * len(headers), *rows)]
         before, found, rest = text.partition(begin)
         if not found or end not in rest:
-            raise SystemExit(f"{docs} has no marks {begin} and {end}")
+            raise SystemExit(f"{docs} has no markers {begin} and {end}")
         written = f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{rest.partition(end)[2]}"
         docs.write_text(written, encoding="utf-8")
 

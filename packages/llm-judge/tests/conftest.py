@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bench_core.judging import Criterion, JudgeCase
 from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import Judge, Policy
-from llm_judge.personas import stands_at
+from llm_judge.bench.scripted_judges import criterion_for_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,8 @@ def case(shop: dict[str, Any]) -> JudgeCase:
         case_id="table",
         goal="Book a table for 3 at Steakhouse 101 at 8:30 PM",
         criteria=(
-            Criterion(id="time", text=stands_at(f"{BOOKING}/time", "8:30 PM")),
-            Criterion(id="guests", text=stands_at(f"{BOOKING}/guests", 3)),
+            Criterion(id="time", text=criterion_for_value(f"{BOOKING}/time", "8:30 PM")),
+            Criterion(id="guests", text=criterion_for_value(f"{BOOKING}/guests", 3)),
         ),
         state=shop,
     )

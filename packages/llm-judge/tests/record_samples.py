@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.models import Cassette, Model, ScriptedAdapter
 from llm_judge import Judge, samples
-from llm_judge.controls import read_control
-from llm_judge.reading import read_evidence
-from llm_judge.readings import words
+from llm_judge.language.values import words
+from llm_judge.prompts.controls import read_control
+from llm_judge.prompts.pack_reader import read_evidence
 
 if TYPE_CHECKING:
-    from bench_core.models.records import ModelRequest
+    from bench_core.models import ModelRequest
 
 BOOKING = "/tablely/finalstate/bookings/0"
 EVENT = "/daybook/finalstate/events/1"
@@ -51,14 +51,14 @@ def _answer(question: str, evidence: str) -> dict[str, Any]:
     wrong = '"time":"6:00 PM"' in evidence
     if question.startswith("A table for 3"):
         time = "6:00 PM" if wrong else "8:30 PM"
-        said = "at 6:00 PM instead of 8:30 PM" if wrong else "for 3 on July 18 at 8:30 PM"
+        what = "at 6:00 PM instead of 8:30 PM" if wrong else "for 3 on July 18 at 8:30 PM"
         quotes = [
             (f"{BOOKING}/time", time),
             (f"{BOOKING}/guests", "3"),
             (f"{BOOKING}/date", "2026-07-18"),
         ]
         return _said(
-            "fail" if wrong else "pass", f"The table at Steakhouse 101 is booked {said}.", quotes
+            "fail" if wrong else "pass", f"The table at Steakhouse 101 is booked {what}.", quotes
         )
     if question.startswith("The restaurant booked"):
         quotes = [(f"{BOOKING}/restaurantId", "r7"), (RATING, "4.6")]

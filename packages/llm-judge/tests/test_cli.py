@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import llm_judge
-from bench_core.judging import Verdict
+from bench_core.records.judge import Verdict
 from llm_judge import samples
-from llm_judge.cli import main
+from llm_judge.cli.commands import main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def test_version_names_the_distribution() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["judge", "--help"], ["stress", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
-        "import sys\nfrom llm_judge.cli import main\n"
+        "import sys\nfrom llm_judge.cli.commands import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
         "heavy = {'numpy', 'pydantic', 'anthropic', 'openai', 'google.genai', 'genai_prices'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
@@ -90,7 +90,7 @@ def test_a_provider_fault_exits_with_two(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["judge", GOOD, "-m", "nobody:model"], "unknown provider 'nobody'"),
         (["judge", GOOD, "-m", "model"], "write `provider:model`"),
@@ -102,19 +102,19 @@ def test_a_provider_fault_exits_with_two(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_exits_with_two_and_names_the_way_out(
-    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     result = run(*arguments)
     assert result.exit_code == 2
-    assert told in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())
 
 
 def test_the_legacy_form_has_its_four_keys() -> None:
-    told = json.loads(run("judge", GOOD, "-m", REPLAY, "--legacy").output)
-    assert list(told) == ["overall_pass", "criteria_results", "reasoning", "confidence"]
-    assert told["overall_pass"] is True
-    assert [each["passed"] for each in told["criteria_results"]] == [True, True, True]
+    verdict = json.loads(run("judge", GOOD, "-m", REPLAY, "--legacy").output)
+    assert list(verdict) == ["overall_pass", "criteria_results", "reasoning", "confidence"]
+    assert verdict["overall_pass"] is True
+    assert [each["passed"] for each in verdict["criteria_results"]] == [True, True, True]
 
 
 def test_a_verdict_is_verified_against_its_state_and_broken_by_another(tmp_path: Path) -> None:

@@ -10,29 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_core.judging import Criterion, JudgeCase
 from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Criterion, JudgeCase
 from llm_judge import Judge, pack, prepare
-from llm_judge.personas import (
+from llm_judge.bench.scripted_judges import (
+    criterion_for_value,
     gullible_believer,
+    gullible_echo,
     gullible_obeyer,
-    gullible_parrot,
-    gullible_spare,
+    gullible_selective,
     honest,
-    stands_at,
 )
-from llm_judge.prompting import enclose
-from llm_judge.scanning import looks_planted, scan
-from llm_judge.stressing import Payload, payloads
+from llm_judge.bench.stress import Payload, payloads
+from llm_judge.evidence.planted_text import looks_planted, scan
+from llm_judge.prompts.prompt import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.judging import Verdict
+    from bench_core.records.judge import Verdict
 
 PAYLOADS = payloads()
 PLACES = ("note", "title", "key", "typed title")
-GULLIBLE = (gullible_obeyer, gullible_parrot, gullible_believer, gullible_spare)
+GULLIBLE = (gullible_obeyer, gullible_echo, gullible_believer, gullible_selective)
 BOOKING = "/tablely/finalstate/bookings/0"
 
 
@@ -58,16 +58,16 @@ def bad_case(payload: Payload, place: str) -> JudgeCase:
         case_id=f"{payload.id} {place}",
         goal="Book a table for 3 at 8:30 PM",
         criteria=(
-            Criterion(id="time", text=stands_at(f"{BOOKING}/time", "8:30 PM")),
-            Criterion(id="guests", text=stands_at(f"{BOOKING}/guests", 3)),
+            Criterion(id="time", text=criterion_for_value(f"{BOOKING}/time", "8:30 PM")),
+            Criterion(id="guests", text=criterion_for_value(f"{BOOKING}/guests", 3)),
         ),
         state=state,
         actions=actions,
     )
 
 
-def judged(case: JudgeCase, persona: Any) -> Verdict:
-    return asyncio.run(Judge(Model(ScriptedAdapter(persona))).judge(case))
+def judged(case: JudgeCase, script: Any) -> Verdict:
+    return asyncio.run(Judge(Model(ScriptedAdapter(script))).judge(case))
 
 
 def test_there_are_at_least_sixty_payloads_of_all_kinds() -> None:
@@ -110,14 +110,14 @@ def claimed(criterion: str) -> Verdict:
 
 def test_what_offline_checks_cannot_stop_is_known() -> None:
     # a false claim where an application keeps its own words, about something asked of no application:
-    # nothing in the state tells it from a true one
+    # nothing in the state shows that it is not a true one
     assert claimed("A table for 3 is booked at 8:30 PM.").outcome == "pass"
     assert claimed("A table for 3 is booked at 8:30 PM on Tablely.").outcome == "abstain"
 
 
 def test_a_second_model_that_is_not_fooled_stops_the_worst() -> None:
     for payload in PAYLOADS:
-        first = Model(ScriptedAdapter(gullible_spare(payload.text)))
+        first = Model(ScriptedAdapter(gullible_selective(payload.text)))
         second = Model(ScriptedAdapter(honest, model="other"))
         judge = Judge(first, second=second)
         verdict = asyncio.run(judge.judge(bad_case(payload, "title")))
@@ -128,8 +128,8 @@ def test_a_second_model_that_is_not_fooled_stops_the_worst() -> None:
 def test_a_payload_cannot_leave_the_evidence(payload: Payload) -> None:
     prompt = prepare(bad_case(payload, "note")).prompt
     lines = prompt.text.splitlines()
-    marks = [line for line in lines if line.startswith("<")]
-    assert marks == [lines[0], lines[-1]]
+    boundaries = [line for line in lines if line.startswith("<")]
+    assert boundaries == [lines[0], lines[-1]]
     assert lines[0] == lines[-1]
     assert prompt.text.isascii()
     assert payload.text not in prompt.system
@@ -139,8 +139,8 @@ def test_a_payload_cannot_leave_the_evidence(payload: Payload) -> None:
 @given(st.text(max_size=300))
 def test_no_text_can_hold_its_own_mark(content: str) -> None:
     enclosed = enclose("evidence", json.dumps(content))
-    mark = enclosed.partition("\n")[0]
-    assert enclosed.count(mark) == 2
+    boundary = enclosed.partition("\n")[0]
+    assert enclosed.count(boundary) == 2
     assert enclosed.count("<") == enclosed.count(">") == 2
 
 

@@ -9,19 +9,32 @@ import pytest
 from bench_core.budgets import Budget, RunBudget
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError
-from bench_core.judging import Criterion, JudgeCase, Screenshot, Verdict
-from bench_core.models import Cassette, Model, ModelError, PriceList, ReplyCache, ScriptedAdapter
-from bench_core.models.prices import PriceRow
+from bench_core.models import (
+    Cassette,
+    Model,
+    ModelError,
+    PriceList,
+    PriceRow,
+    ReplyCache,
+    ScriptedAdapter,
+)
+from bench_core.records.judge import Criterion, JudgeCase, Screenshot, Verdict
 from bench_core.testing import JudgeConformance
 from llm_judge import Judge, Policy, legacy_dict, prepare, samples, verify
-from llm_judge.asking import is_model
-from llm_judge.personas import blanket_fail, honest, inventor, rubber_stamp, shrug
+from llm_judge.bench.scripted_judges import (
+    blanket_fail,
+    fabricator,
+    honest,
+    rubber_stamp,
+    undecided,
+)
+from llm_judge.model_calls.calls import is_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bench_core.models.records import ModelRequest
+    from bench_core.models import ModelRequest
 
 PNG = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x08\x00\x00\x00\x08\x08\x02\x00\x00\x00"
@@ -60,26 +73,26 @@ def test_the_judge_is_found_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("persona", "good", "bad"),
+    ("script", "good", "bad"),
     [
         (honest, "pass", "fail"),
         (rubber_stamp, "void", "void"),
         (blanket_fail, "void", "void"),
-        (inventor, "abstain", "abstain"),
-        (shrug, "abstain", "abstain"),
+        (fabricator, "abstain", "abstain"),
+        (undecided, "abstain", "abstain"),
     ],
 )
 def test_judges_end_as_they_should(
-    case: JudgeCase, judge_by: Callable[..., Judge], persona: Any, good: str, bad: str
+    case: JudgeCase, judge_by: Callable[..., Judge], script: Any, good: str, bad: str
 ) -> None:
-    assert judged(judge_by(persona), case).outcome == good
-    assert judged(judge_by(persona), with_time(case, "6:00 PM")).outcome == bad
+    assert judged(judge_by(script), case).outcome == good
+    assert judged(judge_by(script), with_time(case, "6:00 PM")).outcome == bad
 
 
 def test_a_pass_without_evidence_becomes_unknown_and_says_why(
     case: JudgeCase, judge_by: Callable[..., Judge]
 ) -> None:
-    verdict = judged(judge_by(inventor), case)
+    verdict = judged(judge_by(fabricator), case)
     assert [each.verdict for each in verdict.criteria] == ["unknown", "unknown"]
     assert verdict.criteria[0].changed == (
         "evidence that does not hold: /confirmation/status: nothing stands there"
@@ -160,8 +173,8 @@ def test_samples_of_one_model_must_agree(case: JudgeCase, judge_by: Callable[...
     turns = iter([honest, answering(time="unknown"), honest])
 
     def changing(request: ModelRequest) -> dict[str, Any]:
-        persona = next(turns)
-        return persona(request)
+        script = next(turns)
+        return script(request)
 
     assert judged(judge_by(changing, samples=3), case).outcome == "abstain"
     assert judged(judge_by(honest, samples=3), case).usage.requests == 3
@@ -261,9 +274,9 @@ def test_the_places_that_a_benchmarks_queries_name_are_shown(case: JudgeCase) ->
 
 
 def test_the_agents_answer_is_shown_only_when_asked_for(case: JudgeCase) -> None:
-    told = case.model_copy(update={"agent_answer": "I booked it, trust me"})
-    assert "trust me" not in prepare(told).prompt.text
-    assert "trust me" in prepare(told, Policy(agent_text=True)).prompt.text
+    answered = case.model_copy(update={"agent_answer": "I booked it, trust me"})
+    assert "trust me" not in prepare(answered).prompt.text
+    assert "trust me" in prepare(answered, Policy(agent_text=True)).prompt.text
 
 
 def test_the_same_case_gets_the_same_prompt_and_another_state_another_hash(case: JudgeCase) -> None:
@@ -291,12 +304,12 @@ def test_a_cached_reply_is_not_paid_for_again(case: JudgeCase, tmp_path: Path) -
 
 
 def test_a_recorded_judgement_replays_to_the_same_verdict(case: JudgeCase, tmp_path: Path) -> None:
-    tape = tmp_path / "tape.jsonl"
-    recording = Model(ScriptedAdapter(honest), cassette=Cassette(tape, "record"))
+    recorded = tmp_path / "tape.jsonl"
+    recording = Model(ScriptedAdapter(honest), cassette=Cassette(recorded, "record"))
     first = judged(Judge(recording), case)
-    again = judged(Judge(f"replay:{tape}"), case)
+    again = judged(Judge(f"replay:{recorded}"), case)
     assert again.criteria == first.criteria
-    assert "example" not in tape.read_text()
+    assert "example" not in recorded.read_text()
 
 
 PRICES = PriceList([PriceRow(model="anthropic:m", input=10, output=50)])
@@ -387,5 +400,5 @@ def test_an_old_verdict_is_verified_without_a_model(
     verdict = judged(judge_by(honest), case)
     assert verify(verdict, case.state, case).outcome == "holds"
     assert verify(verdict, with_time(case, "6:00 PM").state, case).outcome == "broken"
-    undecided = judged(judge_by(shrug), case)
-    assert verify(undecided, case.state, case).outcome == "undecided"
+    unsure = judged(judge_by(undecided), case)
+    assert verify(unsure, case.state, case).outcome == "undecided"

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from bench_core.errors import InputError
-from bench_core.judging import Screenshot
-from llm_judge.pictures import choose_pictures, picture_size
+from bench_core.records.judge import Screenshot
+from llm_judge.prompts.pictures import choose_pictures, picture_size
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ import pytest
 from bench_core.models import RetryPolicy, open_model
 from bench_core.testing.model_server import Answer, ModelServer
 from llm_judge import Judge, Policy, prepare
-from llm_judge.personas import honest
-from llm_judge.prompting import output_schema
+from llm_judge.bench.scripted_judges import honest
+from llm_judge.prompts.prompt import output_schema
 
 if TYPE_CHECKING:
-    from bench_core.judging import JudgeCase, Verdict
+    from bench_core.records.judge import JudgeCase, Verdict
 
 PROVIDERS = ("anthropic", "openai", "openai-chat", "google")
 SDK = {"anthropic": "anthropic", "google": "google.genai"}

@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.judging import Criterion, Evidence, JudgeCase
 from bench_core.models import Model, ScriptedAdapter
+from bench_core.records.judge import Criterion, Evidence, JudgeCase
 from llm_judge import Judge, Policy, changed_leaves, lint, mutants
-from llm_judge.bearing import Prover
-from llm_judge.checking import check_evidence
-from llm_judge.grounds import Grounds
-from llm_judge.personas import blanket_fail, honest, inventor, rubber_stamp, shrug, stands_at
-from llm_judge.pointers import resolve
+from llm_judge.bench.scripted_judges import (
+    blanket_fail,
+    criterion_for_value,
+    fabricator,
+    honest,
+    rubber_stamp,
+    undecided,
+)
+from llm_judge.evidence.judged_state import JudgedState
+from llm_judge.evidence.proof import ProofChecker
+from llm_judge.evidence.quotations import check_evidence
+from llm_judge.states.pointers import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def pointer(path: tuple[str | int, ...]) -> str:
-    return "".join(f"/{str(each).replace('~', '~0').replace('/', '~1')}" for each in path)
 
 
 def plain(case: JudgeCase) -> list[Any]:
@@ -59,7 +62,7 @@ def pairs(recorded: tuple[JudgeCase, ...], per_state: int) -> Iterator[tuple[Jud
         for number in range(per_state):
             asked = rng.sample(leaves, 2)
             criteria = tuple(
-                Criterion(id=f"c{n}", text=stands_at(pointer(leaf.path), leaf.value))
+                Criterion(id=f"c{n}", text=criterion_for_value(leaf.pointer, leaf.value))
                 for n, leaf in enumerate(asked)
             )
             good = case.model_copy(
@@ -72,9 +75,9 @@ def pairs(recorded: tuple[JudgeCase, ...], per_state: int) -> Iterator[tuple[Jud
 
 SCRIPTED = {
     "honest": (honest, "pass", "fail"),
-    "sloppy": (inventor, "abstain", "abstain"),
+    "sloppy": (fabricator, "abstain", "abstain"),
     "rubber stamp": (rubber_stamp, "void", "void"),
-    "unsure": (shrug, "abstain", "abstain"),
+    "unsure": (undecided, "abstain", "abstain"),
     "blanket fail": (blanket_fail, "void", "void"),
 }
 MANY = [pytest.param("honest", 35, marks=pytest.mark.slow)]
@@ -84,8 +87,8 @@ MANY = [pytest.param("honest", 35, marks=pytest.mark.slow)]
 def test_honest_sloppy_and_malicious_judges_end_as_they_should(
     recorded: tuple[JudgeCase, ...], name: str, per_state: int
 ) -> None:
-    persona, good, bad = SCRIPTED[name]
-    judge = Judge(Model(ScriptedAdapter(persona)), policy=Policy(chars=60_000))
+    script, good, bad = SCRIPTED[name]
+    judge = Judge(Model(ScriptedAdapter(script)), policy=Policy(chars=60_000))
     found: dict[str, Counter[str]] = {"good": Counter(), "bad": Counter()}
     for right, wrong in pairs(recorded, per_state):
         found["good"][asyncio.run(judge.judge(right)).outcome] += 1
@@ -117,7 +120,7 @@ def test_genuine_quotations_of_recorded_states_prove_what_they_show(
     )
     cases = {case.case_id: case for case in recorded}
     provers = {
-        name: Prover(Grounds(case.state, case.goal, apps=case.metadata["apps"]))
+        name: ProofChecker(JudgedState(case.state, case.goal, apps=case.metadata["apps"]))
         for name, case in cases.items()
     }
     wrong = []
@@ -128,7 +131,7 @@ def test_genuine_quotations_of_recorded_states_prove_what_they_show(
             for each in row["quotes"]
         ]
         assert all(each.verified for each in evidence), row
-        doubt = provers[row["case"]].bearing(row["criterion"], evidence).doubt
+        doubt = provers[row["case"]].check(row["criterion"], evidence).doubt
         if (doubt is None) is not row["proves"]:
             wrong.append((row["criterion"], doubt))
     assert wrong == []

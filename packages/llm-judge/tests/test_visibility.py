@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llm_judge import changed_leaves, mutants, prepare, visibility
-from llm_judge.mutations import replaced
-from llm_judge.naming import query_paths
-from llm_judge.stressing import visible
+from llm_judge.bench.mutations import replaced
+from llm_judge.bench.visibility import visible
+from llm_judge.states.paths import query_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.judging import JudgeCase
+    from bench_core.records.judge import JudgeCase
 
 
 @pytest.mark.parametrize(("chars", "least"), [(40_000, 1.0), (24_000, 0.97)])
@@ -68,8 +68,10 @@ def test_what_a_query_names_is_shown_also_where_an_app_was_loaded_again(
         before = prepare(case).evidence.text
         for path in below_queries(case)[::4]:
             tried += 1
-            marked = case.model_copy(update={"state": changed_at(case.state, path, "Quaxley-4711")})
-            if "Quaxley-4711" not in prepare(marked).evidence.text:
+            changed = case.model_copy(
+                update={"state": changed_at(case.state, path, "Quaxley-4711")}
+            )
+            if "Quaxley-4711" not in prepare(changed).evidence.text:
                 missed.append((case.case_id, path))
         assert "Quaxley-4711" not in before
     assert tried > 60

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.browser_use import BrowserUseAgent, ScriptedChat, import_browser_use
-from bench_core.browser_use.scripted import act, fill
+from bench_core.browser_use.scripted_chat import act, fill
 from bench_core.cli import render_table
 from bench_core.discovery import load_agent
 from bench_core.protocols import TrialContext
@@ -26,7 +26,7 @@ from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import definition_of
 from multireal_harness.environment import EnvironmentSettings
-from multireal_harness.queries import query_checks
+from multireal_harness.eval_rules.queries import query_checks
 from multireal_harness.tasks import load_tasks
 from multireal_harness.world import BuiltInWorld, load_solutions
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import jmespath
 
 from bench_core import exit_codes
-from multireal_harness.checking import check_files
-from multireal_harness.lint import lint_tasks, shipped_schemas
+from multireal_harness.lint import lint_tasks
+from multireal_harness.states import shipped_schemas
+from multireal_harness.states.file_checks import check_files
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:

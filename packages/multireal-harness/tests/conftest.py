@@ -15,8 +15,8 @@ from bench_core.scheduling import Backoff
 from bench_core.trial import AgentLimits, rescore_trial, run_trial
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
-from multireal_harness.capture import CaptureSettings
 from multireal_harness.environment import EnvironmentSettings
+from multireal_harness.states.capture import CaptureSettings
 from multireal_harness.tasks import load_tasks
 from multireal_harness.world import BuiltInWorld
 
@@ -36,7 +36,7 @@ SHARED = Path(os.environ.get("PROCTOR_DATA", "../shared/data")) / "multireal"
 
 @pytest.fixture(scope="session")
 def shared_tasks() -> Path:
-    """Return the published tasks, which nothing of this repository holds."""
+    """Return the published tasks, which are not in this repository."""
     return _given(SHARED / "tasks")
 
 
@@ -77,21 +77,21 @@ def running_world() -> Iterator[BuiltInWorld]:
 
 @pytest.fixture
 def world(running_world: BuiltInWorld) -> Iterator[BuiltInWorld]:
-    """Return the built-in apps, all working, and mend them afterwards."""
+    """Return the built-in apps without faults, and clear their faults afterwards."""
     yield running_world
     running_world.mend()
 
 
 @pytest.fixture
 async def browsers() -> AsyncIterator[Browsers]:
-    """Lend browsers that end with the test."""
-    lender = Browsers()
-    yield lender
-    await lender.close()
+    """Return browsers that are closed after the test."""
+    browsers = Browsers()
+    yield browsers
+    await browsers.close()
 
 
 class PausesAlone:
-    """A clock that only pauses move, and that no pause waits for."""
+    """A clock that only `sleep` advances, which returns at once."""
 
     def __init__(self) -> None:
         self.pauses: list[float] = []
@@ -104,7 +104,7 @@ class PausesAlone:
 
 
 def patient(clock: PausesAlone | None = None, app_s: float = 15) -> CaptureSettings:
-    """Make settings that ask an app five times within 15 s of pauses that nobody waits for."""
+    """Make settings with five tries within 15 s of pauses, which take no real time."""
     clock = clock or PausesAlone()
     pauses = Backoff(first_s=0.5, longest_s=15, jitter=0)
     return CaptureSettings(app_s=app_s, quiet_s=1, backoff=pauses, clock=clock, sleep=clock.sleep)
@@ -112,12 +112,12 @@ def patient(clock: PausesAlone | None = None, app_s: float = 15) -> CaptureSetti
 
 @pytest.fixture
 def pauses() -> PausesAlone:
-    """Return a clock that tests read and nobody waits for."""
+    """Return a clock whose pauses take no real time."""
     return PausesAlone()
 
 
-class Exam:
-    """Runs single trials of built-in tasks and keeps what they left in folders of their own."""
+class TrialRunner:
+    """Runs single trials of built-in tasks, each in a folder of its own."""
 
     def __init__(self, world: BuiltInWorld, browsers: Browsers, folder: Path) -> None:
         self.world = world
@@ -143,7 +143,7 @@ class Exam:
         folder.mkdir(parents=True)
         benchmark = self.benchmark(rules=rules, settings=environment)
         context = TrialContext(
-            run_id="exam",
+            run_id="trials",
             folder=folder,
             agent=agent,
             world="built-in",
@@ -170,9 +170,9 @@ class Exam:
 
 
 @pytest.fixture
-def exam(world: BuiltInWorld, browsers: Browsers, tmp_path: Path) -> Exam:
-    """Run trials of built-in tasks."""
-    return Exam(world, browsers, tmp_path / "trials")
+def runner(world: BuiltInWorld, browsers: Browsers, tmp_path: Path) -> TrialRunner:
+    """Return a runner of trials of built-in tasks."""
+    return TrialRunner(world, browsers, tmp_path / "trials")
 
 
 def _task(**changes: Any) -> dict[str, Any]:

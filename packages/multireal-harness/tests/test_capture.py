@@ -1,4 +1,4 @@
-"""How long the capture is patient, by a clock that nobody waits for."""
+"""How long and how often the capture tries, by a clock whose pauses take no real time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import Error
 
 from bench_core.scheduling import Backoff
-from multireal_harness.capture import CaptureSettings, capture_states
 from multireal_harness.definitions import Site
+from multireal_harness.states.capture import CaptureSettings, capture_states
 from multireal_harness.world.faults import ODD_JSON
 
 if TYPE_CHECKING:

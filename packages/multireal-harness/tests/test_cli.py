@@ -43,6 +43,15 @@ def test_tasks_are_listed_and_filtered() -> None:
     ]
 
 
+def test_the_tasks_of_the_built_in_world_are_those_of_its_folder() -> None:
+    on_world, in_folder = (
+        call("tasks", *words, "--json").output
+        for words in (("--world", "built-in"), ("--tasks-dir", "built-in"))
+    )
+    assert len(json.loads(on_world)) == 12
+    assert on_world == in_folder
+
+
 def test_missing_tasks_are_a_usage_error_that_says_how() -> None:
     result = call("tasks")
     assert result.exit_code == 2

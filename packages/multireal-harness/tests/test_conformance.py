@@ -1,4 +1,4 @@
-"""What every benchmark and world of Proctor must do, checked for ours."""
+"""Proctor's conformance tests for the benchmark and the world of this package."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.planning import RunSpec
-from bench_core.running import run_benchmark
+from bench_core.run_spec import RunSpec
+from bench_core.runs import run_benchmark
 from bench_core.testing import BenchmarkConformance, FaultMatrix, WorldConformance
-from multireal_harness.agents.scripted import ScriptedAgent
+from multireal_harness.agents.scripted_agent import ScriptedAgent
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
-from multireal_harness.capture import CaptureSettings
 from multireal_harness.environment import EnvironmentSettings
+from multireal_harness.states.capture import CaptureSettings
 from multireal_harness.world import BuiltInWorld, load_solutions
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def loop() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def shared_browsers(loop: asyncio.Runner) -> Iterator[Browsers]:
-    lender = Browsers()
-    yield lender
-    loop.run(lender.close())
+    browsers = Browsers()
+    yield browsers
+    loop.run(browsers.close())
 
 
 @pytest.mark.browser

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts
 from bench_core.errors import BudgetExceededError, EvaluationError
-from bench_core.judging import CriterionVerdict, Verdict
 from bench_core.records import ErrorInfo, Status, Usage
+from bench_core.records.judge import CriterionVerdict, Verdict
+from bench_core.run_folder import TrialArtifacts
 from multireal_harness.definitions import Definition
 from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
 from multireal_harness.tasks import task_of
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bench_core.judging import JudgeCase
+    from bench_core.records.judge import JudgeCase
 
 MAIL = {"differences": {"emails": {"added": [{"subject": "Hi", "sent": True}]}}}
 QUERY = "length(mail.differences.emails.added[?sent]) >= `1`"
 
 
 class Saying:
-    """A judge that says what it was told to, of each criterion too where that was told."""
+    """A judge with a given outcome, and given verdicts on the criteria where there are any."""
 
     name = "saying"
 
@@ -148,7 +148,7 @@ async def test_judge_that_takes_no_meter_is_paid_for_by_what_its_verdict_says(
     assert meter.spent == [(Usage(requests=1), 0.5)] * 2
 
 
-async def test_both_scores_are_told_where_a_query_has_a_rewrite(
+async def test_both_scores_are_recorded_where_a_query_has_a_rewrite(
     a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     broken = "mail.differences.emails.added[?sent][0].subject == 'Hi'"
@@ -215,7 +215,7 @@ async def test_answer_in_words_is_graded_by_the_judge(
         await scored(tmp_path, task, states={"mail": MAIL})
 
 
-async def test_task_without_evals_is_decided_by_nobody(
+async def test_task_without_evals_cannot_be_scored(
     a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     with pytest.raises(EvaluationError, match="no evals"):
@@ -230,7 +230,7 @@ BOTH_DONE = {"mail": MAIL, "calendar": {"events": [1]}}
 SENT = {"mail": MAIL, "calendar": {"events": []}}
 
 
-def said(found: Evaluation) -> list[tuple[str, str | None, bool | None]]:
+def decisions_of(found: Evaluation) -> list[tuple[str, str | None, bool | None]]:
     return [(each.criterion, each.decided_by, each.passed) for each in found.checks]
 
 
@@ -276,7 +276,7 @@ def said(found: Evaluation) -> list[tuple[str, str | None, bool | None]]:
         (BOTH_DONE, Saying("pass"), [("Sent.", "query", True), ("Planned.", "query", True)]),
     ],
     ids=[
-        "nobody-asked", "lifted", "confirmed", "abstained", "outcome-only", "failed", "contradiction",
+        "no-judge", "lifted", "confirmed", "abstained", "outcome-only", "failed", "contradiction",
         "not-asked",
     ],
 )  # fmt: skip
@@ -284,7 +284,7 @@ async def test_each_check_says_what_decided_it(  # fixtures
     states: Any, judge: Any, checks: Any, a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
     found = await scored(tmp_path, a_task(evals=TWO), judge, states=states)
-    assert said(found) == checks
+    assert decisions_of(found) == checks
 
 
 async def test_script_says_that_it_decided(a_task: Callable[..., Any], tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ async def test_script_says_that_it_decided(a_task: Callable[..., Any], tmp_path:
     one = {"website": {"id": "mail"}, "websites": None, "version": "v2"}
     task = a_task(**one, evals=[{"script": "eval_1.py"}])
     found = await scored(tmp_path, task, states={"mail": MAIL}, tasks=tmp_path)
-    assert said(found) == [("eval_1.py", "script", True)]
+    assert decisions_of(found) == [("eval_1.py", "script", True)]
 
 
 RUBRIC = {"type": "llm_boolean", "rubric": "Is it the right person?"}
@@ -323,7 +323,7 @@ async def test_answers_grade_decides_with_the_queries(  # noqa: PLR0913, PLR0917
     found = await scored(tmp_path, task, Saying(grade), states=states, answer="Ann")
     assert (found.score, found.status, found.flags) == (score, status, flags)
     assert found.method == "hybrid"
-    assert said(found)[-1] == (
+    assert decisions_of(found)[-1] == (
         "Is it the right person?",
         "judge",
         {"pass": True, "fail": False}.get(grade),
@@ -353,4 +353,4 @@ async def test_grades_made_before_are_taken_again(
     evidence = Evidence({"mail": MAIL, "calendar": {}}, "healthy", tmp_path, grades=grades)
     found = await evaluate(task, evidence, EvaluationRules())
     assert (found.score, found.status) == (0.0, None)
-    assert said(found)[-1] == ("Is it the right person?", "judge", False)
+    assert decisions_of(found)[-1] == ("Is it the right person?", "judge", False)

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.errors import InputError
-from bench_core.judging import Verdict
+from bench_core.records.judge import Verdict
 from multireal_harness.cli import main
-from multireal_harness.judges import load_judge
+from multireal_harness.judge_plugin import load_judge
 from multireal_harness.world.faults import AppFault, read_faults
-from multireal_harness.worlds import built_in_world
+from multireal_harness.world.launch import built_in_world
 
 if TYPE_CHECKING:
-    from bench_core.judging import JudgeCase
+    from bench_core.records.judge import JudgeCase
 
 
 class NotedJudge:
@@ -46,7 +46,7 @@ def test_a_fault_is_read(text: str, fault: AppFault) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("dining,finish=503", "begin with app=NAME"),
         ("app=dining", "begin with app=NAME"),
@@ -56,10 +56,10 @@ def test_a_fault_is_read(text: str, fault: AppFault) -> None:
     ],
     ids=["no app", "no fault", "no value", "no page", "no kind"],
 )
-def test_what_is_no_fault_is_refused_with_the_way_out(text: str, told: str) -> None:
+def test_what_is_no_fault_is_refused_with_the_way_out(text: str, message: str) -> None:
     refused = CliRunner().invoke(main, ["demo", "--fault", text])
     assert refused.exit_code == 2
-    assert told in refused.output
+    assert message in refused.output
 
 
 def status(url: str) -> int:
@@ -106,12 +106,12 @@ def test_faults_are_of_the_built_in_world_only(tmp_path: Any) -> None:
 
 
 def test_a_judge_takes_its_own_defences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multireal_harness.judges.load_plugin", lambda *_: NotedJudge)
+    monkeypatch.setattr("multireal_harness.judge_plugin.load_plugin", lambda *_: NotedJudge)
     judge: Any = load_judge("noted", "openai:a", second="google:b", samples=3, base_url=None)
     assert judge.given == {"model": "openai:a", "second": "google:b", "samples": 3}
 
 
 def test_a_judge_that_is_ready_made_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multireal_harness.judges.load_plugin", lambda *_: NotedJudge("m"))
+    monkeypatch.setattr("multireal_harness.judge_plugin.load_plugin", lambda *_: NotedJudge("m"))
     with pytest.raises(InputError, match="takes no samples"):
         load_judge("noted", samples=3)

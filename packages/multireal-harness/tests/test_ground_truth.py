@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import InputError
-from bench_core.judging import Verdict
 from bench_core.records import Status, Task, TrialResult
-from bench_core.statistics.agreement import accuracy
-from bench_core.statistics.proportions import wilson
+from bench_core.records.judge import Verdict
+from bench_core.statistics import accuracy, wilson
 from bench_core.testing import make_run
 from multireal_harness.definitions import Definition
-from multireal_harness.exporting import export_plan
-from multireal_harness.generating import harvest, known_tasks
-from multireal_harness.ground_truth import corrected_rate, find_truth, validate_ground_truth
+from multireal_harness.export import export_plan
+from multireal_harness.ground_truth.generation import harvest, known_tasks
+from multireal_harness.ground_truth.validation import (
+    corrected_rate,
+    find_truth,
+    validate_ground_truth,
+)
 from multireal_harness.tasks import load_definitions, task_of
 
 if TYPE_CHECKING:
@@ -113,8 +116,8 @@ def test_recorded_states_give_the_known_figures(shared_tasks: Path, shared_state
 
 def test_rate_is_corrected_for_what_the_queries_get_wrong() -> None:
     cases = {str(n): n < 50 for n in range(100)}
-    said = {str(n): n < 40 or n >= 90 for n in range(100)}  # 80% sensitive, 80% specific
-    known = accuracy(said, cases)
+    decided = {str(n): n < 40 or n >= 90 for n in range(100)}  # 80% sensitive, 80% specific
+    known = accuracy(decided, cases)
     corrected = corrected_rate(wilson(50, 100), known)
     assert corrected is not None
     assert corrected.estimate == pytest.approx(0.5)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from multireal_harness.hybrid import CONFIDENCE, decide
+from multireal_harness.eval_rules.decisions import CONFIDENCE, decide
 
 PAGE = Path(__file__).parents[3] / "docs" / "multireal-confidence.md"
 JUDGEMENTS = ("not asked", "pass", "fail", "abstain", "error")

@@ -23,13 +23,15 @@ READ = "[localStorage.getItem('law'), sessionStorage.getItem('law'), document.co
 async def test_law_no_two_of_210_pairs_of_contexts_at_once_see_each_others_state(
     world: Any,
 ) -> None:
-    """Write different things in many contexts at once, in a random order, and read all of them."""
+    """Write different values in many contexts at once, in a random order, and read all of them."""
     assert len(list(itertools.combinations(range(CONTEXTS), 2))) >= 200
     rng = random.Random(7)  # noqa: S311  # seeded on purpose
-    lender = Browsers()
+    browsers = Browsers()
     try:
         async with AsyncExitStack() as stack:
-            leases = [await stack.enter_async_context(lender.lend()) for _ in range(CONTEXTS)]
+            leases = [
+                await stack.enter_async_context(browsers.open_context()) for _ in range(CONTEXTS)
+            ]
             assert len({id(lease.chromium) for lease in leases}) == 1
             pages = [await _blank(lease, world.urls["mail"]) for lease in leases]
             assert await _all(pages) == [[None, None, ""]] * CONTEXTS
@@ -41,7 +43,7 @@ async def test_law_no_two_of_210_pairs_of_contexts_at_once_see_each_others_state
             await asyncio.gather(*(page.reload() for page in pages))
             assert await _all(pages) == expected
     finally:
-        await lender.close()
+        await browsers.close()
 
 
 async def _all(pages: list[Any]) -> list[Any]:
@@ -49,7 +51,7 @@ async def _all(pages: list[Any]) -> list[Any]:
 
 
 async def _blank(lease: Any, url: str) -> Any:
-    """Open a page of the app's origin that runs nothing of the app, which would only cost time."""
+    """Open a page of the app's origin without the app, which would only take time."""
     page = await lease.context.new_page()
     await page.route(
         "**/*", lambda route: route.fulfill(status=200, body="", content_type="text/html")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import InputError
-from bench_core.models.records import Message, ModelRequest
+from bench_core.models import Message, ModelRequest
 from bench_core.records import Usage
 from multireal_harness.models import ModelConfig, ModelMismatchError, load_config, shipped_configs
 
@@ -48,7 +48,7 @@ def test_own_folder_goes_before_the_shipped_configs(tmp_path: Path) -> None:
         ("- 1", "the file"),
     ],
 )
-def test_broken_config_is_told_apart(text: str, reason: str, tmp_path: Path) -> None:
+def test_broken_config_is_refused_with_the_reason(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(InputError, match=reason):
         load_config(str(tmp_path / "x.yaml"))

@@ -9,7 +9,7 @@ from multireal_harness.preflight import check_apps, origins_of, preflight, reach
 from multireal_harness.tasks import load_tasks
 
 
-async def test_apps_that_are_gone_are_told_with_the_reason(world: Any) -> None:
+async def test_apps_that_do_not_answer_are_reported_with_the_reason(world: Any) -> None:
     world.fail("mail", "status", value=451)
     world.fail("dining", "status", "/finish", value=500)
     world.fail("travel", "drop")

@@ -12,15 +12,16 @@ from jmespath.exceptions import JMESPathError
 
 from bench_core.errors import InputError
 from multireal_harness.definitions import Definition
-from multireal_harness.lint import lint_task, shipped_schemas
-from multireal_harness.queries import (
+from multireal_harness.eval_rules.queries import (
     compile_query,
     evaluate_query,
     matches,
     query_checks,
     shown,
 )
-from multireal_harness.states import load_states
+from multireal_harness.lint import lint_task
+from multireal_harness.states import shipped_schemas
+from multireal_harness.states.files import load_states
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ RAISING = {
     "no-query": "mail[?",
     "empty": "",
 }
-"""Queries that jmespath, when it parses or searches, raises one error or another for."""
+"""Queries for which jmespath raises an error when it parses or searches."""
 
 
 def test_results_on_recorded_states_are_those_of_jmespath_and_equality(

@@ -12,34 +12,34 @@ if TYPE_CHECKING:
 SOLUTIONS = load_solutions()
 
 
-def test_every_built_in_task_has_a_good_and_a_bad_solution(exam_tasks: set[str]) -> None:
-    assert {each.task for each in SOLUTIONS} == exam_tasks
-    assert len(exam_tasks) >= 10
-    for task in exam_tasks:
+def test_every_built_in_task_has_a_good_and_a_bad_solution(task_ids: set[str]) -> None:
+    assert {each.task for each in SOLUTIONS} == task_ids
+    assert len(task_ids) >= 10
+    for task in task_ids:
         outcomes = {each.passes for each in SOLUTIONS if each.task == task}
         assert outcomes == {True, False}
 
 
 @pytest.fixture
-def exam_tasks() -> set[str]:
+def task_ids() -> set[str]:
     from multireal_harness.tasks import load_tasks  # noqa: PLC0415  # only here
 
     return {task.task_id.removeprefix("multi.") for task in load_tasks("built-in")}
 
 
 @pytest.mark.browser
-async def test_good_solutions_pass_and_bad_ones_fail(exam: Any) -> None:
+async def test_good_solutions_pass_and_bad_ones_fail(runner: Any) -> None:
     wrong = {}
     for solution in SOLUTIONS:
-        result = await exam.run(solution.task, solution=solution.name)
+        result = await runner.run(solution.task, solution=solution.name)
         if (result.status.value, result.success) != ("completed", solution.passes):
             wrong[f"{solution.task} {solution.name}"] = _why(solution, result)
     assert wrong == {}
 
 
 @pytest.mark.browser
-async def test_doing_nothing_fails_every_task(exam: Any) -> None:
-    scores = {task: (await exam.run(task, "do-nothing")).score for task in list(exam.tasks)[:4]}
+async def test_doing_nothing_fails_every_task(runner: Any) -> None:
+    scores = {task: (await runner.run(task, "do-nothing")).score for task in list(runner.tasks)[:4]}
     assert set(scores.values()) == {0.0}
 
 

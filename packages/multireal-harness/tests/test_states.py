@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError, UnknownTaskError
-from multireal_harness.checking import check_files
-from multireal_harness.comparing import compare_states
 from multireal_harness.definitions import Definition
-from multireal_harness.goal_checks import goal_symptoms
-from multireal_harness.health import Window, check_states, has_changes
-from multireal_harness.mutations import negatives_of
-from multireal_harness.queries import query_checks
-from multireal_harness.states import load_states, read_states
+from multireal_harness.eval_rules.queries import query_checks
+from multireal_harness.ground_truth.mutations import negatives_of
+from multireal_harness.states.comparison import compare_states
+from multireal_harness.states.file_checks import check_files
+from multireal_harness.states.files import load_states, read_states
+from multireal_harness.states.goal_checks import goal_symptoms
+from multireal_harness.states.health import Window, check_states, has_changes
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from multireal_harness.health import Symptom
+    from multireal_harness.states.health import Symptom
 
 TASK = Definition.model_validate(
     {
@@ -91,7 +91,7 @@ def broken(change: Any) -> list[Symptom]:
         (lambda s: s["calendar"]["initialstate"].update(kept=[1]), "seed_mismatch", True),
     ],
 )  # fmt: skip
-def test_each_thing_that_can_be_wrong_is_told(change: Any, code: str, serious: bool) -> None:  # noqa: FBT001  # parametrized
+def test_each_thing_that_can_be_wrong_is_reported(change: Any, code: str, serious: bool) -> None:  # noqa: FBT001  # parametrized
     found = broken(change)
     assert {each.code: each.serious for each in found}.get(code) is serious
 
@@ -247,6 +247,6 @@ def test_of_two_equal_states_the_app_is_blamed_whose_own_it_is_not() -> None:
 @pytest.mark.parametrize(
     "final", [None, [], "text", {"config": []}], ids=["null", "list", "text", "no settings"]
 )
-def test_a_final_state_of_another_shape_is_looked_at_like_any_other(final: Any) -> None:
+def test_a_final_state_of_another_shape_is_checked_like_any_other(final: Any) -> None:
     states = {app: {**state, "finalstate": final} for app, state in sound().items()}
     assert check_states(TASK, states) is not None

@@ -84,7 +84,7 @@ def test_file_that_is_no_task_is_named(text: str, tmp_path: Path) -> None:
         load_definitions(tmp_path)
 
 
-def test_hash_of_the_task_set_tells_an_edited_query(task_file: Callable[..., Path]) -> None:
+def test_hash_of_the_task_set_changes_with_an_edited_query(task_file: Callable[..., Path]) -> None:
     path = task_file()
     before = task_set_hash(load_tasks(path.parent))
     assert task_set_hash(load_tasks(path.parent)) == before

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
-from making import make_task
+from sample_tasks import make_task
 
 settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
@@ -32,7 +32,7 @@ def vm() -> Iterator[FakeVm]:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Real task files that nobody here wrote; never part of the repository."""
+    """The published task files, which are not in this repository."""
     folder = Path(os.environ.get("PROCTOR_DATA", "../shared/data")) / "waa"
     if not (folder / "examples").is_dir():
         pytest.skip(f"{folder} has no WAA tasks: set PROCTOR_DATA")

@@ -1,4 +1,4 @@
-"""A loopback evaluator that answers as waa-server-ext does, with verdicts a test gives it."""
+"""A loopback evaluator with waa-server-ext's answers, and verdicts from the test."""
 
 from __future__ import annotations
 

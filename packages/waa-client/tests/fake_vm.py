@@ -1,4 +1,4 @@
-"""A loopback server that speaks the routes of WAA's server as far as the client's tests need them.
+"""A loopback server with the routes of WAA's server that the client's tests need.
 
 Its `computer` follows WAA's: fractions are cut off, only ASCII is typed, unknown keys do nothing and a
 pointer in a corner fails everything after it.
@@ -53,7 +53,7 @@ TREE = f"""<desktop {NAMESPACES}>
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server says instead; `reset` drops the connection, `stall` waits for the end."""
+    """The server's answer instead; `reset` drops the connection, `stall` waits for the end."""
 
     status: int = 500
     body: bytes = b""
@@ -88,7 +88,7 @@ class FailSafeError(Exception):
 
 
 class FakeComputer:
-    """What WAA's `computer.py` does, on a screen without pictures."""
+    """WAA's `computer.py`, on a screen without pictures."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
@@ -99,14 +99,14 @@ class FakeComputer:
         self.copied = ""
         self.scrolled: list[tuple[int, int]] = []
         self.drags: list[tuple[tuple[int, int], tuple[int, int]]] = []
-        self.held: list[str] = []
+        self.pressed: list[str] = []
         self.rects: Any = None
         self.window_rect: Any = None
         self.scale: Any = (1.0, 1.0)
         self.updated = False
 
     def namespace(self) -> Any:
-        """The object code blocks know as `computer`."""
+        """The object `computer` of code blocks."""
         if not self.updated:
             return types.SimpleNamespace(
                 mouse=None, keyboard=None, clipboard=None, window_manager=None, os=None
@@ -139,7 +139,7 @@ class FakeComputer:
     def click(self, button: str, count: int) -> None:
         self.check()
         self.clicks.append((button, *self.pointer))
-        self.held_at_click = tuple(self.held)
+        self.pressed_at_click = tuple(self.pressed)
         self.count = count
 
     def write(self, text: str) -> None:
@@ -278,8 +278,8 @@ class FakeVm:
         return found if isinstance(found, Reply) else _json(found)
 
     def on_probe(self, _: Any) -> Any:
-        said = {"status": "Probe successful", "message": "Service is operational"}
-        return said if self.world is None else {**said, "world": self.world}
+        body = {"status": "Probe successful", "message": "Service is operational"}
+        return body if self.world is None else {**body, "world": self.world}
 
     def on_simulation_reset(self, _: Any) -> Any:
         self.computer = FakeComputer(self.size)
@@ -416,8 +416,8 @@ def _body(kind: str, raw: bytes) -> Any:
 def _pyautogui(computer: FakeComputer) -> Any:
     module: Any = types.ModuleType("pyautogui")
     module.click = lambda clicks=1, button="left": computer.click(button, clicks)
-    module.keyDown = computer.held.append
-    module.keyUp = computer.held.remove
+    module.keyDown = computer.pressed.append
+    module.keyUp = computer.pressed.remove
     module.hotkey = computer.hotkey
     module.scroll = lambda units: computer.scrolled.append((0, units))
     module.hscroll = lambda units: computer.scrolled.append((units, 0))

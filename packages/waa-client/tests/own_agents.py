@@ -1,4 +1,4 @@
-"""What a user writes beside Proctor; its process imports it from here."""
+"""Agents as users write them, imported from here by their own process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OwnAgent:
-    """What a user writes: a class without arguments, named `module:Class`."""
+    """An agent of a user: a class without arguments, named `module:Class`."""
 
     name = "own"
 
@@ -29,7 +29,7 @@ class OwnAgent:
 
 
 class Swallowing(OwnAgent):
-    """Says that all is well, whatever happened."""
+    """An agent that always reports success."""
 
     async def run(self, *arguments: Any) -> AgentOutcome:
         try:

@@ -1,6 +1,6 @@
 """Starts the server code of a Windows Agent Arena checkout with stubs for what exists on Windows only.
 
-Usage: real_waa_server.py SERVER_FOLDER PORT. `GET /-/events` tells what the stubs were asked to do.
+Usage: real_waa_server.py SERVER_FOLDER PORT. `GET /-/events` lists the calls of the stubs.
 """
 
 from __future__ import annotations

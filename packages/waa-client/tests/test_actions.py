@@ -50,7 +50,7 @@ SCREEN = Screen(size=(1280, 720), rects={"0": (10, 20, 30, 40), "1": (100, 100, 
 
 
 def landed(fraction: float, size: int) -> int:
-    """Where WAA's `move_abs` puts the pointer."""
+    """Return where WAA's `move_abs` moves the pointer."""
     return int(fraction * size)
 
 
@@ -222,7 +222,7 @@ def _text(source: random.Random) -> str:
 
 
 def _arrives(text: str) -> bool:
-    """Run the block on a computer that drops what WAA's drops."""
+    """Run the block on a computer that drops the same characters as WAA's."""
     computer = FakeComputer((1280, 720))
     computer.updated = True
     code = translate(TypeText(text=text), SCREEN).code
@@ -276,7 +276,7 @@ def test_a_key_as_people_write_it_is_known_or_refused(written: str, name: str | 
 
 
 @given(st.text(max_size=12))
-def test_no_name_gets_through_that_pyautogui_would_ignore(name: str) -> None:
+def test_names_that_pyautogui_would_ignore_are_refused(name: str) -> None:
     try:
         found = key_name(name)
     except UnknownKeyError:
@@ -358,7 +358,7 @@ def test_what_vanilla_takes_is_taken_before_our_own_vocabulary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("I click", "no ```python block"),
         ("```python\n```", "block is empty"),
@@ -368,17 +368,17 @@ def test_what_vanilla_takes_is_taken_before_our_own_vocabulary() -> None:
     ],
     ids=["prose", "empty", "unknown", "half-character", "broken-then-right"],
 )
-def test_what_is_wrong_with_a_reply_is_said(reply: str, said: str | None) -> None:
-    if said is None:
+def test_what_is_wrong_with_a_reply_is_reported(reply: str, message: str | None) -> None:
+    if message is None:
         assert actions_of_reply(reply) == (Done(),)
         return
-    with pytest.raises(ReplyError, match=said):
+    with pytest.raises(ReplyError, match=message):
         actions_of_reply(reply)
 
 
 def test_a_reply_that_is_json_as_a_whole_is_nothing_else() -> None:
-    said = json.dumps({"kind": "type", "text": "```python\nx()\n```"}, indent=1)
-    (action,) = actions_of_reply(said)
+    reply = json.dumps({"kind": "type", "text": "```python\nx()\n```"}, indent=1)
+    (action,) = actions_of_reply(reply)
     assert action == TypeText(text="```python\nx()\n```")
 
 

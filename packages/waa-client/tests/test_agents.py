@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
-from making import NoSleep, make_task, run, script
+from sample_tasks import NoSleep, make_task, run, script
 
 from bench_core.agents import Done
 from bench_core.discovery import find_plugins, load_agent
@@ -23,8 +23,8 @@ from bench_core.records import Limits, Status
 from bench_core.run_folder import read_run
 from bench_core.testing.model_server import Answer, ModelServer
 from waa_client.agents.simple import read_script
+from waa_client.baseline_comparison import compare_runs
 from waa_client.cli import main
-from waa_client.comparing import compare_runs
 from waa_client.demonstrations import Demonstrations
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def test_an_agent_elsewhere_is_asked_over_http(
 
 NAVI = '''
 class Navi:
-    """An agent as a checkout of WAA has them."""
+    """An agent class like those in a checkout of WAA."""
 
     def __init__(self, word="DONE", fails=False):
         self.word, self.fails, self.steps, self.seen = word, fails, 0, []

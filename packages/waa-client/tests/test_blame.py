@@ -1,4 +1,4 @@
-"""Whose fault it is: what failed around the agent is never its failure, what it did itself is."""
+"""Attribution of failures: faults of VM, evaluator and provider are not the agent's, its own acts are."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
-from making import make_task, run, script
+from sample_tasks import make_task, run, script
 
 from bench_core.agents import RunCode, connect
 from bench_core.errors import EnvironmentFaultError
 from bench_core.records import AgentOutcome, Limits, Status, Usage
+from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import read_run
-from bench_core.scheduling.machine_locks import NoLocks
-from bench_core.vocabulary import SuspectCause
+from bench_core.scheduling import NoLocks
 from waa_client.actions import Block
 from waa_client.pool import VmPool
 from waa_client.vm import VmOptions
@@ -37,7 +37,7 @@ STEP = {"type": "open", "parameters": {"path": "draft.txt"}}
 
 
 class OwnAgent:
-    """An agent that a test writes; `act` gets the environment's handle."""
+    """An agent with the `act` of a test, which gets the environment's handle."""
 
     name = "own"
 
@@ -74,12 +74,12 @@ def only(out: Path) -> TrialResult:
 
 
 def scripted(tmp_path: Path, *steps: Any) -> dict[str, Any]:
-    """What makes a run one of the scripted agent with these steps."""
+    """Return the options of a run of the scripted agent with these steps."""
     path = script(tmp_path / "script.json", list(steps))
     return {"agent": "scripted", "config": {"agent_options": {"script": path}}}
 
 
-def said(result: TrialResult) -> str:
+def message_of(result: TrialResult) -> str:
     return result.error.message if result.error else ""
 
 
@@ -93,7 +93,7 @@ def broken_picture() -> bytes:
     )
 
 
-def test_an_attribute_of_nothing_in_the_agents_own_code_is_told_to_it(
+def test_an_attribute_of_none_in_the_agents_own_code_is_its_error(
     tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
 ) -> None:
     run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "None.foo", "DONE"))
@@ -134,18 +134,18 @@ def test_a_vm_that_is_gone_after_such_a_block_is_no_score(
     assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
 
 
-def test_code_with_half_a_character_is_told_to_the_agent_and_never_ran(
+def test_code_with_half_a_character_is_the_agents_error_and_never_runs(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator
 ) -> None:
-    told: list[str | None] = []
+    errors: list[str | None] = []
 
     async def act(environment: EnvironmentHandle) -> None:
-        told.append((await environment.live.run(Block(code="x = '\ud800'"))).error)
+        errors.append((await environment.live.run(Block(code="x = '\ud800'"))).error)
 
     agent = OwnAgent(act, in_process=True)
     run(out, [make_task()], [vm.url], [evaluator.url], working=agent)
     assert (only(out).status, only(out).score) == (Status.COMPLETED, 0.0)
-    assert "surrogates not allowed" in str(told[0])
+    assert "surrogates not allowed" in str(errors[0])
     assert evaluator.bodies("/evaluate")[0]["action_history"] == ["DONE"]
 
 
@@ -193,7 +193,7 @@ def test_a_vm_that_stalls_until_the_time_is_over_is_no_score(
     run(out, [task], [vm.url], [evaluator.url], options=PATIENT, working=agent)
     result = only(out)
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
-    assert "/screenshot got no answer" in said(result)
+    assert "/screenshot got no answer" in message_of(result)
 
 
 def test_an_agent_that_is_too_slow_on_a_vm_that_answers_has_failed(
@@ -241,7 +241,7 @@ def test_a_set_up_whose_last_step_raised_is_no_score(
     evaluator.setup = {"ok": False, "abandoned": True, "steps": [step]}
     run(out, [make_task(config=[STEP])], [vm.url], [evaluator.url])
     assert only(out).status is Status.ENVIRONMENT_ERROR
-    assert "the set-up ended at step 1 of 1: open: the evaluator is gone" in said(only(out))
+    assert "the set-up ended at step 1 of 1: open: the evaluator is gone" in message_of(only(out))
 
 
 def test_a_score_after_a_set_up_that_was_refused_is_suspect(
@@ -275,7 +275,7 @@ def test_a_picture_that_cannot_be_decoded_is_the_vms_fault(
     agent = OwnAgent(act, in_process=where == "live")
     run(out, [make_task()], [vm.url], [evaluator.url], working=agent)
     assert only(out).status is Status.ENVIRONMENT_ERROR
-    assert "cannot be unpacked" in said(only(out))
+    assert "cannot be unpacked" in message_of(only(out))
 
 
 def test_a_vm_in_which_nothing_runs_makes_the_score_suspect(
@@ -401,14 +401,14 @@ LOST = verdict(
 
 
 def losing_the_vm(times: int, then: dict[str, Any]) -> Any:
-    """Make verdicts of evaluations the first of which got no answer of the VM."""
+    """Make verdicts of evaluations, of which the first got no answer of the VM."""
     left = [LOST] * times
     return lambda _: left.pop() if left else then
 
 
-def types(*, tells: bool = True) -> OwnAgent:
+def types(*, sends_screen: bool = True) -> OwnAgent:
     async def act(environment: EnvironmentHandle) -> None:
-        language = "code_block" if tells else "pyautogui"
+        language = "code_block" if sends_screen else "pyautogui"
         await environment.live.run(Block(code="computer.keyboard.write('x')", language=language))
 
     return OwnAgent(act, in_process=True)
@@ -427,7 +427,7 @@ def test_a_vm_that_was_away_for_a_moment_is_evaluated_again_as_the_agent_left_it
     assert first != second
 
 
-@pytest.mark.parametrize("how", ["gone", "restarted", "nobody-can-tell"])
+@pytest.mark.parametrize("how", ["gone", "restarted", "restart-unknown"])
 def test_a_vm_that_is_lost_while_it_is_evaluated_costs_one_run_and_gives_no_lasting_result(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str
 ) -> None:
@@ -439,7 +439,7 @@ def test_a_vm_that_is_lost_while_it_is_evaluated_costs_one_run_and_gives_no_last
         return LOST
 
     evaluator.judge = judge
-    agent = types(tells=how != "nobody-can-tell")
+    agent = types(sends_screen=how != "restart-unknown")
     outcome = run(
         out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3, options=QUICK
     )

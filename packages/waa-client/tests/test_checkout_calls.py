@@ -1,4 +1,4 @@
-"""What an agent of a checkout spends, and whose fault it is when its provider or it goes wrong."""
+"""Usage of an agent of a checkout, and the attribution of failures to it or its provider."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
-from making import make_task, run
+from sample_tasks import make_task, run
 
 from bench_core.budgets import Budget
 from bench_core.records import Limits, Status, TrialResult
@@ -27,7 +27,7 @@ from PIL import Image
 from bench_core.errors import EnvironmentFaultError
 
 class Caller:
-    """Asks a model by its own code at every step; `how` says over what, and what it does wrong."""
+    """An agent that calls a model by its own code; `how` is the library, or what it does wrong."""
 
     def __init__(self, url, how="httpx", steps=1):
         self.url, self.how, self.left = url + "/chat/completions", how, steps
@@ -41,7 +41,7 @@ class Caller:
                 return client.chat.completions.create(**body)
         if self.how == "silent":
             return None
-        if self.how == "unheard":  # over a library that nobody listens to
+        if self.how == "unrecorded":  # with a library whose calls are not recorded
             raise type("APIConnectionError", (Exception,), {"__module__": "openai"})("down")
         if self.how == "of-ours":
             raise EnvironmentFaultError("its Proctor model is down")
@@ -187,7 +187,7 @@ def test_a_provider_that_fails_is_no_zero_whatever_the_agent_makes_of_it(
     assert trials.evaluator.bodies("/evaluate") == []
 
 
-@pytest.mark.parametrize("how", ["unheard", "of-ours"])
+@pytest.mark.parametrize("how", ["unrecorded", "of-ours"])
 def test_an_outage_that_only_the_error_tells_of_is_no_zero(
     trials: Trials, server: ModelServer, how: str
 ) -> None:
@@ -230,7 +230,7 @@ def test_an_update_that_makes_no_sense_is_the_agents_failure(
     result = trials.run(base(server), f"update:{what}")
     assert (result.status, result.score, result.usage.requests) == (Status.AGENT_ERROR, 0.0, 1)
     assert result.error is not None
-    assert "computer_update_args make no sense" in result.error.message
+    assert "computer_update_args are malformed" in result.error.message
     assert "/update_computer" not in trials.vm.paths()
 
 

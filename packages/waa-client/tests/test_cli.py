@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_evaluator import FakeEvaluator, failure
 from fake_vm import FakeVm, Reply
-from making import script
+from sample_tasks import script
 
-from bench_core.run_folder import read_run
 from waa_client.cli import main
 
 if TYPE_CHECKING:
@@ -44,17 +43,19 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_tasks_are_listed_with_what_can_be_filtered(folder: Path) -> None:
-    found = invoke("tasks", "--tasks", folder, "--infeasible")
+    found = invoke("tasks", "--tasks-dir", folder, "--infeasible")
     assert "notepad/INF-5e6f-WOS" in found.output
     assert found.output.rstrip().endswith("1 of 2 tasks")
-    listed = json.loads(invoke("tasks", "--tasks", folder, "--task", "0a1b2c3d", "--json").output)
+    listed = json.loads(
+        invoke("tasks", "--tasks-dir", folder, "--task", "0a1b2c3d", "--json").output
+    )
     assert [each["task_id"] for each in listed] == ["notepad/0a1b2c3d-WOS"]
 
 
-def test_without_task_files_the_way_out_is_told() -> None:
+def test_without_task_files_the_message_says_how_to_get_them() -> None:
     found = CliRunner().invoke(main, ["tasks"], env={"WAA_TASKS": ""})
     assert found.exit_code == 2
-    assert "pass --tasks CHECKOUT, or set WAA_TASKS" in found.output
+    assert "pass --tasks-dir CHECKOUT, or set WAA_TASKS" in found.output
 
 
 def test_a_run_is_scored_and_continued(
@@ -62,7 +63,7 @@ def test_a_run_is_scored_and_continued(
 ) -> None:
     path = script(tmp_path / "s.json", ["computer.keyboard.write('a')", "DONE"])
     arguments = [
-        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
+        "run", "--tasks-dir", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
         "--agent-option", f"script={path}", "--out", tmp_path / "run",
     ]  # fmt: skip
     first, second = invoke(*arguments), invoke(*arguments)
@@ -73,34 +74,54 @@ def test_a_run_is_scored_and_continued(
     assert config["agent_options"] == {"script": path}
 
 
-def test_the_timing_may_be_given_by_its_old_name(
-    tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("--tasks", "--tasks-dir", "{folder}"),
+        ("--demo", "--few-shot", "{demonstration}"),
+        ("--profile", "--timing", "vanilla"),
+    ],
+)
+def test_an_option_of_an_earlier_version_works_with_a_notice(
+    tmp_path: Path, folder: Path, old: str, new: str, value: str
 ) -> None:
-    out = tmp_path / "run"
-    arguments = [
-        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--out", out,
-        "--task", "0a1b2c3d", "--agent", "do-nothing",
-    ]  # fmt: skip
-    first = invoke(*arguments, "--profile", "fast")
-    assert "--profile is called --timing now: --timing fast" in first.stderr
-    second = invoke(*arguments)
-    assert (first.exit_code, second.exit_code) == (0, 0), second.output
-    info = read_run(out).info
-    assert (info.profile, info.timing, len(info.sessions)) == ("official", "fast", 2)
+    demonstration = tmp_path / "done.txt"
+    demonstration.write_text("Press Ctrl+S.", encoding="utf-8")
+    given = value.format(folder=folder, demonstration=demonstration)
+    base = ["run", "--agent", "do-nothing", "--dry-run", "--json"]
+    if old != "--tasks":
+        base += ["--tasks-dir", folder]
+    now, once, joined = (
+        invoke(*base, *words) for words in ([new, given], [old, given], [f"{old}={given}"])
+    )
+    assert (now.exit_code, now.stderr) == (0, "")
+    for each in (once, joined):
+        assert (each.exit_code, each.stderr) == (0, f"Note: {old} is called {new} now\n")
+        assert each.stdout == now.stdout
+    assert now.stdout != invoke(*base).stdout  # the value arrives
+
+
+@pytest.mark.parametrize("command", ["tasks", "run", "evaluate", "import-vanilla", "doctor"])
+def test_help_shows_options_by_their_present_names_alone(command: str) -> None:
+    words = invoke(command, "--help").output.split()
+    assert "--tasks-dir" in words
+    assert {"--tasks", "--demo", "--profile"}.isdisjoint(words)
 
 
 def test_an_agent_of_browsers_is_refused_before_anything_runs(
     tmp_path: Path, folder: Path, vm: FakeVm
 ) -> None:
     out = tmp_path / "run"
-    found = invoke("run", "--tasks", folder, "--vm", vm.url, "--out", out, "--agent", "browser-use")
+    found = invoke(
+        "run", "--tasks-dir", folder, "--vm", vm.url, "--out", out, "--agent", "browser-use"
+    )
     assert found.exit_code == 2
     assert "'browser-use' works in browser environments" in found.stderr
     assert not out.exists()
 
 
 def test_a_plan_needs_no_vm(folder: Path) -> None:
-    found = invoke("run", "--tasks", folder, "--dry-run", "--agent", "do-nothing")
+    found = invoke("run", "--tasks-dir", folder, "--dry-run", "--agent", "do-nothing")
     assert found.exit_code == 0
     assert "waa: 2 tasks x 1 = 2 trials" in found.output
 
@@ -113,7 +134,7 @@ def test_a_plan_needs_no_vm(folder: Path) -> None:
         (["--vm", "a,b", "--evaluate", "c"], "2 VMs need 2 evaluators"),
         (["--vm", "a", "--agent-option", "x"], "is not of the form NAME=VALUE"),
         (["--vm", "a", "--observe", "smell"], "--observe takes"),
-        (["--vm", "a", "--demo", "nowhere"], "there is no demonstration nowhere"),
+        (["--vm", "a", "--few-shot", "nowhere"], "there is no demonstration nowhere"),
         (["--vm", "a", "--task", "99999999"], "has no task"),
         (["--vm", "a", "--agent", "no-such"], "unknown agent 'no-such'"),
         (["--vm", "a", "--agent", "vision"], "needs a model: `--model provider:name`"),
@@ -123,7 +144,7 @@ def test_a_plan_needs_no_vm(folder: Path) -> None:
 def test_what_makes_no_sense_is_refused_before_anything_runs(
     folder: Path, extra: list[str], message: str
 ) -> None:
-    found = invoke("run", "--tasks", folder, "--agent", "do-nothing", *extra)
+    found = invoke("run", "--tasks-dir", folder, "--agent", "do-nothing", *extra)
     assert found.exit_code == 2
     assert message in found.output
 
@@ -142,7 +163,9 @@ def test_agents_whose_options_lead_nowhere_are_refused_before_anything_runs(
 ) -> None:
     out = folder.parent / "run"
     extra = [part for each in options for part in ("--agent-option", each)]
-    found = invoke("run", "--tasks", folder, "--vm", vm.url, "--out", out, "--agent", agent, *extra)
+    found = invoke(
+        "run", "--tasks-dir", folder, "--vm", vm.url, "--out", out, "--agent", agent, *extra
+    )
     assert found.exit_code == 2
     assert message in found.output
     assert not out.exists()
@@ -154,7 +177,7 @@ def test_a_script_is_read_for_the_chosen_tasks_only(
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"notepad/0a1b2c3d-WOS": ["DONE"]}), encoding="utf-8")
     run = [
-        "run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
+        "run", "--tasks-dir", folder, "--vm", vm.url, "--evaluate", evaluator.url, "--agent", "scripted",
         "--agent-option", f"script={path}", "--out", tmp_path / "run",
     ]  # fmt: skip
     assert "no list of steps for notepad/INF-5e6f-WOS" in invoke(*run).output
@@ -162,7 +185,7 @@ def test_a_script_is_read_for_the_chosen_tasks_only(
 
 
 def test_vms_none_of_which_answers_are_refused(tmp_path: Path, folder: Path, vm: FakeVm) -> None:
-    run = ["run", "--tasks", folder, "--agent", "do-nothing", "--out", tmp_path / "run"]
+    run = ["run", "--tasks-dir", folder, "--agent", "do-nothing", "--out", tmp_path / "run"]
     found = invoke(*run, "--vm", "127.0.0.1:1,127.0.0.1:2")
     assert found.exit_code == 2
     assert "no VM answers" in found.output
@@ -175,7 +198,7 @@ def test_vms_none_of_which_answers_are_refused(tmp_path: Path, folder: Path, vm:
 
 
 def test_the_vm_as_it_is_can_be_evaluated(folder: Path, evaluator: FakeEvaluator) -> None:
-    arguments = ["evaluate", "0a1b2c3d", "--tasks", folder, "--evaluate", evaluator.url]
+    arguments = ["evaluate", "0a1b2c3d", "--tasks-dir", folder, "--evaluate", evaluator.url]
     failing, passing = invoke(*arguments), invoke(*arguments, "--action", "DONE")
     assert (failing.exit_code, passing.exit_code) == (1, 0)
     assert "score 1  (/evaluate, native evaluators, v2)" in passing.output
@@ -232,25 +255,27 @@ def test_a_layer_that_fails_is_named_with_its_fix(
 EMPTY_TREE = "<desktop/>"
 
 
-def test_a_window_that_only_uia_sees_is_told_with_that_backend(vm: FakeVm) -> None:
+def test_a_window_that_only_uia_reads_is_reported_with_that_backend(vm: FakeVm) -> None:
     vm.tree, vm.uia_tree = EMPTY_TREE, vm.tree
     found = invoke("probe", "--vm", vm.url)
     lines = found.output.splitlines()
     at = next(i for i, line in enumerate(lines) if "accessibility" in line)
-    assert "win32 sees no elements, uia sees 3" in lines[at]
+    assert "win32 finds no elements, uia finds 3" in lines[at]
     assert "--agent-option uia=true" in lines[at + 1]
     assert "restart" not in lines[at + 1]
 
 
 @pytest.mark.parametrize("uia", [None, "<a"], ids=["empty", "broken"])
-def test_a_screen_that_no_backend_sees_is_told_with_the_server(vm: FakeVm, uia: str | None) -> None:
+def test_a_screen_that_no_backend_reads_is_reported_with_the_server(
+    vm: FakeVm, uia: str | None
+) -> None:
     vm.tree, vm.uia_tree = EMPTY_TREE, uia
     lines = invoke("probe", "--vm", vm.url).output.splitlines()
     at = next(i for i, line in enumerate(lines) if "accessibility" in line)
     assert "restart the VM's server" in lines[at + 1]
 
 
-def test_a_vm_that_is_off_is_told_with_the_port(evaluator: FakeEvaluator) -> None:
+def test_a_vm_that_is_off_is_reported_with_the_port(evaluator: FakeEvaluator) -> None:
     evaluator.stop()
     found = invoke("probe", "--vm", evaluator.url, "--evaluate", evaluator.url)
     assert found.exit_code == 1
@@ -258,11 +283,11 @@ def test_a_vm_that_is_off_is_told_with_the_port(evaluator: FakeEvaluator) -> Non
     assert "waa-server-ext serve --vm HOST" in found.output
 
 
-def test_doctor_tells_what_is_missing(folder: Path, vm: FakeVm) -> None:
-    found = invoke("doctor", "--tasks", folder, "--vm", vm.url)
+def test_doctor_reports_what_is_missing(folder: Path, vm: FakeVm) -> None:
+    found = invoke("doctor", "--tasks-dir", folder, "--vm", vm.url)
     assert found.exit_code == 0
     assert "2, 1 of them infeasible, 0 need the Internet" in found.output
-    wrong = invoke("doctor", "--tasks", folder / "nowhere")
+    wrong = invoke("doctor", "--tasks-dir", folder / "nowhere")
     assert wrong.exit_code == 1
     assert "git clone" in wrong.output
 
@@ -272,7 +297,7 @@ def test_results_of_vanilla_are_imported_and_compared(tmp_path: Path, folder: Pa
     place.mkdir(parents=True)
     (place / "result.txt").write_text("1\n")
     out = tmp_path / "run"
-    imported = invoke("import-vanilla", tmp_path / "results", "--tasks", folder, "--out", out)
+    imported = invoke("import-vanilla", tmp_path / "results", "--tasks-dir", folder, "--out", out)
     assert imported.exit_code == 0, imported.output
     assert "1 results, 0 tasks that raised" in imported.output
     found = invoke("compare", out, out, "--out", tmp_path / "c.json")
@@ -285,7 +310,7 @@ def test_a_run_is_rescored_by_command(
     tmp_path: Path, folder: Path, vm: FakeVm, evaluator: FakeEvaluator
 ) -> None:
     out = tmp_path / "run"
-    invoke("run", "--tasks", folder, "--vm", vm.url, "--evaluate", evaluator.url,
+    invoke("run", "--tasks-dir", folder, "--vm", vm.url, "--evaluate", evaluator.url,
            "--agent", "do-nothing", "--out", out)  # fmt: skip
     found = invoke("rescore", out, "--evaluate", evaluator.url)
     assert "2 trials scored again" in found.output

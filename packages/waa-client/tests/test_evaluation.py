@@ -112,7 +112,7 @@ async def test_an_evaluator_that_is_gone_is_an_environment_fault() -> None:
             await client.health()
 
 
-async def test_waas_own_server_is_told_from_an_evaluator(vm: FakeVm) -> None:
+async def test_waas_own_server_is_distinguished_from_an_evaluator(vm: FakeVm) -> None:
     async with EvaluationClient(vm.url, tries=1) as client:
         with pytest.raises(EvaluationError, match="has no /evaluate: is this waa-server-ext"):
             await client.evaluate(TASK, [])

@@ -1,4 +1,4 @@
-"""Windows Agent Arena held to the table of faults."""
+"""The table of faults, checked for Windows Agent Arena."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
-from making import QUICK, NoSleep, make_task
+from sample_tasks import QUICK, NoSleep, make_task
 
-from bench_core.planning import RunSpec
 from bench_core.records import AgentOutcome
+from bench_core.run_spec import RunSpec
 from bench_core.scheduling import NoLocks
 from bench_core.testing import FaultMatrix
 from waa_client.actions import Block
@@ -28,7 +28,7 @@ TYPE = "computer.keyboard.write('This is a draft.')"
 
 
 class Typist:
-    """Knows what is to be typed."""
+    """An agent that knows the text to type."""
 
     name = "typist"
     in_process = True

@@ -16,7 +16,7 @@ import pytest
 from bench_core.agents import Click, Drag, ElementRef, Move, Point, PressKeys, Scroll, TypeText
 from waa_client.actions import Screen, translate
 from waa_client.errors import RouteMissingError, VmAnswerError
-from waa_client.seeing import elements_of
+from waa_client.observations import elements_of
 from waa_client.vm import ActionOutcome, ServerInfo, SyncVmClient, VmOptions, calls
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def vm(server: str) -> Iterator[SyncVmClient]:
 
 
 @pytest.fixture
-def told(vm: SyncVmClient) -> SyncVmClient:
-    """A VM whose code blocks know the screen."""
+def ready(vm: SyncVmClient) -> SyncVmClient:
+    """Return a VM that was sent the screen, which code blocks need."""
     picture = vm.send(calls.screenshot())
     vm.send(calls.update_computer(list(SCREEN.rects.values()), (0, 0, 1280, 720), picture.data))
     vm.send(calls.execute_windows("import pyautogui; pyautogui.FAILSAFE = False; "
@@ -118,7 +118,7 @@ def test_an_unknown_route_is_a_500_with_404_inside(vm: SyncVmClient) -> None:
 
 
 def test_before_it_knows_the_screen_blocks_fail_as_the_client_expects(server: str) -> None:
-    """Only a server that was just started has not been told; so this asks a namespace of its own."""
+    """Only a server that was just started has no screen; so this runs in a namespace of its own."""
     with SyncVmClient(server) as vm:
         outcome = vm.send(calls.execute_windows("computer.search.press('a')"))
     assert outcome == ActionOutcome(ok=False, error="'NoneType' object has no attribute 'press'")
@@ -126,14 +126,14 @@ def test_before_it_knows_the_screen_blocks_fail_as_the_client_expects(server: st
 
 @pytest.mark.parametrize("x", [1, 83, 640, 1277, 1278])
 @pytest.mark.parametrize("y", [1, 359, 718])
-def test_a_click_lands_on_its_pixel(told: SyncVmClient, x: int, y: int) -> None:
+def test_a_click_lands_on_its_pixel(ready: SyncVmClient, x: int, y: int) -> None:
     code = translate(Move(target=Point(x=x, y=y)), SCREEN).code
-    assert told.send(calls.execute_windows(code.replace("computer", "computer"))).ok
-    assert events(told)[-1] == ["moveTo", [x, y], {}, [x, y]]
+    assert ready.send(calls.execute_windows(code.replace("computer", "computer"))).ok
+    assert events(ready)[-1] == ["moveTo", [x, y], {}, [x, y]]
 
 
-def test_actions_do_what_they_say(told: SyncVmClient) -> None:
-    before = len(events(told))
+def test_actions_do_what_they_say(ready: SyncVmClient) -> None:
+    before = len(events(ready))
     for action in (
         Click(target=ElementRef(element="0"), count=2),
         Click(target=Point(x=50, y=60), button="right", modifiers=("ctrl",)),
@@ -144,9 +144,9 @@ def test_actions_do_what_they_say(told: SyncVmClient) -> None:
         PressKeys(keys=("ctrl", "+")),
         PressKeys(keys=("Ctrl", "S")),
     ):
-        outcome = told.send(calls.execute_windows(translate(action, SCREEN).code))
+        outcome = ready.send(calls.execute_windows(translate(action, SCREEN).code))
         assert outcome.ok, outcome.error
-    assert [[each[0], each[1]] for each in events(told)[before:]] == [
+    assert [[each[0], each[1]] for each in events(ready)[before:]] == [
         ["moveTo", [130, 70]], ["doubleClick", []],
         ["moveTo", [50, 60]], ["keyDown", ["ctrl"]], ["rightClick", []], ["keyUp", ["ctrl"]],
         ["moveTo", [10, 20]], ["dragTo", [30, 40]],
@@ -158,18 +158,18 @@ def test_actions_do_what_they_say(told: SyncVmClient) -> None:
     ]  # fmt: skip
 
 
-def test_the_fail_safe_is_told_and_can_be_left(told: SyncVmClient) -> None:
-    told.send(calls.execute_windows("computer.mouse.move_abs(x=0, y=0)"))
-    outcome = told.send(calls.execute_windows("computer.keyboard.write('a')"))
+def test_the_fail_safe_is_reported_and_can_be_left(ready: SyncVmClient) -> None:
+    ready.send(calls.execute_windows("computer.mouse.move_abs(x=0, y=0)"))
+    outcome = ready.send(calls.execute_windows("computer.keyboard.write('a')"))
     assert outcome.error is not None
     assert "fail-safe" in outcome.error
 
 
-def test_a_printed_error_fails_a_block_as_the_facts_say(told: SyncVmClient) -> None:
-    assert told.send(calls.execute_windows("print('Error')")) == ActionOutcome(
+def test_a_printed_error_fails_a_block(ready: SyncVmClient) -> None:
+    assert ready.send(calls.execute_windows("print('Error')")) == ActionOutcome(
         ok=False, error="Error\n"
     )
-    assert told.send(calls.execute_windows("computer.click([1])")).error == (
+    assert ready.send(calls.execute_windows("computer.click([1])")).error == (
         "'Computer' object has no attribute 'click'"
     )
 
@@ -213,7 +213,7 @@ def test_windows_are_found_by_a_part_of_their_title(vm: SyncVmClient) -> None:
     assert vm.send(calls.close_all()).ok
 
 
-def test_what_the_server_never_can_is_told_apart(vm: SyncVmClient) -> None:
+def test_calls_that_the_server_cannot_answer_are_distinguished(vm: SyncVmClient) -> None:
     assert vm.send(calls.revert_to_snapshot()) is False
     assert not vm.send(calls.save_state("x")).ok
     for call in (

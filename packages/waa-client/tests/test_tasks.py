@@ -51,7 +51,7 @@ def test_all_154_files_are_tasks_of_their_own(tasks: tuple[Task, ...]) -> None:
     assert Counter(t.groups["domain"][0] for t in tasks)["libreoffice_calc"] == 24
 
 
-def test_tags_tell_what_a_task_needs(tasks: tuple[Task, ...]) -> None:
+def test_tags_name_what_a_task_needs(tasks: tuple[Task, ...]) -> None:
     tags = Counter(tag for task in tasks for tag in task.tags)
     assert (tags["infeasible"], tags["feasible"]) == (13, 141)
     assert (tags["setup-download"], tags["browser-setup"]) == (67, 9)
@@ -157,7 +157,7 @@ def test_a_folder_of_domains_will_do(folder: Path) -> None:
 
 
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no task files"):
+    with pytest.raises(InputError, match="has no task files"):
         load_tasks(tmp_path / "nothing")
 
 

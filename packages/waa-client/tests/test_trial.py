@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_evaluator import FakeEvaluator, failure, verdict
 from fake_vm import FakeVm, Reply
-from making import NoSleep, make_task, run, script
+from sample_tasks import NoSleep, make_task, run, script
 
-from bench_core.artifacts import read_json
 from bench_core.records import Limits, Status
-from bench_core.rescoring import rescore_run
-from bench_core.run_folder import read_run
+from bench_core.run_folder import read_json, read_run
+from bench_core.runs import rescore_run
 from bench_core.testing import BenchmarkConformance
 from waa_client.benchmark import WaaBenchmark
 from waa_client.vm import VmOptions
@@ -43,7 +42,7 @@ def task() -> Task:
 
 @pytest.fixture
 def typing(tmp_path: Path) -> dict[str, Any]:
-    """The configuration of a scripted agent that types and is done."""
+    """Return the configuration of a scripted agent that types and is done."""
     path = script(
         tmp_path / "script.json", [TYPE, ["WAIT", {"kind": "keys", "keys": ["ctrl", "s"]}], "DONE"]
     )
@@ -117,7 +116,7 @@ def test_an_agent_that_fails_is_scored_by_what_it_left(
     assert result.error.phase == "agent"
 
 
-def test_what_the_agent_got_wrong_is_told_to_it_and_not_recorded(
+def test_mistakes_of_the_agent_are_reported_to_it_and_not_recorded(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
 ) -> None:
     steps = [{"kind": "click", "target": {"x": 5000, "y": 5}}, "1 / 0", "DONE"]
@@ -286,7 +285,7 @@ def test_a_vm_that_stalls_is_never_a_score(
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
 
 
-def test_a_set_up_that_vanilla_gives_up_on_is_no_score(
+def test_a_set_up_that_vanilla_abandons_is_no_score(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
 ) -> None:
     steps = [{"type": "download", "parameters": {}}, {"type": "open", "parameters": {}}]
@@ -318,7 +317,7 @@ def test_a_vm_that_restarts_during_the_trial_is_an_environment_error(
     assert "restarted during the trial" in result.error.message
 
 
-def test_a_pointer_stuck_in_a_corner_is_freed_and_told(
+def test_a_pointer_stuck_in_a_corner_is_moved_out_and_reported(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
 ) -> None:
     steps = ["computer.mouse.move_abs(x=0, y=0)", TYPE, TYPE, "DONE"]

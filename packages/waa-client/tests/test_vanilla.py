@@ -4,12 +4,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from making import make_task
+from sample_tasks import make_task
 
 from bench_core.errors import InputError
 from bench_core.records import Status
 from bench_core.run_folder import read_run
-from waa_client.comparing import compare_runs, comparison_text
+from waa_client.baseline_comparison import compare_runs, comparison_text
 from waa_client.tasks import load_tasks
 from waa_client.vanilla import averages, import_results, imported_text
 
@@ -31,7 +31,7 @@ def leave(  # noqa: PLR0913  # what vanilla may leave
     trajectory: bool = True,
     error: str | None = None,
 ) -> Path:
-    """Write what vanilla leaves of a task."""
+    """Write the files that vanilla writes for a task."""
     place = root / settings / task.task_id
     place.mkdir(parents=True)
     if trajectory:
@@ -123,8 +123,8 @@ def test_a_result_that_is_no_number_is_no_score(
     leave(tmp_path / "r", tasks[0], text)
     imported = import_results(tmp_path / "r", tmp_path / "run", tasks)
     assert (imported.results, imported.unreadable) == (0, 1)
-    said = imported_text(imported).splitlines()[-1]
-    assert said.endswith("show_result.py counts such text as 1, its run.py as 0")
+    last = imported_text(imported).splitlines()[-1]
+    assert last.endswith("show_result.py counts such text as 1, its run.py as 0")
 
 
 def test_results_of_other_tasks_are_listed(tmp_path: Path, tasks: tuple[Task, ...]) -> None:
@@ -135,7 +135,7 @@ def test_results_of_other_tasks_are_listed(tmp_path: Path, tasks: tuple[Task, ..
 
 def test_a_folder_without_results_is_refused(tmp_path: Path, tasks: tuple[Task, ...]) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no results"):
+    with pytest.raises(InputError, match="has no results"):
         import_results(tmp_path / "empty", tmp_path / "run", tasks)
 
 

@@ -69,7 +69,9 @@ def test_a_damaged_screenshot_is_an_error(vm: FakeVm, client: SyncVmClient) -> N
         client.send(calls.screenshot())
 
 
-def test_an_unknown_route_is_told_although_waa_says_500(vm: FakeVm, client: SyncVmClient) -> None:
+def test_an_unknown_route_is_reported_although_waa_answers_500(
+    vm: FakeVm, client: SyncVmClient
+) -> None:
     with pytest.raises(RouteMissingError, match="has no POST /documents_path"):
         client.send(calls.documents_path())
 
@@ -90,14 +92,16 @@ def test_a_folder_is_listed_with_what_could_not_be_read(client: SyncVmClient) ->
     assert client.send(calls.list_directory("C:\\unknown")) is None
 
 
-def test_a_command_that_fails_is_told_by_its_return_code(vm: FakeVm, client: SyncVmClient) -> None:
+def test_a_command_that_fails_is_recognised_by_its_return_code(
+    vm: FakeVm, client: SyncVmClient
+) -> None:
     vm.run = lambda _: {"status": "success", "output": "a", "error": "b", "returncode": 3}
     outcome = client.send(calls.execute(["x"]))
     assert outcome == CommandOutcome(output="a", error="b", returncode=3)
     assert not outcome.ok
 
 
-def test_a_command_that_never_ran_is_told_apart(vm: FakeVm, client: SyncVmClient) -> None:
+def test_a_command_that_never_ran_is_distinguished(vm: FakeVm, client: SyncVmClient) -> None:
     body = b'{"status": "error", "message": "[WinError 2] not found"}'
     vm.always["/execute"] = Reply(500, body)
     outcome = client.send(calls.execute(["x"]))

@@ -23,22 +23,22 @@ import httpx
 from flask import Flask, jsonify, request
 
 from bench_core.cli import render_table
-from waa_server_ext.borrowed.checkout import find_checkout
-from waa_server_ext.borrowed.environment import Environment, Watch
-from waa_server_ext.borrowed.loading import load_vanilla
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.isolation import IsolatedEvaluator
-from waa_server_ext.running import running_server
 from waa_server_ext.server import Service, ServiceSettings
-from waa_server_ext.serving import make_threaded_server
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.server.startup import running_server
+from waa_server_ext.vanilla.checkout import find_checkout
+from waa_server_ext.vanilla.environment import Environment, Watch
+from waa_server_ext.vanilla.evaluator_loader import load_vanilla
+from waa_server_ext.vm.local_server import make_threaded_server
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE = Path(__file__).resolve().parents[1]
-CASES = json.loads((PACKAGE / "tests" / "cases" / "borrowed.json").read_text(encoding="utf-8"))
+CASES = json.loads((PACKAGE / "tests" / "cases" / "vanilla.json").read_text(encoding="utf-8"))
 CHECKOUT = Path(
     os.environ.get("PROCTOR_WAA_CHECKOUT", "").split(os.pathsep)[0]
     or PACKAGE / "tests" / "miniature"

@@ -25,7 +25,7 @@ import bench_core
 import waa_server_ext
 from bench_core.cli import render_table
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +65,9 @@ def main() -> int:
         print("no peer: set PROCTOR_WAA_CHECKOUT to a Windows Agent Arena checkout")
         return 0
     python = os.environ.get("PROCTOR_VANILLA_PYTHON", sys.executable)
-    borrowed = _measure("borrowed", python, {"checkout": str(Path(checkout).resolve())}, cases)
-    _print([native, borrowed], len(cases))
-    return _judge(native, borrowed)
+    vanilla = _measure("vanilla", python, {"checkout": str(Path(checkout).resolve())}, cases)
+    _print([native, vanilla], len(cases))
+    return _judge(native, vanilla)
 
 
 def _cases() -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def _worker(python: str, more: dict[str, Any]) -> Iterator[subprocess.Popen[str]
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="bench-native-") as folder:
         worker = subprocess.Popen(
-            [python, "-m", "waa_server_ext.worker"], text=True, env=environment,
+            [python, "-m", "waa_server_ext.evaluation.worker"], text=True, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         settings = {"cache": folder, "skip_sleeps": True, "web_timeout_s": 20.0, **more}
@@ -186,13 +186,13 @@ def _print(rows: list[Measured], cases: int) -> None:
         for each in rows
     ]
     if len(rows) == 2:
-        native, borrowed = rows
+        native, vanilla = rows
         table.append(
             (
                 "ratio",
-                f"{borrowed.start_s / native.start_s:.1f}x",
-                f"{borrowed.cases_s / native.cases_s:.1f}x",
-                f"{borrowed.peak_mb / native.peak_mb:.1f}x",
+                f"{vanilla.start_s / native.start_s:.1f}x",
+                f"{vanilla.cases_s / native.cases_s:.1f}x",
+                f"{vanilla.peak_mb / native.peak_mb:.1f}x",
                 "",
             )
         )
@@ -202,11 +202,11 @@ def _print(rows: list[Measured], cases: int) -> None:
     )
 
 
-def _judge(native: Measured, borrowed: Measured) -> int:
+def _judge(native: Measured, vanilla: Measured) -> int:
     bounds = (
-        ("starts sooner", borrowed.start_s / native.start_s, SOONER),
-        ("scores as fast", borrowed.cases_s / native.cases_s, FASTER),
-        ("needs less memory", borrowed.peak_mb / native.peak_mb, SMALLER),
+        ("starts sooner", vanilla.start_s / native.start_s, SOONER),
+        ("scores as fast", vanilla.cases_s / native.cases_s, FASTER),
+        ("needs less memory", vanilla.peak_mb / native.peak_mb, SMALLER),
     )
     missed = [(name, ratio, bound) for name, ratio, bound in bounds if ratio < bound]
     for name, ratio, bound in missed:

@@ -28,7 +28,7 @@ _RECT = re.compile(r'cp:screencoord="\((\d+), (\d+)\)" cp:size="\((\d+), (\d+)\)
 
 
 def serve(pipe: Connection, count: int) -> None:
-    """Run desktops until told to stop; tell the CPU seconds used since the last question."""
+    """Run desktops until asked to stop; report the CPU seconds used since the last question."""
     began = time.process_time()
     from waa_server_ext.simulate import SimulatedVm  # noqa: PLC0415  # part of what is measured
 

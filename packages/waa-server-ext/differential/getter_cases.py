@@ -28,7 +28,7 @@ def main() -> int:
         checkout = {"checkout": str(options.checkout.resolve())}
         theirs = Asked(
             options.vanilla_python,
-            {**common, **checkout, "cache": f"{scratch}/borrowed"},
+            {**common, **checkout, "cache": f"{scratch}/vanilla"},
             options.vanilla_path,
         )
         ours = Asked(sys.executable, {**common, "cache": f"{scratch}/native"}, None)

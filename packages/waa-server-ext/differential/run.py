@@ -24,7 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "native")]
 
-from building import resolve  # noqa: E402  # needs the path above
+from document_builder import resolve  # noqa: E402  # needs the path above
 from recipes import METRICS, draw  # noqa: E402  # same
 
 KEPT_PER_METRIC = 10

@@ -1,4 +1,4 @@
-"""Compares whole evaluations, native beside borrowed, on VM states that were tampered with.
+"""Compares whole evaluations, native beside vanilla, on VM states that were tampered with.
 
     python whole_tasks.py --checkout DIR --vanilla-python PYTHON --cases-from golden.jsonl
                           [--tasks examples/] [--cases 2000] [--seed 1]
@@ -51,7 +51,7 @@ class Asked:
     def __init__(self, python: str, settings: dict[str, Any], path: str | None) -> None:
         environment = {"PYTHONPATH": path} if path else {}
         self._process = subprocess.Popen(  # noqa: S603  # the developer names the interpreter
-            [python, "-m", "waa_server_ext.worker"],
+            [python, "-m", "waa_server_ext.evaluation.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -101,10 +101,10 @@ def main() -> int:
     counts, different = Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="differential-") as scratch:
         common = {"skip_sleeps": True, "vm_timeout_s": 20.0, "web_timeout_s": 20.0}
-        borrowed_settings = {**common, "checkout": str(options.checkout.resolve())}
+        vanilla_settings = {**common, "checkout": str(options.checkout.resolve())}
         theirs = Asked(
             options.vanilla_python,
-            {**borrowed_settings, "cache": f"{scratch}/borrowed"},
+            {**vanilla_settings, "cache": f"{scratch}/vanilla"},
             options.vanilla_path,
         )
         ours = Asked(sys.executable, {**common, "cache": f"{scratch}/native"}, None)
@@ -144,7 +144,7 @@ def _untouched(folder: Path) -> Iterator[Case]:
 
 def both(case: Case, theirs: Asked, ours: Asked, host: str) -> list[dict[str, Any]]:
     from waa_server_ext.fixture import FixtureVm  # noqa: PLC0415  # after the arguments are read
-    from waa_server_ext.vm_state import VmState  # noqa: PLC0415  # same
+    from waa_server_ext.vm.state import VmState  # noqa: PLC0415  # same
 
     answers = []
     for evaluator in (theirs, ours):

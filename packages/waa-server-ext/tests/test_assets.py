@@ -9,14 +9,20 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.errors import RecordError
-from waa_server_ext.asset_fetching import fetch_assets, hosts_of, needed_urls
-from waa_server_ext.assets import AssetStore
 from waa_server_ext.cli import main
-from waa_server_ext.downloads import DownloadError, Downloads, HostRule, HttpStatusError, remember
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.asset_fetch import fetch_assets, hosts_of, needed_urls
+from waa_server_ext.evaluation.assets import AssetStore
+from waa_server_ext.evaluation.downloads import (
+    DownloadError,
+    Downloads,
+    HostRule,
+    HttpStatusError,
+    remember,
+)
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.tasks import TaskFolder
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +87,7 @@ def test_the_command_lists_and_reports(tmp_path: Path) -> None:
     run = CliRunner().invoke
     with FixtureVm(CLOUD, port=0) as web:
         write_tasks(tmp_path / "tasks", web.cloud_base, "gold.txt", "none.txt")
-        arguments = ["--tasks", str(tmp_path / "tasks"), "--assets", str(tmp_path / "assets")]
+        arguments = ["--tasks-dir", str(tmp_path / "tasks"), "--assets", str(tmp_path / "assets")]
         fetched = run(main, ["assets", "fetch", *arguments])
     assert fetched.exit_code == 1
     assert "2 fetched, 0 there already, 1 failed" in fetched.output

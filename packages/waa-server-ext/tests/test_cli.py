@@ -41,7 +41,7 @@ def test_help_loads_neither_flask_nor_httpx_nor_pydantic() -> None:
         (["--vm", "1.2.3.4:5001", "--waa-checkout", str(MINIATURE)], "port 5000 only"),
         (["--vm", "1.2.3.4", "--waa-checkout", "."], "is no Windows Agent Arena checkout"),
         (["--vm", "1.2.3.4", "--waa-checkout", ".", "--fidelity", "fixed"], "leave --waa-checkout"),
-        (["--vm", "1.2.3.4", "--tasks", "nowhere"], "there is no folder of tasks at nowhere"),
+        (["--vm", "1.2.3.4", "--tasks-dir", "nowhere"], "there is no folder of tasks at nowhere"),
     ],
 )
 def test_serving_what_cannot_be_served_is_an_input_error(
@@ -60,7 +60,7 @@ def test_an_unknown_command_is_a_usage_error() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["assets", "fetch", "--tasks", "{folder}"], "holds no tasks"),
+        (["assets", "fetch", "--tasks-dir", "{folder}"], "holds no tasks"),
         (["assets", "list", "--assets", "{folder}/none"], "there is no folder"),
         (["evaluate", "{folder}/a task.json", "--files", "{folder}"], "a task.json is not JSON"),
     ],
@@ -72,3 +72,23 @@ def test_what_is_not_there_or_not_readable_is_an_input_error(
     result = CliRunner().invoke(main, [each.format(folder=tmp_path) for each in arguments])
     assert result.exit_code == 2
     assert why in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["serve", "--vm", "1.2.3.4"], "there is no folder of tasks at nowhere"),
+        (["assets", "fetch"], "there is no folder of tasks at nowhere"),
+        (["simulate", "--port", "0", "--task", "notepad/x"], "there is no folder of tasks"),
+    ],
+)
+def test_the_former_name_of_the_folder_of_tasks_is_taken_with_a_notice(
+    command: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, [*command, "--tasks", "nowhere"])
+    assert "Note: --tasks is called --tasks-dir now\n" in result.stderr
+    assert (result.exit_code, why in " ".join(result.stderr.split())) == (2, True)
+    helped = CliRunner().invoke(main, [*command, "--help"]).output
+    assert "--tasks-dir DIR" in helped
+    assert "--tasks " not in helped

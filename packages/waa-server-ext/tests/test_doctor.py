@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from waa_server_ext.cli import main
-from waa_server_ext.doctor import checks
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
+from waa_server_ext.server.doctor import checks
 
 MINIATURE = Path(__file__).parent / "miniature"
 
@@ -52,7 +52,7 @@ def test_a_forward_without_a_vm_behind_it_is_told_apart(tmp_path: Path, vm_host:
     assert "a forward accepts connections" in fix
 
 
-def test_borrowed_code_and_another_port_do_not_go_together(tmp_path: Path) -> None:
+def test_vanilla_code_and_another_port_do_not_go_together(tmp_path: Path) -> None:
     found = findings(tmp_path, checkout=MINIATURE, vm="127.0.0.1:5001")
     assert found["VM address"][0] == "fail"
     assert "socat" in found["VM address"][2]

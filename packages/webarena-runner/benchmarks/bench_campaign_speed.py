@@ -30,7 +30,7 @@ PROMISED = 0.45
 
 def main() -> int:
     """Print the table; exit code 1 if the promise is missed."""
-    from webarena_runner.worlds import built_in_world  # noqa: PLC0415  # after the docstring's import
+    from webarena_runner.world.launch import built_in_world  # noqa: PLC0415  # after the docstring's import
 
     times: dict[str, list[float]] = {"browser-use's watchdog": [], "ours": []}
     with built_in_world() as world:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _script(shop: str, forum: str) -> Any:
-    from bench_core.browser_use.scripted import answer, click, go  # noqa: PLC0415
+    from bench_core.browser_use.scripted_chat import answer, click, go  # noqa: PLC0415
 
     turns: list[Any] = [
         go(f"{shop}/video-games.html"),

@@ -52,8 +52,8 @@ def main() -> int:
 
 def write_corpus(run: Path) -> None:
     """Write a finished run of all tasks without running any."""
-    from bench_core.planning import RunSpec  # noqa: PLC0415  # a second, all of this
-    from bench_core.running import run_benchmark_sync  # noqa: PLC0415
+    from bench_core.run_spec import RunSpec  # noqa: PLC0415  # a second, all of this
+    from bench_core.runs import run_benchmark_sync  # noqa: PLC0415
 
     run_benchmark_sync(_Written(), RunSpec(agent="do-nothing", world="built-in"), run)
 
@@ -73,7 +73,7 @@ class _Written:
         """Write a trial and a result that is yet to be scored."""
         from bench_core.records import Status, TrialResult  # noqa: PLC0415
         from webarena_runner.config import default_config  # noqa: PLC0415
-        from webarena_runner.oracle import traffic_for, write_trial  # noqa: PLC0415
+        from webarena_runner.reference_solutions import traffic_for, write_trial  # noqa: PLC0415
 
         kind, config = int(task.task_id) % 3, default_config()
         traffic = traffic_for(task, config)
@@ -118,9 +118,9 @@ def differences(run: Path) -> list[str]:
     found = []
     for path in (run / "trials/1").glob("*/eval_result.json"):
         theirs, own = json.loads(path.read_text()), ours[path.parent.name]
-        said = own["details"]["official"]
-        if (said["status"], said["score"]) != (theirs["status"], theirs["score"]):
-            found.append(f"task {path.parent.name}: {said} instead of {theirs['status']}")
+        official = own["details"]["official"]
+        if (official["status"], official["score"]) != (theirs["status"], theirs["score"]):
+            found.append(f"task {path.parent.name}: {official} instead of {theirs['status']}")
         if own.get("score") is not None and own["score"] != theirs["score"]:
             found.append(f"task {path.parent.name}: score {own['score']}, not {theirs['score']}")
     if len(ours) != 812 or len(list((run / "trials/1").glob("*/eval_result.json"))) != 812:

@@ -7,21 +7,21 @@ import pytest
 
 from bench_core.discovery import load_agent, load_plugin
 from bench_core.errors import InputError
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
+from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.testing import BenchmarkConformance
 from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import EnvironmentConfig, default_config
 from webarena_runner.preflight import preflight
-from webarena_runner.worlds import Environment, built_in_world, environment_of
+from webarena_runner.world.launch import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.protocols import Benchmark
     from bench_core.records import Task, TrialResult
+    from bench_core.trial import Benchmark
 
 
 @pytest.mark.browser
@@ -61,10 +61,10 @@ def test_benchmark_is_found_by_its_name() -> None:
 def test_trials_hold_sites_by_url_so_that_other_sites_do_not_wait() -> None:
     environment = Environment(sites(reddit="http://forum.test:9999/"))
     tasks = WebArenaBenchmark(environment).tasks()
-    assert [held.name for held in tasks[399].resources] == [
+    assert [each.name for each in tasks[399].resources] == [
         "webarena:reddit@http://forum.test:9999"
     ]
-    assert [held.name for held in tasks[44].resources] == ["webarena:gitlab"]
+    assert [each.name for each in tasks[44].resources] == ["webarena:gitlab"]
 
 
 def test_tasks_of_a_private_world_do_not_depend_on_its_ports() -> None:

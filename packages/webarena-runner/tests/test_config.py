@@ -13,7 +13,7 @@ from webarena_runner.config import (
     official_config,
     shared_cookie_hosts,
 )
-from webarena_runner.official import official
+from webarena_runner.evaluator_loader import evaluator_module
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ def test_every_alias_is_recognised_in_traffic(yaml_file: Path) -> None:
     rules = official_config(load_config(yaml_file, {}))
     for url in ("http://shop.test:7770/a", "http://10.0.0.5:7770/a"):
         assert (
-            rules.derender_url(url, [official("types.task").WebArenaSite.SHOPPING])
+            rules.derender_url(url, [evaluator_module("types.task").WebArenaSite.SHOPPING])
             == "__SHOPPING__/a"
         )
 
@@ -136,7 +136,7 @@ def test_nothing_configured_says_what_to_do() -> None:
     ("content", "reason"),
     [
         ("sites: [", "cannot read"),
-        ("other: 1", "holds no 'sites'"),
+        ("other: 1", "has no 'sites'"),
         ("sites: {shoping: {url: 'http://x'}}", "shoping"),
         ("sites: {shopping: {url: 'shop.test:7770'}}", "is no site URL"),
         ("sites: {shopping: {username: me}}", "urls"),

@@ -48,7 +48,7 @@ def test_everything_is_well_on_the_built_in_world() -> None:
 
 
 @pytest.mark.browser
-def test_sites_that_are_down_misspelt_or_share_cookies_are_told_with_the_fix(
+def test_sites_that_are_down_misspelt_or_share_cookies_are_reported_with_the_fix(
     sites_down: Path,
 ) -> None:
     found = answers(config_file=sites_down)
@@ -60,7 +60,7 @@ def test_sites_that_are_down_misspelt_or_share_cookies_are_told_with_the_fix(
 
 
 @pytest.mark.browser
-def test_missing_chromium_is_told_with_the_command_that_installs_it() -> None:
+def test_missing_chromium_is_reported_with_the_command_that_installs_it() -> None:
     code, found = doctor("--world", "built-in", env={"CHROME_PATH": "/nonexistent"})
     assert (code, found["Chromium"]["status"]) == (1, "fail")
     assert "CHROME_PATH is '/nonexistent'" in found["Chromium"]["detail"]
@@ -68,7 +68,7 @@ def test_missing_chromium_is_told_with_the_command_that_installs_it() -> None:
 
 
 @pytest.mark.browser
-def test_missing_key_is_told() -> None:
+def test_missing_key_is_reported() -> None:
     model = "openai:gpt-4.1-mini"
     without: dict[str, str | None] = {"OPENAI_API_KEY": None, "OPENAI_BASE_URL": None}
     code, found = doctor("--world", "built-in", "--model", model, env=without)
@@ -76,6 +76,6 @@ def test_missing_key_is_told() -> None:
     assert "OPENAI_API_KEY" in found[f"model {model}"]["detail"]
 
 
-def test_unknown_sites_are_something_to_look_at() -> None:
+def test_unknown_sites_are_a_warning() -> None:
     (check,) = (each for each in checks(config_file=None) if each.name == "sites")
     assert "--config" in check.run().detail

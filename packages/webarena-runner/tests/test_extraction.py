@@ -14,7 +14,7 @@ from webarena_runner.config import default_config
 from webarena_runner.environment import restated_answer
 from webarena_runner.evaluation import evaluate
 from webarena_runner.extraction import by_model, by_rules, needs_extraction
-from webarena_runner.oracle import write_trial
+from webarena_runner.reference_solutions import write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:

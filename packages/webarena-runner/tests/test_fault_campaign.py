@@ -16,16 +16,16 @@ from cdp_use.client import CDPClient
 
 from bench_core.browser import websocket_url
 from bench_core.browser_use import AgentSettings, BrowserUseAgent, import_browser_use
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome, Limits
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
-from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import RunEnvironment, run_benchmark_sync
+from bench_core.scheduling import NoLocks
 from bench_core.testing.model_server import Answer, ModelServer
 from bench_core.trial import AgentLimits
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.environment import EnvironmentSettings
-from webarena_runner.worlds import built_in_world, environment_of
+from webarena_runner.world.launch import built_in_world, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def scenario(task_id: str, trial: int) -> str:
         return "model down" if trial <= 2 else "fine"
     names = ["fine"] * 4 + ["error"] * 2 + ["drop"] * 2 + ["stall"] * 2 + ["killed once", "killed"]
     name = names[trial - 1]
-    # a trial that changes its site holds it alone, so that nobody else is logged out
+    # a trial that changes its site has exclusive use of it, so that no other trial is logged out
     return "expired" if name == "stall" and task_id == BIOGRAPHY else name
 
 
@@ -68,7 +68,7 @@ EXPECTED = {
 
 
 class Walker:
-    """Does its task over DevTools, after whatever its scenario has in store for it."""
+    """An agent that does its task over DevTools, after the fault of its scenario."""
 
     name = "walker"
 
@@ -97,7 +97,7 @@ class Walker:
         return AgentOutcome(answer=await self._do(task.task_id, environment), steps=1)
 
     async def _meet(self, kind: Any, task_id: str, trial: int, browser: BrowserHandle) -> None:
-        """Visit a page of the site that only this trial knows and that fails."""
+        """Visit a page of the site that fails, with a path of this trial only."""
         site, trap = SITES[task_id], f"/trap/{trial}"
         self._world.faults[site].switch_on(kind, trap)
         origin = "/".join(self._world.urls[site].split("/")[:3])
@@ -192,12 +192,12 @@ def campaign(out: Path, model: str, ids: tuple[str, ...]) -> dict[tuple[str, int
             environment_of(world),
             settings=EnvironmentSettings(close_s=2.0),
         )
-        surroundings = Surroundings(
+        run_environment = RunEnvironment(
             locks=NoLocks(),
             agent_for=lambda *_: Walker(world, model),
             agent_limits=AgentLimits(overtime_s=120.0 if COUNT in ids else 1.0, stop_s=2.0),
         )
-        run_benchmark_sync(benchmark, spec, out, surroundings=surroundings)
+        run_benchmark_sync(benchmark, spec, out, run_environment=run_environment)
     return {(key.task_id, key.trial): each for key, each in read_run(out).results.items()}
 
 

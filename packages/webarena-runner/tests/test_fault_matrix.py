@@ -1,4 +1,4 @@
-"""WebArena-Verified held to the table of faults, on the built-in sites."""
+"""The table of faults, checked for WebArena-Verified on the built-in sites."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts
-from bench_core.planning import RunSpec
 from bench_core.records import AgentOutcome, Step
+from bench_core.run_folder import TrialArtifacts
+from bench_core.run_spec import RunSpec
 from bench_core.testing import FaultMatrix
 from bench_core.testing.faults import FAULTS
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.environment import EnvironmentSettings
-from webarena_runner.worlds import built_in_world, environment_of
+from webarena_runner.world.launch import built_in_world, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ _RIGHT = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": [1]}
 
 
 class Knower:
-    """Knows the answer."""
+    """An agent that knows the answer."""
 
     name = "knower"
 

@@ -16,7 +16,13 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Limits
 from bench_core.trial import AgentLimits, run_trial
-from webarena_runner.auth import (
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.cli import main
+from webarena_runner.config import EnvironmentConfig
+from webarena_runner.environment import EnvironmentSettings
+from webarena_runner.login.browser_login import log_in_live
+from webarena_runner.login.cookie_files import read_cookies
+from webarena_runner.login.http_login import (
     LoginRefusedError,
     enter,
     enter_all,
@@ -24,14 +30,8 @@ from webarena_runner.auth import (
     kept_login,
     log_in,
 )
-from webarena_runner.benchmark import WebArenaBenchmark
-from webarena_runner.cli import main
-from webarena_runner.config import EnvironmentConfig
-from webarena_runner.cookie_files import read_cookies
-from webarena_runner.environment import EnvironmentSettings
-from webarena_runner.live_login import log_in_live
 from webarena_runner.tab_setup import tab_setup
-from webarena_runner.worlds import Environment, built_in_world, environment_of
+from webarena_runner.world.launch import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ class TestHeaders:
 
     def test_gitlab_knows_no_header(self, world: BuiltInWorld) -> None:
         site = changed(world, gitlab={"login": "header"}).site("gitlab")
-        with pytest.raises(LoginRefusedError, match="knows no login header"):
+        with pytest.raises(LoginRefusedError, match="has no login header"):
             log_in(site, "gitlab")
 
     def test_every_tab_gets_the_header(self, world: BuiltInWorld) -> None:

@@ -11,8 +11,8 @@ from bench_core.records import AgentOutcome, Status, Usage
 from bench_core.trial import TrialEnvironment, rescore_trial, run_trial
 from webarena_runner.answers import AgentAnswer
 from webarena_runner.evaluation import Evaluation
+from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import load_tasks
-from webarena_runner.verdicts import as_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.errors import EvaluationError, InputError
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import AgentOutcome
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.testing import reseal
 from bench_core.trial import TrialEnvironment
 from webarena_runner.benchmark import WebArenaBenchmark
@@ -25,7 +25,7 @@ from webarena_runner.cli import main
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
 from webarena_runner.evaluators import ForeignEvaluator
-from webarena_runner.oracle import answer_for, write_trial
+from webarena_runner.reference_solutions import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Knowing:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     spec = RunSpec(tasks=TaskFilter(ids=IDS), agent="do-nothing", world="built-in")
-    knowing = Surroundings(agent_for=lambda *_: Knowing())
-    run_benchmark_sync(Stored(), spec, tmp_path / "run", surroundings=knowing)
+    knowing = RunEnvironment(agent_for=lambda *_: Knowing())
+    run_benchmark_sync(Stored(), spec, tmp_path / "run", run_environment=knowing)
     return tmp_path / "run"
 
 
@@ -89,10 +89,10 @@ def invoke(*words: Any) -> tuple[int, Any]:
 
 
 def test_another_environments_evaluator_scores_the_same_and_is_named(run: Path) -> None:
-    code, told = invoke("rescore", run, "--name", "other", "--json",
+    code, output = invoke("rescore", run, "--name", "other", "--json",
                         "--evaluator-python", sys.executable)  # fmt: skip
-    assert code == 0, told
-    assert json.loads(told)["changes"] == []
+    assert code == 0, output
+    assert json.loads(output)["changes"] == []
     record = json.loads((run / "rescores/other/rescore.json").read_text())
     assert record["reason"].startswith("webarena-verified 1.2.")
     first, again = results(run), results(run / "rescores/other")
@@ -105,9 +105,9 @@ def test_what_changed_is_shown(run: Path) -> None:
     answer = run / "trials/1/0/agent_response.json"
     answer.write_text(answer.read_text().replace("RETRIEVE", "NAVIGATE"))
     reseal(run)
-    code, told = invoke("rescore", run, "--name", "changed")
+    code, output = invoke("rescore", run, "--name", "changed")
     assert code == 0
-    assert "1 of them differ" in told
+    assert "1 of them differ" in output
     changes = json.loads((run / "rescores/changed/changes.json").read_text())
     assert [(c["task_id"], c["score_before"], c["score"]) for c in changes] == [("0", 1.0, 0.0)]
 
@@ -121,19 +121,19 @@ def test_an_environment_without_the_evaluator_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "message"),
     [(signal.SIGKILL, "has died"), (signal.SIGSTOP, "did not answer")],
     ids=["dies", "hangs"],
 )
 def test_an_evaluator_that_is_lost_costs_one_score_and_is_started_again(
-    tmp_path: Path, number: signal.Signals, told: str
+    tmp_path: Path, number: signal.Signals, message: str
 ) -> None:
     folder = write_trial(tmp_path, load_tasks()[44], CONFIG)
     given = (CONFIG, "44", folder / ANSWER_FILE, folder / HAR_FILE)
     with ForeignEvaluator(Path(sys.executable), patience_s=30.0) as evaluator:
         evaluator.patience_s = 1.0 if number is signal.SIGSTOP else 30.0
         os.kill(evaluator.pid, number)
-        with pytest.raises(EvaluationError, match=told):
+        with pytest.raises(EvaluationError, match=message):
             evaluator.result(*given)
         evaluator.patience_s = 30.0
         assert evaluator.result(*given)["score"] == 1.0
@@ -146,30 +146,35 @@ def test_results_carry_the_notes_on_their_tasks(run: Path) -> None:
 
 
 def test_a_run_is_packaged_by_the_official_packager(run: Path, tmp_path: Path) -> None:
-    code, told = invoke("submission", run, "--even-built-in", "--name", "mine",
+    code, output = invoke("submission", run, "--even-built-in", "--name", "mine",
                         "--out", tmp_path / "out", "--json")  # fmt: skip
-    made = json.loads(told)
+    made = json.loads(output)
     assert code == 1  # 808 tasks are missing
     assert made["packaged"] == [0, 44, 319, 399]
     assert (len(made["missing"]), made["unusable"]) == (808, [])
     with tarfile.open(tmp_path / "out/mine.tar.gz") as package:
         assert "399/agent_response.json" in package.getnames()
-    again, said = invoke("submission", run, "--even-built-in", "--name", "mine",
+    again, refusal = invoke("submission", run, "--even-built-in", "--name", "mine",
                          "--out", tmp_path / "out")  # fmt: skip
-    assert (again, "already exists" in said) == (2, True)
+    assert (again, "already exists" in refusal) == (2, True)
 
 
 def test_unusable_trials_are_named(run: Path, tmp_path: Path) -> None:
     (run / "trials/1/44/network.har").unlink()
-    code, told = invoke("submission", run, "--even-built-in", "--out", tmp_path / "out", "--folder")
+    code, output = invoke(
+        "submission", run, "--even-built-in", "--out", tmp_path / "out", "--folder"
+    )
     assert code == 1
-    assert "unusable: 44" in told
+    assert "unusable: 44" in output
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [((), "stand-in sites"), (("--even-built-in", "--trial", "2"), "no trial 2")]
+    ("more", "message"),
+    [((), "stand-in sites"), (("--even-built-in", "--trial", "2"), "no trial 2")],
 )
-def test_what_is_nothing_to_submit_is_refused(run: Path, more: tuple[str, ...], said: str) -> None:
-    code, told = invoke("submission", run, *more)
+def test_what_is_nothing_to_submit_is_refused(
+    run: Path, more: tuple[str, ...], message: str
+) -> None:
+    code, output = invoke("submission", run, *more)
     assert code == 2
-    assert said in told
+    assert message in output

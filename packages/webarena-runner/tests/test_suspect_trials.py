@@ -17,7 +17,7 @@ from webarena_runner.environment import EnvironmentSettings
 from webarena_runner.recording import RecordingLimits
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import BuiltInWorld
-from webarena_runner.worlds import environment_of
+from webarena_runner.world.launch import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -100,7 +100,7 @@ async def attempt(
     return result
 
 
-def told(result: TrialResult) -> tuple[float | None, str | None, tuple[str, ...]]:
+def summary(result: TrialResult) -> tuple[float | None, str | None, tuple[str, ...]]:
     return result.score, result.failure_mode, tuple(each.value for each in result.suspect)
 
 
@@ -120,7 +120,7 @@ async def test_the_expected_page_fails(
     world: BuiltInWorld, tmp_path: Path, kind: str, cause: str
 ) -> None:
     result = await attempt(world, tmp_path, with_fault(kind, TODO_PAGE), TODOS)
-    assert told(result) == (0.0, cause, (cause,))
+    assert summary(result) == (0.0, cause, (cause,))
     assert result.status == "completed"
 
 
@@ -148,7 +148,7 @@ async def test_the_expected_page_fails_once_and_then_opens(
         await with_fault("error", TODO_PAGE, 1)(page, world)
         await page.open(f"{world.urls['gitlab']}{TODO_PAGE}")
 
-    assert told(await attempt(world, tmp_path, try_twice, TODOS)) == (1.0, None, ())
+    assert summary(await attempt(world, tmp_path, try_twice, TODOS)) == (1.0, None, ())
 
 
 async def test_the_login_ends_before_the_expected_page(world: BuiltInWorld, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_the_login_ends_before_the_expected_page(world: BuiltInWorld, tmp_
         await page.open(f"{world.urls['gitlab']}{TODO_PAGE}")
 
     result = await attempt(world, tmp_path, after_expiry, TODOS)
-    assert told(result) == (0.0, "login_lost", ("login_lost",))
+    assert summary(result) == (0.0, "login_lost", ("login_lost",))
 
 
 async def test_the_login_ends_between_the_form_and_its_request(
@@ -171,7 +171,7 @@ async def test_the_login_ends_between_the_form_and_its_request(
         await page.open(url)
 
     result = await attempt(world, tmp_path, fill_in, BIOGRAPHY)
-    assert told(result) == (0.0, "login_lost", ("login_lost",))
+    assert summary(result) == (0.0, "login_lost", ("login_lost",))
 
 
 async def test_the_expected_change_fails_on_the_server(world: BuiltInWorld, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_the_expected_change_fails_on_the_server(world: BuiltInWorld, tmp_
         await page.run(TELL)
 
     result = await attempt(world, tmp_path, fill_in, BIOGRAPHY)
-    assert told(result) == (0.0, "site_error", ("site_error",))
+    assert summary(result) == (0.0, "site_error", ("site_error",))
 
 
 async def test_a_script_of_the_page_fails_and_the_agent_does_nothing_more(
@@ -193,7 +193,7 @@ async def test_a_script_of_the_page_fails_and_the_agent_does_nothing_more(
         await page.run("fetch('/poll').catch(() => 0)")
 
     result = await attempt(world, tmp_path, look, BIOGRAPHY)
-    assert told(result) == (0.0, "missing_action", ())
+    assert summary(result) == (0.0, "missing_action", ())
 
 
 async def test_an_address_that_is_not_there_is_the_agents_mistake(
@@ -202,4 +202,4 @@ async def test_an_address_that_is_not_there_is_the_agents_mistake(
     async def stray(page: Page, world: BuiltInWorld) -> None:
         await page.open(f"{world.urls['gitlab']}/no/such/page")
 
-    assert told(await attempt(world, tmp_path, stray, TODOS)) == (0.0, "wrong_action", ())
+    assert summary(await attempt(world, tmp_path, stray, TODOS)) == (0.0, "wrong_action", ())

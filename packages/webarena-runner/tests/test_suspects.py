@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from bench_core.records import Status
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
-from webarena_runner.oracle import answer_for, shipped_notes, traffic_for, write_trial
-from webarena_runner.oracle.traffic import navigation
+from webarena_runner.reference_solutions import answer_for, shipped_notes, traffic_for, write_trial
+from webarena_runner.reference_solutions.traffic import navigation
+from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import load_tasks
-from webarena_runner.verdicts import as_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def judged(
     return as_evaluation(evaluate(task, folder), task_id, status, 3)
 
 
-def told(verdict: Evaluation) -> tuple[float | None, Any, str | None]:
+def summary(verdict: Evaluation) -> tuple[float | None, Any, str | None]:
     return verdict.score, verdict.failure_mode, next(iter(verdict.suspect), None)
 
 
@@ -153,7 +153,7 @@ def test_failure_by_the_sites_doing_is_suspect_and_named_so(
     tmp_path: Path, task_id: str, entries: list[Entry], answer: Any, cause: str
 ) -> None:
     verdict = judged(tmp_path, task_id, entries, answer)
-    assert told(verdict) == (0.0, cause, cause)
+    assert summary(verdict) == (0.0, cause, cause)
     assert verdict.details["suspect_evidence"] == verdict.details["failure_evidence"]
 
 
@@ -251,77 +251,85 @@ LEFT_LATE = {**LEFT_SOON, "time": 20_000}
 def test_failure_by_the_agents_doing_is_not_suspect(
     tmp_path: Path, task_id: str, entries: list[Entry], answer: Any, mode: str
 ) -> None:
-    assert told(judged(tmp_path, task_id, entries, answer)) == (0.0, mode, None)
+    assert summary(judged(tmp_path, task_id, entries, answer)) == (0.0, mode, None)
 
 
 def test_a_page_that_was_waited_for_in_vain_did_not_open(tmp_path: Path) -> None:
     verdict = judged(tmp_path, TODOS, [page(f"{GITLAB}/"), LEFT_LATE], GAVE_UP)
-    assert told(verdict) == (0.0, "navigation_blocked", "navigation_blocked")
+    assert summary(verdict) == (0.0, "navigation_blocked", "navigation_blocked")
 
 
 def test_an_agent_that_was_cut_off_on_a_dead_page_is_suspect(tmp_path: Path) -> None:
     entries = failing(TODOS, -1, **UNFINISHED)
     verdict = judged(tmp_path, TODOS, entries, "null", status=Status.TIME_LIMIT)
-    assert told(verdict) == (0.0, "navigation_blocked", "navigation_blocked")
+    assert summary(verdict) == (0.0, "navigation_blocked", "navigation_blocked")
 
 
 def test_an_agent_may_provoke_the_error_and_the_score_stays(tmp_path: Path) -> None:
     """Who provoked an error is not to be seen in the traffic: the flag says look, no more."""
     verdict = judged(tmp_path, TODOS, [page(f"{GITLAB}/search?q=%00", 500)], GAVE_UP)
-    assert told(verdict) == (0.0, "site_error", "site_error")
+    assert summary(verdict) == (0.0, "site_error", "site_error")
 
 
 def test_a_success_that_a_login_page_gave_is_suspect(tmp_path: Path) -> None:
     """The task expects POST to be answered 302, which the way to the login page is, too."""
     entries = failing(BIOGRAPHY, 302, redirectURL="/login")
     verdict = judged(tmp_path, BIOGRAPHY, entries, DONE)
-    assert told(verdict) == (1.0, None, "login_lost")
+    assert summary(verdict) == (1.0, None, "login_lost")
     assert "was sent to the login page" in verdict.details["suspect_evidence"]
 
 
 def test_a_success_on_the_second_try_is_not_suspect(tmp_path: Path) -> None:
     lost = failing(BIOGRAPHY, 302, redirectURL="/login")
-    assert told(judged(tmp_path, BIOGRAPHY, [*lost, *right(BIOGRAPHY)], DONE)) == (1.0, None, None)
+    assert summary(judged(tmp_path, BIOGRAPHY, [*lost, *right(BIOGRAPHY)], DONE)) == (
+        1.0,
+        None,
+        None,
+    )
 
 
-def test_trouble_after_a_success_for_which_any_request_will_do_is_none(tmp_path: Path) -> None:
+def test_a_fault_after_a_success_for_which_any_request_will_do_is_none(tmp_path: Path) -> None:
     lost = failing(BIOGRAPHY, 302, redirectURL="/login")
-    assert told(judged(tmp_path, BIOGRAPHY, [*right(BIOGRAPHY), *lost], DONE)) == (1.0, None, None)
+    assert summary(judged(tmp_path, BIOGRAPHY, [*right(BIOGRAPHY), *lost], DONE)) == (
+        1.0,
+        None,
+        None,
+    )
 
 
 def test_the_login_form_in_place_of_the_page_makes_a_success_suspect(tmp_path: Path) -> None:
     content = {"mimeType": "text/html", "text": "<form><input name='login[password]'></form>"}
     entries = failing(CUSTOMERS, 200, content=content)
-    assert told(judged(tmp_path, CUSTOMERS, entries, OPENED)) == (1.0, None, "login_lost")
+    assert summary(judged(tmp_path, CUSTOMERS, entries, OPENED)) == (1.0, None, "login_lost")
 
 
 def test_a_page_that_failed_on_the_way_to_a_success_is_no_cause_to_doubt_it(
     tmp_path: Path,
 ) -> None:
     entries = [page(f"{GITLAB}/explore", 500), *right(TODOS)]
-    assert told(judged(tmp_path, TODOS, entries, OPENED)) == (1.0, None, None)
+    assert summary(judged(tmp_path, TODOS, entries, OPENED)) == (1.0, None, None)
 
 
 def test_a_success_whose_page_was_cut_off_is_suspect(tmp_path: Path) -> None:
     verdict = judged(tmp_path, TODOS, failing(TODOS, 200, **CUT_OFF), OPENED)
-    assert told(verdict) == (1.0, None, "navigation_blocked")
+    assert summary(verdict) == (1.0, None, "navigation_blocked")
     assert "was cut off" in verdict.details["suspect_evidence"]
 
 
-def test_no_answer_where_none_is_expected_is_no_trouble(tmp_path: Path) -> None:
+def test_no_answer_where_none_is_expected_is_no_fault(tmp_path: Path) -> None:
     *before, wanted = right(UNSENT)
     wanted["request"]["url"] = "http://nobody.test/dummy_bin"
     way = page(f"{SHOP}/contact/", 307, redirectURL="http://nobody.test/dummy_bin")
     entries = [*before, way, answered(wanted, -1, _failureText="net::ERR_FAILED")]
-    assert told(judged(tmp_path, UNSENT, entries, DONE)) == (1.0, None, None)
+    assert summary(judged(tmp_path, UNSENT, entries, DONE)) == (1.0, None, None)
 
 
-def test_trouble_of_a_request_that_must_not_be_made_explains_nothing(tmp_path: Path) -> None:
+def test_a_fault_of_a_request_that_must_not_be_made_explains_nothing(tmp_path: Path) -> None:
     forbidden = script_request(f"{SHOP}/contact/index/post", 500)
     forbidden["request"]["method"] = "POST"
     answer = {**GAVE_UP, "task_type": "MUTATE"}
     verdict = judged(tmp_path, UNSENT, [page(f"{SHOP}/"), forbidden], answer)
-    assert told(verdict) == (0.0, "gave_up", None)
+    assert summary(verdict) == (0.0, "gave_up", None)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +348,7 @@ def test_nothing_found_on_a_broken_page_is_no_proof_that_nothing_is_there(
         and each.config["sites"] == ["shopping"] and len(each.config["eval"]) == 1
     )  # fmt: skip
     verdict = judged(tmp_path, task.task_id, [entry], answer_for(task))
-    assert told(verdict) == (1.0, None, cause)
+    assert summary(verdict) == (1.0, None, cause)
 
 
 def scorable() -> list[Task]:
@@ -382,13 +390,14 @@ def test_what_any_definition_expects_is_recognised_in_the_traffic(
     broken = [*entries[:starts], *(answered(each, status, **more) for each in entries[starts:])]
     found = evaluate(task, write_trial(folder, task, CONFIG, entries=broken))
     assert found.score == 0.0
-    assert found.trouble is not None
-    assert found.trouble.on == "expected"
+    assert found.traffic_fault is not None
+    assert found.traffic_fault.on == "expected"
 
 
-def test_old_records_of_trouble_are_read(tmp_path: Path) -> None:
+def test_records_of_0_1_are_read(tmp_path: Path) -> None:
     judged(tmp_path, TODOS, failing(TODOS, 500), OPENED)
     found = evaluate(TASKS[TODOS], tmp_path)
     record = json.loads(found.model_dump_json())
+    record["trouble"] = record.pop("traffic_fault")  # its name in 0.1
     del record["trouble"]["on"]
-    assert type(found).model_validate(record).trouble.on == "other"
+    assert type(found).model_validate(record).traffic_fault.on == "other"

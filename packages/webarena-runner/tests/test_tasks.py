@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError, UnknownTaskError
-from webarena_runner.official import official
+from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.tasks import (
     TaskQuery,
     load_tasks,
@@ -52,7 +52,7 @@ def test_sites_are_sorted_whatever_their_order_in_the_dataset(tasks: list[Task])
 
 
 def test_registry_agrees_with_the_official_reader(tasks: list[Task]) -> None:
-    for row in official("api").WebArenaVerified().get_tasks():
+    for row in evaluator_module("api").WebArenaVerified().get_tasks():
         ours = tasks[row.task_id]
         assert ours.goal == row.intent
         assert ours.template == str(row.intent_template_id)

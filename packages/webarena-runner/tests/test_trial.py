@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cdp_use.client import CDPClient
 
-from bench_core.browser.endpoints import websocket_url
+from bench_core.browser import websocket_url
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Limits, Status
@@ -21,7 +21,7 @@ from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.environment import EnvironmentSettings
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import BuiltInWorld
-from webarena_runner.worlds import Environment, environment_of
+from webarena_runner.world.launch import Environment, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -264,7 +264,7 @@ async def test_malformed_answer_is_the_agents_failure(world: BuiltInWorld, tmp_p
     assert result.details["official"]["status"] == "error"
 
 
-async def tell(browser: BrowserHandle, method: str) -> None:
+async def send(browser: BrowserHandle, method: str) -> None:
     """Send one command; a browser that ends does not always answer."""
     async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
         with suppress(ConnectionError, TimeoutError, RuntimeError):
@@ -277,7 +277,7 @@ async def test_ending_the_browser_is_the_agents_failure(
     world: BuiltInWorld, tmp_path: Path, method: str, after: str
 ) -> None:
     async def end(_task: AgentTask, browser: BrowserHandle, _context: TrialContext) -> AgentOutcome:
-        await tell(browser, method)
+        await send(browser, method)
         if after == "waits":
             await asyncio.Event().wait()
         raise EnvironmentFaultError("the browser is gone")
@@ -297,7 +297,7 @@ async def test_agent_that_is_done_may_close_its_browser(
     ) -> AgentOutcome:
         await visit(browser, f"{world.urls['gitlab']}/dashboard/todos")
         await asyncio.sleep(0.5)
-        await tell(browser, "Browser.close")
+        await send(browser, "Browser.close")
         return AgentOutcome(answer=NAVIGATED)
 
     result = await attempt(world, tmp_path, close, TODOS)
@@ -409,7 +409,7 @@ async def test_start_page_that_never_answers_is_an_environment_fault(
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         ("error", "answers with status 500"),
         ("busy", "answers with status 429"),
@@ -419,10 +419,10 @@ async def test_start_page_that_never_answers_is_an_environment_fault(
     ],
 )
 async def test_start_page_that_fails_is_an_environment_fault_before_the_agent_begins(
-    world: BuiltInWorld, tmp_path: Path, fault: Any, told: str
+    world: BuiltInWorld, tmp_path: Path, fault: Any, message: str
 ) -> None:
     world.faults["reddit"].switch_on(fault, "/f/pics")
-    with pytest.raises(EnvironmentFaultError, match=rf"start page .*/f/pics {told}"):
+    with pytest.raises(EnvironmentFaultError, match=rf"start page .*/f/pics {message}"):
         await attempt(world, tmp_path, nothing, PICTURES)
 
 

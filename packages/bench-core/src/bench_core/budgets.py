@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from bench_core.errors import BudgetExceededError, InputError
+from bench_core.errors import BudgetExceededError, InputError, RunFolderError
 from bench_core.records import Dollars, Record, Spending, Usage
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "RunBudget", "SnapshotMeter", "Spent", "TrialMeter", "require_price"]
 
 AGENT = "agent"
-"""The source of calls that nobody says otherwise of."""
+"""The source of calls where none is named."""
 
 _SECONDS_PER_MINUTE = 60
 
@@ -36,7 +36,7 @@ class Budget(Record):
     max_minutes: Annotated[float, Field(gt=0)] | None = None
 
     def exceeded_by(self, spent: Spent) -> str | None:
-        """Return which limit is reached in words, or null."""
+        """Return which limit is reached in words, or None."""
         if self.max_cost_usd is not None:
             if spent.unpriced_calls:
                 return "a model call has no known price, so the budget in dollars cannot be kept"
@@ -80,6 +80,9 @@ class Spent(Record):
         return cls(usage=usage, cost_usd=cost_usd)
 
 
+_NOTHING = Spent()
+
+
 class RunBudget:
     """Adds up what a run spends and knows when its budget is gone.
 
@@ -97,6 +100,7 @@ class RunBudget:
         seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.budget = budget or Budget()
+        self._unlimited = self.budget == Budget()
         self._spent = spent or Spent()
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -108,12 +112,14 @@ class RunBudget:
 
     @property
     def exhausted(self) -> str | None:
-        """Which limit is reached in words, or null while there is something left."""
+        """Which limit is reached in words, or None while there is something left."""
+        if self._unlimited:  # adding up first is 3% of what a trivial trial costs
+            return None
         return self.budget.exceeded_by(self.spent)
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the budget in minutes is over, or null without one."""
+        """Seconds until the budget in minutes is over, or None without one."""
         if self.budget.max_minutes is None:
             return None
         return max(0.0, self.budget.max_minutes * _SECONDS_PER_MINUTE - self.spent.seconds)
@@ -136,13 +142,13 @@ class TrialMeter:
     Attributes:
         spent: What the attempt has spent.
         by_source: The same by who called: the agent, a judge, ...
-        stopped: Whether the attempt was told that the budget is gone.
+        stopped: Whether a call of the attempt was refused because the budget is spent.
         on_spend: Receives source and amount of each model call, in the thread that made it.
         revoked: Whether the attempt was given up: its next call stops it.
     """
 
     def __init__(self, run: RunBudget) -> None:
-        self.spent = Spent()
+        self.spent = _NOTHING
         self.by_source: dict[str, Spent] = {}
         self.stopped = False
         self.on_spend: Callable[[str, Spent], None] | None = None
@@ -171,12 +177,25 @@ class TrialMeter:
         self._run.add(call)
         reason = self._run.exhausted
         self.stopped = self.stopped or reason is not None
+        # Before anything is raised: the call was made and is paid for.
         if self.on_spend is not None:
-            self.on_spend(source, call)
+            self._hand_on(source, call, self.on_spend)
         if self.revoked:
             raise BudgetExceededError("the scheduler has given this attempt up")
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
+
+    def _hand_on(self, source: str, call: Spent, on_spend: Callable[[str, Spent], None]) -> None:
+        """Have a call written down; where that fails, the next one must not be made.
+
+        A process that dies then would forget what was paid for, and a disk that is full takes no
+        result either.
+        """
+        try:
+            on_spend(source, call)
+        except RunFolderError as error:
+            self.stopped = True  # not the agent's doing: the trial gets no score
+            raise BudgetExceededError(f"what was spent cannot be written down: {error}") from error
 
     def spendings(self) -> tuple[Spending, ...]:
         """Return what each source has spent, for the record."""
@@ -184,6 +203,7 @@ class TrialMeter:
             return tuple(_spending(source, each) for source, each in self.by_source.items())
 
     def __reduce__(self) -> tuple[type[SnapshotMeter], tuple[Budget, Spent]]:
+        # Locks and the run itself cannot cross to another process.
         return SnapshotMeter, (self._run.budget, self._run.spent)
 
 
@@ -242,12 +262,12 @@ class SnapshotMeter:
 def require_price(
     budget: Budget, model: str | None, price_of: Callable[[str], object | None] | None
 ) -> None:
-    """Refuse a budget in dollars for a model whose price nobody knows.
+    """Refuse a budget in dollars for a model whose price is unknown.
 
     Args:
         budget: The run's budget.
         model: The model asked for; a run without one makes no calls to pay for.
-        price_of: Returns the price of a model, or null when it is unknown.
+        price_of: Returns the price of a model, or None when it is unknown.
 
     Raises:
         InputError: The budget could not be kept.

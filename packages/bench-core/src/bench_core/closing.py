@@ -17,10 +17,10 @@ class Closing(ABC):
     """Leaving its `with` block closes it.
 
     Example:
-        >>> class Door(Closing):
+        >>> class Session(Closing):
         ...     def close(self) -> None:
         ...         print("closed")
-        >>> with Door():
+        >>> with Session():
         ...     print("open")
         open
         closed

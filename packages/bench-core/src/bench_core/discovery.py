@@ -1,4 +1,4 @@
-"""Finding benchmarks, agents, their guides, judges, reporters, worlds and stopping rules by name.
+"""Find benchmarks, agents, their guides, judges, reporters, worlds and stopping rules by name.
 
 Distributions offer them through entry points::
 
@@ -140,7 +140,7 @@ def locate_plugin(
     *,
     find: Callable[[PluginKind], Iterable[Plugin]] = find_plugins,
 ) -> Plugin | None:
-    """Return who offers the plugin `name` without importing it; null for a reference `module:name`.
+    """Return who offers the plugin `name` without importing it; None for a reference `module:name`.
 
     Raises:
         UnknownPluginError: No installed distribution offers it.
@@ -230,6 +230,7 @@ def _load_reference(kind: PluginKind, reference: str) -> Any:
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
+        # Otherwise the module is there, and something that it imports is missing.
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
             raise InputError(
                 f"no module {error.name!r} for the {kind} {reference!r}: install it, or run where "

@@ -18,31 +18,30 @@ The tree::
     ├── EvaluationError            the evaluator could not decide: never a score
     ├── BudgetExceededError        a limit of dollars, tokens or minutes was reached
     └── AgentError                 the agent's own code failed; its end state is still scored
-        └── AgentProcessError      it failed, or died, in a process of its own
+        └── AgentProcessError      it failed, or died, in a process of its own (`bench_core.protocols`)
 
 Facts are attributes; messages name the value and the way out.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from bench_core.locks import Holder
-    from bench_core.records import ErrorInfo
 
 __all__ = [
     "AgentError",
-    "AgentProcessError",
     "BenchError",
     "BrowserError",
     "BudgetExceededError",
     "EnvironmentFaultError",
     "EvaluationError",
     "InputError",
+    "LockHolder",
     "MissingExtraError",
     "NotEstimableError",
     "PluginImportError",
@@ -144,10 +143,22 @@ class RunFolderError(InputError):
     """A run folder is missing, damaged or belongs to another run."""
 
 
+@dataclass(frozen=True)
+class LockHolder:
+    """The process that holds a lock alone."""
+
+    pid: int
+    host: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since}"
+
+
 class RunFolderBusyError(RunFolderError):
     """Another process, `holder`, is writing the run folder `path`."""
 
-    def __init__(self, path: Path, holder: Holder | None = None) -> None:
+    def __init__(self, path: Path, holder: LockHolder | None = None) -> None:
         self.path = path
         self.holder = holder
         super().__init__(
@@ -161,7 +172,7 @@ class EnvironmentFaultError(BenchError):
 
     Attributes:
         lasting: Whether another try would only meet it again.
-        flag: Set on the trial's result, null for none.
+        flag: Set on the trial's result, None for none.
     """
 
     lasting: bool = False
@@ -182,17 +193,3 @@ class BudgetExceededError(BenchError):
 
 class AgentError(BenchError):
     """The agent's own code failed; the end state it left is still scored."""
-
-
-class AgentProcessError(AgentError):
-    """An agent in a process of its own raised something, or its process died or had to be ended.
-
-    Attributes:
-        info: What is recorded: the agent's own exception, or how its process ended.
-        flags: Set on the trial's result.
-    """
-
-    def __init__(self, info: ErrorInfo, flags: tuple[str, ...] = ()) -> None:
-        self.info = info
-        self.flags = flags
-        super().__init__(info.message)

@@ -1,11 +1,11 @@
-"""What a benchmark tells Proctor's own agents of itself, so that each of them exists once.
+"""What Proctor's own agents need to know of a benchmark, so that each agent exists once.
 
-A distribution names it beside its benchmark, under the name of that::
+A distribution offers it under the name of its benchmark::
 
     [project.entry-points."bench_core.guides"]
     arithmetic = "my_package.agents:GUIDE"
 
-Agents of other people get nothing of it: it is no part of the task.
+Other agents do not get it: it is not part of the task.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["AgentGuide", "guide_of"]
 
 @dataclass(frozen=True)
 class AgentGuide:
-    """What is particular about a benchmark to agents that work on many.
+    """What agents that work on many benchmarks need to know of one.
 
     Attributes:
-        idle_answer: What `do-nothing` answers: the claim under which the benchmark could pay for
-            nothing.
+        idle_answer: What `do-nothing` answers: the claim that could score
+            without any work.
         solver: Makes the agent that carries out the reference solution of a task: `scripted`.
-        browser_use: Returns the `bench_core.browser_use.Briefing` of a task.
+        browser_use: Returns the `bench_core.browser_use.TaskInstructions` of a task.
     """
 
     idle_answer: JsonValue = None
@@ -44,11 +44,11 @@ class AgentGuide:
 
 
 def guide_of(benchmark: str) -> AgentGuide:
-    """Return what the installed benchmark tells; nothing where it brings no guide.
+    """Return the guide of the installed benchmark; an empty one where it has none.
 
     Raises:
-        PluginImportError: It does not import.
-        InputError: It is none.
+        PluginImportError: It cannot be imported.
+        InputError: It is not an `AgentGuide`.
     """
     for plugin in find_plugins("guide"):
         if plugin.name == benchmark:

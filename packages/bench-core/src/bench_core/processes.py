@@ -1,12 +1,12 @@
 """The process groups a trial started, so that it can be ended even when it does not cooperate.
 
-A trial that starts a browser or a VM in a process group of its own tells its context::
+A trial that starts a browser or a VM in a process group of its own reports it to its context::
 
     process = subprocess.Popen(command, start_new_session=True)
     context.processes.own(process.pid)
 
 What still lives when the trial is over is killed, and the resources the trial held stay held until
-it is dead: a browser nobody watches may still act on a site.
+it is dead: a browser without a run may still act on a site.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class ProcessGroups:
         Raises:
             ValueError: It is no group of the trial's own, e.g. that of the scheduler itself.
         """
+        # To end our own group, or every process (0, -1), would end the run.
         if pgid <= 1 or (sys.platform != "win32" and pgid == os.getpgrp()):
             raise ValueError(
                 f"{pgid} is not a process group of the trial's own: "
@@ -75,6 +76,7 @@ class ProcessGroups:
         return tuple(
             pgid
             for pgid, started in groups.items()
+            # The system gives ids again: another's group must not be killed.
             if _lives(pgid, running) and _same(pgid, started)
         )
 
@@ -132,7 +134,7 @@ def _same(pgid: int, started: str | None) -> bool:
 
 
 def _running_groups() -> frozenset[int] | None:
-    """Return the groups of all processes that are no zombies, or null where /proc is missing."""
+    """Return the groups of all processes that are no zombies, or None where /proc is missing."""
     if not _PROC.is_dir():
         return None
     return frozenset(

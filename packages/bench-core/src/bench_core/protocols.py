@@ -1,4 +1,4 @@
-"""What Proctor's parts ask of each other, in two or three methods each.
+"""The interfaces between Proctor's parts, of two or three methods each.
 
 Implementations are found through the entry-point groups `bench_core.benchmarks`, `.agents`,
 `.judges`, `.reporters` and `.worlds`. Conformance test classes are in `bench_core.testing`.
@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
+from bench_core.errors import AgentError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Limits, Record, Usage
 from bench_core.records import World as WorldKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Self
 
-    from bench_core.judging import JudgeCase, Verdict
-    from bench_core.records import AgentOutcome, AgentTask
+    from bench_core.records import AgentOutcome, AgentTask, ErrorInfo
+    from bench_core.records.judge import JudgeCase, Verdict
 
 __all__ = [
     "Agent",
+    "AgentProcessError",
     "BrowserHandle",
     "DesktopHandle",
     "EnvironmentHandle",
@@ -58,7 +60,7 @@ class Meter(Protocol):
 
 
 class _FreeMeter:
-    """Counts nothing: the meter of a trial without a budget. One is as good as another."""
+    """Counts nothing: the meter of a trial without a budget."""
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Do nothing."""
@@ -126,7 +128,7 @@ class TrialContext(Record):
 
     @property
     def processes(self) -> ProcessGroups:
-        """Where the trial tells which process groups it started: `context.processes.own(pgid)`.
+        """Where the trial reports which process groups it started, by `context.processes.own(pgid)`.
 
         What still lives when the trial is over or was given up is killed.
         """
@@ -136,6 +138,14 @@ class TrialContext(Record):
         """Return a copy that registers its process groups in `processes`."""
         copy = self.model_copy()
         copy._processes = processes  # noqa: SLF001  # its own class, on a copy
+        return copy
+
+    def for_attempt(
+        self, meter: Meter, processes: ProcessGroups, update: Mapping[str, object]
+    ) -> TrialContext:
+        """Return one copy with another meter and other processes, and with the fields in `update`."""
+        copy = self.model_copy(update=update)
+        copy._meter, copy._processes = meter, processes  # noqa: SLF001  # its own class, on a copy
         return copy
 
     @property
@@ -151,17 +161,17 @@ class TrialContext(Record):
 
 
 class Handle(Record):
-    """Base of what an agent is handed: an address that survives pickling.
+    """Base of what an agent gets: an address that survives pickling.
 
     Agents that work in the process of the run may find the opened environment itself in `live`;
-    elsewhere it is null.
+    elsewhere it is None.
     """
 
     _live: Any = PrivateAttr(default=None)
 
     @property
     def live(self) -> Any:
-        """The opened environment, null in any other process than the one that opened it."""
+        """The opened environment, None in any other process than the one that opened it."""
         return self._live
 
     def with_live(self, live: object) -> Self:
@@ -281,3 +291,17 @@ class World(Protocol):
     async def stop(self) -> None:
         """Stop everything `start` began; safe to call twice."""
         ...
+
+
+class AgentProcessError(AgentError):
+    """An agent in a process of its own raised something, or its process died or had to be ended.
+
+    Attributes:
+        info: What is recorded: the agent's own exception, or how its process ended.
+        flags: Set on the trial's result.
+    """
+
+    def __init__(self, info: ErrorInfo, flags: tuple[str, ...] = ()) -> None:
+        self.info = info
+        self.flags = flags
+        super().__init__(info.message)

@@ -1,4 +1,4 @@
-"""The one border that keys do not cross: what leaves the process as text goes through here.
+"""Remove keys from text: everything that leaves the process as text goes through here.
 
 Two kinds of secrets are removed. *Known values*: what the environment variables that hold keys
 contain, also URL-encoded, JSON-escaped, HTML-escaped, in hexadecimal and inside base64. *Key
@@ -28,6 +28,7 @@ __all__ = ["MARKER", "RedactingFilter", "Redactor"]
 MARKER = "[REDACTED]"
 """What stands where a secret stood."""
 
+# Shorter values, and those of few different letters, would blank words of ordinary text.
 _MIN_LENGTH = 8
 _SHORTEST_NEEDLE = 4
 _MIN_DISTINCT = 4
@@ -179,6 +180,8 @@ class Redactor:
 
     def redact_line(self, text: str, *, keep: frozenset[str] = frozenset()) -> str:
         """Return the JSON text `text` without secrets, unparsed when there are none."""
+        # Parsing and writing each record again costs more than looking for a first sign of a
+        # secret.
         if not self._suspects(text):
             return text
         clean = self.redact_json(json.loads(text), keep=keep)

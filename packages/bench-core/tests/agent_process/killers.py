@@ -15,9 +15,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TrialArtifacts
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.records import AgentOutcome, Status, Step, Usage
+from bench_core.run_folder import TrialArtifacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bench_core.artifacts import TrialArtifacts, read_json
 from bench_core.records import Limits, Task
+from bench_core.run_folder import TrialArtifacts, read_json
 from bench_core.trial import Evaluation, TrialEnvironment
 
 if TYPE_CHECKING:

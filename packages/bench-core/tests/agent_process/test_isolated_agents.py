@@ -27,14 +27,14 @@ from bench_core.agent_process import (
 )
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.planning import AgentProcessSpec, RunSpec
 from bench_core.protocols import TextHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import AgentProcessSpec, RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import AgentLimits, TrialEnvironment
-from bench_core.trial.agent_work import AgentWork, let_work
+from bench_core.trial.agent_work import AgentWork, run_agent
 from bench_core.trial.results import CLAIMS_FAULT, HARNESS_ERROR
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def work(launcher: ForkLauncher, tmp_path: Path) -> Callable[..., AgentWork]:
         context = context.with_meter((budget or RunBudget()).meter())
         seen = AgentTask(benchmark="sums", task_id=task, goal="")
         limits = AgentLimits(overtime_s=0.1)
-        return asyncio.run(let_work(agent, seen, TrialEnvironment(), context, limits))
+        return asyncio.run(run_agent(agent, seen, TrialEnvironment(), context, limits))
 
     return work
 
@@ -80,12 +80,12 @@ def run(tmp_path: Path) -> Callable[..., TrialResult]:
 
     def run(
         agent: str, task: str = "solves", *, variables: tuple[str, ...] = (),
-        surroundings: dict[str, Any] | None = None, **spec: Any,
+        run_environment: dict[str, Any] | None = None, **spec: Any,
     ) -> TrialResult:  # fmt: skip
         process = AgentProcessSpec(process="own", variables=variables)
         asked = RunSpec(agent=agent, agent_process=process, **spec)
-        with_ = Surroundings(locks=NoLocks(), **(surroundings or {}))
-        run_benchmark_sync(Sums(task), asked, tmp_path / "run", surroundings=with_)
+        with_ = RunEnvironment(locks=NoLocks(), **(run_environment or {}))
+        run_benchmark_sync(Sums(task), asked, tmp_path / "run", run_environment=with_)
         return read_run(tmp_path / "run").results[TrialKey(task_id=task)]
 
     return run
@@ -117,14 +117,16 @@ def test_it_works_elsewhere_under_the_trials_own_conditions(run: Any) -> None:
 
 def test_a_model_that_the_run_opens_in_its_own_way_is_opened_there(run: Any) -> None:
     result = run(
-        "killers:Inspector", model="toy:cheap", surroundings={"open_model": killers.name_of}
+        "killers:Inspector", model="toy:cheap", run_environment={"open_model": killers.name_of}
     )
     assert answer_of(result)["model"] == "opened toy:cheap"
 
 
 def test_a_model_that_cannot_cross_is_no_failure_of_the_agents(run: Any) -> None:
     result = run(
-        "killers:Inspector", model="toy:cheap", surroundings={"open_model": lambda _: "a closure"}
+        "killers:Inspector",
+        model="toy:cheap",
+        run_environment={"open_model": lambda _: "a closure"},
     )
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
     assert HARNESS_ERROR in result.flags
@@ -185,11 +187,11 @@ def test_objects_of_the_callers_stay_and_are_recorded_as_such(tmp_path: Path) ->
     assert process_of("killers:Killer", tmp_path, agent_for=lambda *_: made) == "shared"
 
 
-def process_of(agent: str, out: Path, process: Any = None, **surroundings: Any) -> str:
+def process_of(agent: str, out: Path, process: Any = None, **run_environment: Any) -> str:
     """Return where a run's result says that its agent worked."""
     spec = RunSpec(agent=agent, agent_process=AgentProcessSpec(process=process))
-    with_ = Surroundings(locks=NoLocks(), **surroundings)
-    run_benchmark_sync(Sums("solves"), spec, out / "run", surroundings=with_)
+    with_ = RunEnvironment(locks=NoLocks(), **run_environment)
+    run_benchmark_sync(Sums("solves"), spec, out / "run", run_environment=with_)
     view = read_run(out / "run")
     assert view.info.agent_code is not None
     (result,) = view.results.values()
@@ -278,16 +280,16 @@ def test_agents_end_with_the_run_that_is_killed(tmp_path: Path) -> None:
         sys.path.insert(0, {str(HERE)!r})
         from pathlib import Path
         from sums import Sums
-        from bench_core.planning import AgentProcessSpec, RunSpec
+        from bench_core.run_spec import AgentProcessSpec, RunSpec
         from bench_core.records import Limits
-        from bench_core.running import Surroundings, run_benchmark_sync
+        from bench_core.runs.execute import RunEnvironment, run_benchmark_sync
         from bench_core.scheduling import NoLocks
         spec = RunSpec(
             agent="killers:Killer", limits=Limits(time_limit_s=600),
             agent_process=AgentProcessSpec(process="own"),
         )
-        with_ = Surroundings(locks=NoLocks())
-        run_benchmark_sync(Sums("blocks"), spec, Path({str(tmp_path / "run")!r}), surroundings=with_)
+        with_ = RunEnvironment(locks=NoLocks())
+        run_benchmark_sync(Sums("blocks"), spec, Path({str(tmp_path / "run")!r}), run_environment=with_)
     """)
     driver = subprocess.Popen([sys.executable, "-c", program])
     events = tmp_path / "run" / "events.jsonl"

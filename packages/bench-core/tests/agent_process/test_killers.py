@@ -12,18 +12,18 @@ from killers import CALL, CALL_USD, DEEDS, MARK
 from sums import Sums
 
 from bench_core.agent_process import OUTPUT
-from bench_core.planning import AgentProcessSpec, RunSpec
 from bench_core.records import Status, TrialKey
 from bench_core.redaction import Redactor
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import AgentProcessSpec, RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import AgentLimits
 from bench_core.trial.results import CLAIMS_FAULT
 
 if TYPE_CHECKING:
     from bench_core.records import TrialResult
-    from bench_core.run_view import RunView
+    from bench_core.run_folder import RunView
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linux's")
 
@@ -47,11 +47,11 @@ CAUSES = {
     "abort": ("AgentDied", "SIGABRT"),
     "kills-itself": ("AgentDied", "SIGKILL"),
     "kills-its-group": ("AgentDied", "SIGKILL"),
-    "kills-its-supervisor": ("AgentDied", "together with what watched it"),
+    "kills-its-supervisor": ("AgentDied", "together with its supervisor"),
     "hangs-up": ("AgentDied", "hung up"),
     "garbage": ("AgentProtocol", "not a message"),
     "no-message": ("AgentProtocol", "not a message"),
-    "unknown-message": ("AgentProtocol", "no worker says 'environment_error'"),
+    "unknown-message": ("AgentProtocol", "unknown message of a worker: 'environment_error'"),
     "oversized": ("AgentProtocol", "longer than"),
     "fills-memory": ("MemoryError", "MemoryError"),
 }
@@ -69,10 +69,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunView:
         workers=3,
         agent_process=AgentProcessSpec(process="own", memory_gb=0.4),
     )
-    surroundings = Surroundings(
+    run_environment = RunEnvironment(
         locks=NoLocks(), redactor=Redactor([SECRET]), agent_limits=AgentLimits(overtime_s=0.1)
     )
-    outcome = run_benchmark_sync(Sums(*TASKS), spec, out, surroundings=surroundings)
+    outcome = run_benchmark_sync(Sums(*TASKS), spec, out, run_environment=run_environment)
     assert (outcome.outcome, outcome.remaining, outcome.abandoned) == ("finished", 0, 0)
     return read_run(out)
 

@@ -114,7 +114,7 @@ async def test_cancelling_a_launch_leaves_nothing(
     assert mentions(options.temporary_root) == []
 
 
-async def test_cancelling_twice_leaves_the_rest_to_the_keeper(
+async def test_cancelling_twice_leaves_the_rest_to_the_supervisor(
     options: ChromiumOptions, mentions: Mentions, eventually: Eventually
 ) -> None:
     up: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
@@ -173,7 +173,7 @@ async def test_a_stopped_browser_is_killed_when_it_does_not_close_in_time(
     assert mentions(chromium.profile) == []
 
 
-async def test_chromium_ends_when_its_keeper_is_killed(
+async def test_chromium_ends_when_its_supervisor_is_killed(
     options: ChromiumOptions, mentions: Mentions, eventually: Eventually
 ) -> None:
     async with launch_chromium(options) as chromium:
@@ -206,7 +206,7 @@ async def test_a_browser_that_never_opens_its_port_is_given_up_and_ended(
     options: ChromiumOptions, program: Callable[[str], Path], mentions: Mentions
 ) -> None:
     mute = program("echo waiting for nothing >&2; exec sleep 300")
-    with pytest.raises(BrowserError, match=r"port within 3 s; its last words:\n  waiting for"):
+    with pytest.raises(BrowserError, match=r"port within 3 s; the end of its log:\n  waiting for"):
         async with launch_chromium(with_executable(options, mute, startup_s=3)):
             pytest.fail("it never opens its port")
     assert options.temporary_root is not None

@@ -12,7 +12,7 @@ import pytest
 
 from bench_core.browser import sweep_leftovers
 from bench_core.browser.processes import namespace, start_token
-from bench_core.browser.profiles import create_profile
+from bench_core.browser.profiles import create_profile, owned_folder, owned_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,12 +127,12 @@ def test_killing_the_parent_while_it_launches_leaves_no_process(
     parent.kill()
     parent.wait()
     assert within(5, lambda: mentions(root) == [])
-    sweep_leftovers(root)  # a profile made before its keeper
+    sweep_leftovers(root)  # a profile made before its supervisor
     assert list(root.iterdir()) == []
 
 
 @pytest.mark.browser
-def test_when_keeper_and_parent_are_killed_chromium_ends_and_the_next_start_sweeps(
+def test_when_supervisor_and_parent_are_killed_chromium_ends_and_the_next_start_sweeps(
     parent: subprocess.Popen[str], root: Path, mentions: Mentions, within: Within
 ) -> None:
     chromium = facts(parent)["pid"]
@@ -166,6 +166,25 @@ def test_the_sweep_never_touches_a_live_owners_profile(root: Path) -> None:
     mine = create_profile(root)
     assert sweep_leftovers(root) == []
     assert mine.is_dir()
+
+
+@pytest.mark.parametrize("prefix", ["proctor-agent", "proctor-browser-use", "proctor-c"])
+def test_every_folder_of_a_dead_owner_is_swept(root: Path, prefix: str) -> None:
+    root.mkdir()
+    mine = owned_folder(prefix, root)
+    (mine / "file").write_text("")
+    started = f"-{start_token(os.getpid())}-"
+    dead = mine.rename(mine.with_name(mine.name.replace(started, "-1-")))
+    # as browser-use names the folder of its agent
+    name = f"browser_use_agent_{owned_name('proctor')}-0a1b2c3d_1700000000"
+    theirs = root / name
+    theirs.mkdir()
+    assert sweep_leftovers(root) == [dead]
+    left = theirs.rename(root / name.replace(started, "-1-"))
+    foreign = root / "browser_use_agent_0690_1700000000"
+    foreign.mkdir()
+    assert sweep_leftovers(root) == [left]
+    assert list(root.iterdir()) == [foreign]
 
 
 def test_the_sweep_knows_a_recycled_process_id_by_its_start(root: Path) -> None:

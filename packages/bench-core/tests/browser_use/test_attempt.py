@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.artifacts import TRAJECTORY
 from bench_core.browser import launch_chromium
 from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
-from bench_core.browser_use.scripted import act, go
+from bench_core.browser_use.scripted_chat import act, go
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
-from bench_core.jsonl import read_lines
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import Limits, Status, Step, Usage
+from bench_core.run_folder import TRAJECTORY, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -190,5 +189,5 @@ async def test_a_model_that_never_makes_sense_is_the_agents_error(
 
     assert outcome.status is Status.AGENT_ERROR
     assert outcome.error is not None
-    assert (outcome.error.kind, outcome.steps) == ("GaveUpError", outcome.steps)
+    assert (outcome.error.kind, outcome.steps) == ("AgentGaveUpError", outcome.steps)
     assert outcome.details["unusable_answers"] == len(model_server.asked)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Usage
 
-ONCE = RetryPolicy(attempts=1, deadline_s=20)
+ONCE = RetryPolicy(attempts=1, deadline_s=120)  # the first call of an SDK loads it
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=="
 PRICES = PriceList([PriceRow(model="m-1", input=10.0, cached_input=1.0, output=100.0)])
 

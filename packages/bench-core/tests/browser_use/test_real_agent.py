@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from bench_core.browser import launch_chromium, open_gateway, websocket_url
 from bench_core.browser_use import ScriptedChat, fan_out, release_session, without_signal_handlers
-from bench_core.browser_use.scripted import answer, click, fill, go
+from bench_core.browser_use.scripted_chat import answer, click, fill, go
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -71,7 +71,7 @@ def test_importing_is_silent_and_leaves_no_folder_behind(tmp_path: Path) -> None
 
 def test_the_package_itself_does_not_import_browser_use() -> None:
     code = (
-        "import sys, bench_core.browser_use as tower, bench_core.browser_use.scripted as _\n"
+        "import sys, bench_core.browser_use as tower, bench_core.browser_use.scripted_chat as _\n"
         "tower.prepare, tower.ScriptedChat, tower.ModelWatch, tower.fan_out\n"
         "print([name for name in sys.modules if name.startswith(('browser_use', 'cdp_use'))])"
     )

@@ -20,7 +20,7 @@ from bench_core.models import (
     ScriptedAdapter,
     TokenLimit,
 )
-from bench_core.models.retrying import retry
+from bench_core.models.retries import retry
 from bench_core.records import Usage
 
 ASK = ModelRequest(messages=(Message.user("hello"),))

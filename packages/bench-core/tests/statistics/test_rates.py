@@ -110,13 +110,13 @@ def test_unequal_trials_weigh_tasks_alike_and_unscored_tasks_not_at_all() -> Non
     assert (interval.n, interval.tasks) == (10, 2)
 
 
-def test_tasks_with_one_trial_borrow_the_variance_of_the_others() -> None:
+def test_tasks_with_one_trial_take_the_variance_of_the_others() -> None:
     scores = {"a": [1, 0], "b": [1, 1], "c": [1]}
     interval = success_rate_interval(scores, estimand="same_tasks")
     variance = (0.5 / 2 + 0.0 + 0.25) / 9
     rate = 2.5 / 3
     assert interval.effective_n == pytest.approx(rate * (1 - rate) / variance)
-    assert interval.notes == ("tasks with one trial borrow the variance of the others: 1",)
+    assert interval.notes == ("tasks with one trial take the variance of the others: 1",)
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])

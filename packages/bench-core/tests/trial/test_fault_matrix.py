@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.artifacts import TrialArtifacts, read_json
 from bench_core.records import AgentOutcome, Step, Task
+from bench_core.run_folder import TrialArtifacts, read_json
 from bench_core.testing import FaultMatrix
 from bench_core.testing.faults import FAULTS
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment

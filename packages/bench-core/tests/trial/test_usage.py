@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import EnvironmentFaultError
-from bench_core.planning import RunSpec
 from bench_core.records import AgentOutcome, Spending, Task, Usage
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark
+from bench_core.run_spec import RunSpec
+from bench_core.runs import RunEnvironment, run_benchmark
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
@@ -64,12 +64,12 @@ class Spender:
 
 
 async def result_of(agent: Agent, out: Path) -> TrialResult:
-    with_ = Surroundings(
+    with_ = RunEnvironment(
         locks=NoLocks(),
         agent_for=lambda *_: agent,
         policy=Policy(attempts=2, backoff=Backoff(first_s=0.0)),
     )
-    await run_benchmark(Judged(), RunSpec(agent="spender"), out, surroundings=with_)
+    await run_benchmark(Judged(), RunSpec(agent="spender"), out, run_environment=with_)
     (result,) = read_run(out).results.values()
     return result
 

@@ -5,18 +5,18 @@ Names are re-exported lazily: `import bench_report` loads neither numpy nor jinj
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bench_core.lazy_exports import lazy_exports
 from bench_report.__about__ import __version__
 
 if TYPE_CHECKING:
-    from bench_report.build import report_of
-    from bench_report.comparable import IncomparableRunsError
+    from bench_report.comparison.comparability import IncomparableRunsError
     from bench_report.model import Report
+    from bench_report.report_data import report_of
+    from bench_report.report_files import build_report, write_report
     from bench_report.reporter import FolderReporter
-    from bench_report.sources import read_runs
-    from bench_report.write import build_report, write_report
+    from bench_report.run_data.sources import read_runs
 
 __all__ = [
     "FolderReporter",
@@ -29,18 +29,14 @@ __all__ = [
     "write_report",
 ]
 
-_HOME_OF = {
-    "FolderReporter": "reporter",
-    "IncomparableRunsError": "comparable",
-    "Report": "model",
-    "build_report": "write",
-    "read_runs": "sources",
-    "report_of": "build",
-    "write_report": "write",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "comparison.comparability": ("IncomparableRunsError",),
+        "model": ("Report",),
+        "report_data": ("report_of",),
+        "report_files": ("build_report", "write_report"),
+        "reporter": ("FolderReporter",),
+        "run_data.sources": ("read_runs",),
+    },
+)

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli.groups import runner_group
-from bench_core.cli.options import json_option
+from bench_core.cli import json_option, runner_group
 from bench_report.__about__ import __version__
 
 __all__ = ["main"]
@@ -25,6 +24,7 @@ _EXPORTS = (
 _SHOWN_FILES = 20
 _SCREENSHOTS = ("auto", "embed", "link", "none")
 _PATH = click.Path(path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 _STRICT = click.option(
     "--count-errors-as-failures",
     "strict",
@@ -32,11 +32,15 @@ _STRICT = click.option(
     help="Let trials without a score enter all rates as failures.",
 )
 _MIX = click.option(
-    "--mix", is_flag=True, help="Allow runs that cannot be compared, and mark what comes out."
+    "--mix",
+    is_flag=True,
+    help="Allow runs that cannot be compared; the output is labelled as mixed.",
 )
 
 
-def _share(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+def _parse_share(
+    _ctx: click.Context, _parameter: click.Parameter, value: str | None
+) -> float | None:
     """Turn a share or a difference of rates (`5pp`, `5%`, `0.05`) into a fraction."""
     if value is None:
         return None
@@ -69,7 +73,8 @@ def main() -> None:
 @click.option(
     "--out",
     "-o",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_FOLDER,
+    metavar="DIR",
     help="Folder for the report.  [default: <first RUN>/report]",
 )
 @click.option(
@@ -81,7 +86,7 @@ def main() -> None:
     metavar="FORMAT[,FORMAT...]",
     help=f"What to write: {', '.join(_FORMATS)}.",
 )
-@click.option("--title", help="Title of the report.")
+@click.option("--title", metavar="TEXT", help="Title of the report.")
 @_STRICT
 @_MIX
 @click.option(
@@ -89,7 +94,7 @@ def main() -> None:
     type=click.Choice(_SCREENSHOTS),
     default="auto",
     show_default=True,
-    help="Keep screenshots inside the page, link to them or leave them out; auto embeds up to 8 MB.",
+    help="Embed screenshots in the page, link to them or leave them out; auto embeds up to 8 MB.",
 )
 @json_option
 def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
@@ -97,8 +102,8 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 
     Several runs stand side by side, the first one is the baseline of the comparison.
     """
-    from bench_report.told import told_report  # noqa: PLC0415  # loads statistics
-    from bench_report.write import build_report  # noqa: PLC0415  # as above
+    from bench_report.report_files import build_report  # noqa: PLC0415  # as above
+    from bench_report.terminal import report_lines  # noqa: PLC0415  # loads statistics
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
     out = out or runs[0] / "report"
@@ -106,7 +111,7 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps({"files": [str(file) for file in files], "title": report.title}))
         return
-    for line in told_report(report):
+    for line in report_lines(report):
         click.echo(line)
     for file in files:
         click.echo(f"  {file}")
@@ -115,7 +120,7 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 @main.command()
 def schema() -> None:
     """Print the JSON Schema of report.json."""
-    from bench_core.schemas import schema_text  # noqa: PLC0415  # pydantic, as above
+    from bench_core.run_folder import schema_text  # noqa: PLC0415  # pydantic, as above
     from bench_report.model import Report  # noqa: PLC0415  # as above
 
     click.echo(schema_text(Report), nl=False)
@@ -126,7 +131,7 @@ def schema() -> None:
 @click.option(
     "--against",
     type=_PATH,
-    metavar="BASELINE",
+    metavar="RUN|FILE",
     help="Run folder or baseline file to compare with.  [default: the first RUN]",
 )
 @_STRICT
@@ -136,17 +141,17 @@ def compare(
     runs: tuple[Path, ...], against: Path | None, *, strict: bool, mix: bool, as_json: bool
 ) -> None:
     """Compare runs with a baseline, paired by task: overall, by slice, by task."""
-    from bench_report.baselines import read_sides  # noqa: PLC0415  # loads statistics
-    from bench_report.comparable import check_comparable  # noqa: PLC0415  # as above
-    from bench_report.compare import compare as compare_sides  # noqa: PLC0415  # as above
-    from bench_report.told import told_comparison  # noqa: PLC0415  # as above
+    from bench_report.comparison.baselines import read_sides  # noqa: PLC0415  # loads statistics
+    from bench_report.comparison.comparability import check_comparable  # noqa: PLC0415  # as above
+    from bench_report.comparison.differences import compare as compare_sides  # noqa: PLC0415  # as above
+    from bench_report.terminal import comparison_lines  # noqa: PLC0415  # as above
 
     sides = read_sides(runs if against is None else (against, *runs))
     check_comparable(sides, mix=mix)
     found = compare_sides(sides, strict=strict)
     if found is None:
         raise click.UsageError("one run is nothing to compare: add runs, or --against BASELINE")
-    click.echo(found.model_dump_json() if as_json else "\n".join(told_comparison(found)))
+    click.echo(found.model_dump_json() if as_json else "\n".join(comparison_lines(found)))
 
 
 @main.command()
@@ -155,13 +160,13 @@ def compare(
     "--against",
     type=_PATH,
     required=True,
-    metavar="BASELINE",
+    metavar="RUN|FILE",
     help="Run folder or baseline file to compare with.",
 )
 @click.option(
     "--tolerance",
     metavar="SHARE",
-    callback=_share,
+    callback=_parse_share,
     default="5pp",
     show_default=True,
     help="Smallest drop of the success rate that matters.",
@@ -169,7 +174,7 @@ def compare(
 @click.option(
     "--alpha",
     metavar="SHARE",
-    callback=_share,
+    callback=_parse_share,
     default="5%",
     show_default=True,
     help="Chance of calling an unchanged agent a regression, over all slices.",
@@ -205,34 +210,36 @@ def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> Non
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
     not enough evidence for either.
     """
-    from bench_report.gating import gate as gate_runs  # noqa: PLC0415  # loads statistics
-    from bench_report.told import told_gate  # noqa: PLC0415  # as above
+    from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.terminal import gate_lines  # noqa: PLC0415  # as above
 
     as_json, fail_broken = options.pop("as_json"), options.pop("fail_broken")
     strict = options.pop("strict")
     found = gate_runs(new, against, count_errors_as_failures=strict, **options)
-    click.echo(found.model_dump_json() if as_json else "\n".join(told_gate(found)))
+    click.echo(found.model_dump_json() if as_json else "\n".join(gate_lines(found)))
     broken = fail_broken and found.broken
     ctx.exit(exit_codes.FELL_SHORT if broken else found.exit_code)
 
 
 @main.command()
-@click.option("--tasks", type=click.IntRange(min=2), help="Tasks there are.")
+@click.option("--tasks", type=click.IntRange(min=2), metavar="N", help="Tasks there are.")
 @click.option(
     "--templates",
     type=click.IntRange(min=2),
+    metavar="N",
     help="Templates these tasks are made from.  [default: the pilot's, else none]",
 )
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
+    metavar="N",
     multiple=True,
     help="Trials per task; repeat it for several designs.  [default: 1, 3, 5, 10]",
 )
 @click.option(
     "--difference",
     metavar="SHARE",
-    callback=_share,
+    callback=_parse_share,
     help="Difference that shall be found, e.g. 5pp.",
 )
 @click.option(
@@ -243,18 +250,18 @@ def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> Non
     help="Whether both agents do the same tasks.",
 )
 @click.option(
-    "--rate", metavar="SHARE", callback=_share, help="Expected success rate.  [default: 42%]"
+    "--rate", metavar="SHARE", callback=_parse_share, help="Expected success rate.  [default: 42%]"
 )
 @click.option(
     "--pilot",
     type=_PATH,
-    metavar="RUN",
+    metavar="RUN|FILE",
     help="Take rate and variability from this run or baseline file.",
 )
 @click.option(
     "--power",
     metavar="SHARE",
-    callback=_share,
+    callback=_parse_share,
     default="80%",
     show_default=True,
     help="Chance to find the difference.",
@@ -262,36 +269,41 @@ def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> Non
 @click.option(
     "--level",
     metavar="SHARE",
-    callback=_share,
+    callback=_parse_share,
     default="95%",
     show_default=True,
     help="Nominal confidence.",
 )
 @json_option
 def plan(*, as_json: bool, **options: Any) -> None:
-    """Say what difference a run can show, or what it takes to show one.
+    """Show what difference a run can detect, or how large it must be to detect one.
 
     With --tasks: the smallest difference found. With --difference: the tasks needed. With both: how
     likely it is to be found.
     """
-    from bench_report.designs import designs  # noqa: PLC0415  # loads statistics
-    from bench_report.told import told_plans  # noqa: PLC0415  # as above
+    from bench_report.comparison.designs import designs  # noqa: PLC0415  # loads statistics
+    from bench_report.terminal import plans_text  # noqa: PLC0415  # as above
 
     found = designs(**options)
     if as_json:
         click.echo(json.dumps([each.model_dump() for each in found]))
         return
-    click.echo(told_plans(found))
+    click.echo(plans_text(found))
 
 
 @main.command()
 @click.argument("what", type=click.Choice(_EXPORTS), metavar="WHAT")
 @click.argument("runs", nargs=-1, required=True, type=_PATH, metavar="RUN...")
-@click.option("--out", "-o", type=_PATH, required=True, help="File or folder to write.")
 @click.option(
-    "--template", type=_PATH, metavar="FILE", help="Your own Jinja template, for `template`."
+    "--out", "-o", type=_PATH, required=True, metavar="FILE|DIR", help="File or folder to write."
 )
-@click.option("--title", help="Title of the document.")
+@click.option(
+    "--template",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Your own Jinja template, for `template`.",
+)
+@click.option("--title", metavar="TEXT", help="Title of the document.")
 @_STRICT
 @_MIX
 @json_option
@@ -310,7 +322,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     template      your own document
     md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
     """  # noqa: D301  # click wants the character itself
-    from bench_report.exporting import export as export_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.exports import export as export_runs  # noqa: PLC0415  # loads statistics
 
     as_json, strict = options.pop("as_json"), options.pop("strict")
     files = export_runs(what, runs, out, count_errors_as_failures=strict, **options)
@@ -326,17 +338,20 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
 @main.command("import")
 @click.argument("what", type=click.Choice(("inspect", "atif")))
 @click.argument("path", type=_PATH)
-@click.option("--out", "-o", type=_PATH, required=True, help="Run folder to make.")
-@click.option("--scorer", help="Whose score counts, in an Inspect log with several.")
+@click.option("--out", "-o", type=_FOLDER, required=True, metavar="DIR", help="Run folder to make.")
+@click.option(
+    "--scorer", metavar="NAME", help="Whose score counts, in an Inspect log with several."
+)
 @click.option(
     "--benchmark",
     default="atif",
+    metavar="NAME",
     show_default=True,
-    help="Name of the benchmark, where ATIF files do not say.",
+    help="Name of the benchmark, where ATIF files do not state it.",
 )
 def import_(what: str, path: Path, out: Path, **options: Any) -> None:
     """Make a run folder from another tool's log: an Inspect EvalLog, or ATIF trajectories."""
-    from bench_report.exporting import import_run  # noqa: PLC0415  # loads statistics
+    from bench_report.exports import import_run  # noqa: PLC0415  # loads statistics
 
     click.echo(f"  {import_run(what, path, out, **options)}")  # type: ignore[arg-type]  # click has checked it
 
@@ -347,23 +362,24 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
     "--every",
     "every_s",
     type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
     default=1.0,
     show_default=True,
-    help="Seconds between looks.",
+    help="Time between two readings of the folder.",
 )
-@click.option("--once", is_flag=True, help="Look once and end.")
+@click.option("--once", is_flag=True, help="Show the state once and end.")
 @json_option
 def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
     """Follow a run that is being written, until no process works on it any more."""
-    from bench_report.live_view import show_lines, show_live  # noqa: PLC0415  # loads statistics
-    from bench_report.watching import RunWatch, snapshots  # noqa: PLC0415  # as above
+    from bench_report.live.progress import ProgressReader, snapshots  # noqa: PLC0415  # as above
+    from bench_report.live.terminal_view import show_lines, show_live  # noqa: PLC0415  # loads statistics
 
-    found = snapshots(RunWatch(run), every_s=every_s, once=once)
+    found = snapshots(ProgressReader(run), every_s=every_s, once=once)
     if as_json:
         for each in found:
             click.echo(each.model_dump_json())
         return
-    if sys.stdout.isatty() and not once:
+    if sys.stdout.isatty() and not once:  # a log or a pipe gets lines instead
         show_live(found, sys.stdout)
     else:
         show_lines(found, click.echo)
@@ -374,16 +390,17 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
+    metavar="N",
     default=0,
     help="Port on 127.0.0.1.  [default: any free one]",
 )
-@click.option("--title", help="Title of the report.")
+@click.option("--title", metavar="TEXT", help="Title of the report.")
 @_STRICT
 @_MIX
 @click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
 def serve(runs: tuple[Path, ...], *, port: int, strict: bool, open_: bool, **options: Any) -> None:
     """Show the report live in a browser on this machine, until Ctrl-C."""
-    from bench_report.serving import serve as serve_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.live.server import serve as serve_runs  # noqa: PLC0415  # loads statistics
 
     with serve_runs(runs, port=port, count_errors_as_failures=strict, **options) as server:
         click.echo(server.url)

@@ -1,7 +1,7 @@
-"""The report as data: what `report.json` holds and every other format shows.
+"""The report as data: the contents of `report.json`, which every other format shows.
 
 Rates are fractions of one, money is US dollars, times are seconds. A figure that cannot be given
-is null and the reason stands beside it.
+is `None` (null in JSON), and a field beside it has the reason.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class MethodRow(Record):
 
 
 class ReadRate(Record):
-    """A success rate by one reading of the evaluation, on new tasks; `refused` says why it has none."""
+    """The success rate by one of the evaluation's decisions, on new tasks; `refused` is why there is none."""
 
     tasks: NonNegativeInt
     trials: NonNegativeInt
@@ -142,7 +142,7 @@ class ReadRate(Record):
 
 
 class JudgeAudit(Record):
-    """What query and judge said apart, and how right they are where the truth is known.
+    """The decisions of query and judge apart, and how right they are where the truth is known.
 
     Attributes:
         outcomes: Trials by the judge's outcome.
@@ -155,7 +155,7 @@ class JudgeAudit(Record):
         known: Trials whose truth is known.
         query_accuracy: The query against the truth.
         judge_accuracy: The judge against the truth.
-        calibration: Whether the stated confidence is right as often as it says.
+        calibration: Whether trials are right as often as their stated confidence.
         corrected: The reported rate corrected for errors; trials count as cases.
         refused: Why there is no corrected rate.
     """
@@ -189,7 +189,7 @@ class RunReport(Record):
         slice_efforts: What trials used, by slice.
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, where trials had a judge.
-        noise: How much of the rate's variance is due to templates, tasks and trials; null with one
+        noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
         problems: What was wrong in the run folder and read around.
@@ -216,7 +216,7 @@ class RunReport(Record):
 
     @property
     def built_in(self) -> bool:
-        """Whether the run or any of its trials says that it ran on a stand-in world."""
+        """Whether the run or any of its trials states that it ran on a stand-in world."""
         return "built-in" in {self.info.world, *self.summary.identity.get("world", ())}
 
 
@@ -228,7 +228,7 @@ class Mismatch(Record):
 
 
 class SliceDifference(Record):
-    """The difference on the shared tasks of one slice; `note` says why it has no interval."""
+    """The difference on the shared tasks of one slice; `note` is why it has no interval."""
 
     group: str
     value: str
@@ -268,7 +268,7 @@ class Difference(Record):
         adjusted_p_value: The same by Holm's method over all runs of the report.
         p_sign_flip: By the sign-flip permutation test over clusters, which assumes no distribution.
         p_same_tasks: Of the hypothesis that both are one agent on these tasks; exact.
-        same_tasks: Limits of the difference on these tasks, for which 95% hold at each end alone.
+        same_tasks: Limits of the difference on these tasks, at 95% for each end alone.
         detectable: The smallest true difference found in four of five such comparisons.
         better: Tasks on which `run` has the higher rate.
         worse: Tasks on which it has the lower one.
@@ -312,7 +312,7 @@ class Ranking(Record):
     Attributes:
         leaderboard: All pairs by Holm, and the ranks they leave open.
         dominance: Which runs are clearly worse and dearer than another, of those with known costs.
-        items: Tasks that tell runs apart, and those that do not; null without a shared task.
+        items: Tasks that distinguish runs, and those that do not; `None` without a shared task.
     """
 
     leaderboard: Leaderboard
@@ -330,7 +330,7 @@ class Caveat(Record):
 
 
 class Report(Record):
-    """Everything a report says; all formats are made from this record alone."""
+    """The contents of a report; all formats are made from this record alone."""
 
     schema_version: Literal[1] = 1
     title: str

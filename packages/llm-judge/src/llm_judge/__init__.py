@@ -6,30 +6,36 @@ Each step is usable alone, and only `Judge` needs a model: `lint`, `pack`, `prep
 
 from __future__ import annotations
 
-import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from bench_core.lazy_exports import lazy_exports
 from llm_judge.__about__ import __version__
 
 if TYPE_CHECKING:
-    from bench_core.judging import Criterion, JudgeCase, Verdict
-    from llm_judge.batching import judge_many
-    from llm_judge.bounding import Bounds, bounds
-    from llm_judge.briefing import Brief, prepare
-    from llm_judge.calibrating import Calibration, CalibrationReport, calibrate, load_calibration
-    from llm_judge.documents import case_state, read_case, read_json
+    from bench_core.records.judge import Criterion, JudgeCase, Verdict
+    from llm_judge.batch import judge_many
+    from llm_judge.bench.mutations import changed_leaves, mutants
+    from llm_judge.bench.stress import StressReport, stress
+    from llm_judge.bench.visibility import visibility
+    from llm_judge.calibration.report import (
+        Calibration,
+        CalibrationReport,
+        calibrate,
+        load_calibration,
+    )
+    from llm_judge.case_files import case_state, read_case, read_json
+    from llm_judge.case_lint import lint
     from llm_judge.judge import Judge
-    from llm_judge.legacy import legacy_dict
-    from llm_judge.linting import lint
-    from llm_judge.mutations import changed_leaves, mutants
-    from llm_judge.packing import EvidencePack, pack
     from llm_judge.policy import Policy
-    from llm_judge.stressing import StressReport, stress, visibility
-    from llm_judge.verifying import verify
+    from llm_judge.prepared_case import PreparedCase, prepare
+    from llm_judge.prompts.evidence_pack import EvidencePack, pack
+    from llm_judge.verdicts.evidence_check import verify
+    from llm_judge.verdicts.legacy import legacy_dict
+    from llm_judge.verdicts.success_bounds import Bounds, bounds
 
 __all__ = [
     "Bounds",
-    "Brief",
     "Calibration",
     "CalibrationReport",
     "Criterion",
@@ -37,6 +43,7 @@ __all__ = [
     "Judge",
     "JudgeCase",
     "Policy",
+    "PreparedCase",
     "StressReport",
     "Verdict",
     "__version__",
@@ -58,28 +65,35 @@ __all__ = [
     "visibility",
 ]
 
-_HOMES = {
-    "bench_core.judging": ("Criterion", "JudgeCase", "Verdict"),
-    "llm_judge.batching": ("judge_many",),
-    "llm_judge.bounding": ("Bounds", "bounds"),
-    "llm_judge.briefing": ("Brief", "prepare"),
-    "llm_judge.calibrating": (
-        "Calibration", "CalibrationReport", "calibrate", "load_calibration",
-    ),
-    "llm_judge.documents": ("case_state", "read_case", "read_json"),
-    "llm_judge.judge": ("Judge",),
-    "llm_judge.legacy": ("legacy_dict",),
-    "llm_judge.linting": ("lint",),
-    "llm_judge.mutations": ("changed_leaves", "mutants"),
-    "llm_judge.packing": ("EvidencePack", "pack"),
-    "llm_judge.policy": ("Policy",),
-    "llm_judge.stressing": ("StressReport", "stress", "visibility"),
-    "llm_judge.verifying": ("verify",),
-}  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_records = lazy_exports("bench_core", {"records.judge": ("Criterion", "JudgeCase", "Verdict")})
+_own = lazy_exports(
+    __name__,
+    {
+        "batch": ("judge_many",),
+        "bench.mutations": ("changed_leaves", "mutants"),
+        "bench.stress": ("StressReport", "stress"),
+        "bench.visibility": ("visibility",),
+        "calibration.report": (
+            "Calibration",
+            "CalibrationReport",
+            "calibrate",
+            "load_calibration",
+        ),
+        "case_files": ("case_state", "read_case", "read_json"),
+        "case_lint": ("lint",),
+        "judge": ("Judge",),
+        "policy": ("Policy",),
+        "prepared_case": ("PreparedCase", "prepare"),
+        "prompts.evidence_pack": ("EvidencePack", "pack"),
+        "verdicts.evidence_check": ("verify",),
+        "verdicts.legacy": ("legacy_dict",),
+        "verdicts.success_bounds": ("Bounds", "bounds"),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "Brief":  # its name in 0.1
+        warnings.warn("llm_judge.Brief is now PreparedCase", DeprecationWarning, stacklevel=2)
+        name = "PreparedCase"
+    return _records(name) if name in {"Criterion", "JudgeCase", "Verdict"} else _own(name)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-from bench_core.judging import CriterionVerdict, Finding, Verdict
-from bench_core.models.client import Model
-from bench_core.models.opening import open_model
-from bench_core.models.prices import published_prices
-from bench_core.models.scripted import ScriptedAdapter
+from bench_core.models import Model, ScriptedAdapter, open_model, published_prices
 from bench_core.records import ErrorInfo
+from bench_core.records.judge import CriterionVerdict, Finding, Verdict
 from llm_judge.__about__ import __version__
-from llm_judge.asking import Purse, Said, ask_model
-from llm_judge.briefing import Brief, prepare
-from llm_judge.calibrating import Calibration, load_calibration
-from llm_judge.documents import case_state
-from llm_judge.estimating import Estimate, estimate, is_paid
-from llm_judge.goal_check import goal_doubts
-from llm_judge.opinions import (
-    Opinion,
+from llm_judge.calibration.report import Calibration, load_calibration
+from llm_judge.case_files import case_state
+from llm_judge.evidence.goal_check import goal_doubts
+from llm_judge.model_calls.calls import CallBudget, ModelReply, ask_model
+from llm_judge.model_calls.cost_estimate import Estimate, estimate, is_paid
+from llm_judge.policy import Policy
+from llm_judge.prepared_case import PreparedCase, prepare
+from llm_judge.prompts.prompt import INSTRUCTIONS, digest, output_schema
+from llm_judge.verdicts.agreement import (
+    ModelVerdict,
     common_outcome,
     error_of,
     joined_criteria,
@@ -31,9 +31,12 @@ from llm_judge.opinions import (
     reasoning,
     unconfirmed,
 )
-from llm_judge.policy import Policy
-from llm_judge.prompting import INSTRUCTIONS, digest, output_schema
-from llm_judge.settling import failed_controls, outcome_of, remarks, settle
+from llm_judge.verdicts.verdict_rules import (
+    decide_criterion,
+    failed_controls,
+    overall_outcome,
+    pass_findings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,14 +44,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from bench_core.judging import JudgeCase, Outcome
-    from bench_core.models.cache import ReplyCache
-    from bench_core.models.cassettes import Cassette
-    from bench_core.models.opening import ModelOptions
-    from bench_core.models.prices import Prices
+    from bench_core.models import Cassette, ModelOptions, Prices, ReplyCache
     from bench_core.protocols import Meter
-    from llm_judge.controls import Question
-    from llm_judge.prompting import Prompt
+    from bench_core.records.judge import JudgeCase, Outcome
+    from llm_judge.prompts.controls import Question
+    from llm_judge.prompts.prompt import Prompt
 
 __all__ = ["Judge"]
 
@@ -112,6 +112,7 @@ class Judge:
     @property
     def identity(self) -> dict[str, str]:
         """What makes this judge the same judge: models, prompt, schema, rules."""
+        # without what changes no answer: time, money, and the seed, which differs with each sample
         return {
             "judge": f"{self.name} {__version__}",
             "model": self.model.name,
@@ -130,47 +131,57 @@ class Judge:
 
         Args:
             case: What to judge.
-            meter: Hears of every call.
+            meter: Receives the usage of each call.
 
         Raises:
             InputError: The case's own files cannot be read.
         """
-        brief = await asyncio.to_thread(prepare, case, self.policy)  # seconds for large states
-        return await self.judge_brief(brief, meter)
+        prepared = await asyncio.to_thread(prepare, case, self.policy)  # seconds for large states
+        return await self.judge_prepared(prepared, meter)
 
-    async def judge_brief(self, brief: Brief, meter: Meter | None = None) -> Verdict:
+    async def judge_prepared(self, prepared: PreparedCase, meter: Meter | None = None) -> Verdict:
         """Judge what `prepare` has read; see `judge`."""
-        case = brief.case
-        purse = Purse(
+        case = prepared.case
+        budget = CallBudget(
             case.deadline_s or self.policy.deadline_s,
             case.max_cost_usd or self.policy.max_cost_usd,
             meter,
         )
-        if not case.criteria or (brief.state is None and not brief.prompt.pictures):
-            return self._verdict(brief, purse, [], [])
-        opinions: list[Opinion] = []
+        if not case.criteria or (prepared.state is None and not prepared.prompt.pictures):
+            return self._verdict(prepared, budget, [], [])
+        model_verdicts: list[ModelVerdict] = []
         for trial in range(1, self.policy.samples + 1):
-            opinions.append(await self._opinion(self.model, brief, purse, trial))
-            if not opinions[-1].decided:
+            model_verdicts.append(await self._ask_one(self.model, prepared, budget, trial))
+            # all must agree: after one without a verdict, further samples can change nothing
+            if not model_verdicts[-1].decided:
                 break
-        if self.second is not None and self._is_doubtful(brief, opinions):
-            opinions.append(await self._opinion(self.second, brief, purse, 1))
-        return self._verdict(brief, purse, opinions, joined_criteria(case, opinions))
+        if self.second is not None and self._is_doubtful(prepared, model_verdicts):
+            model_verdicts.append(await self._ask_one(self.second, prepared, budget, 1))
+        return self._verdict(
+            prepared, budget, model_verdicts, joined_criteria(case, model_verdicts)
+        )
 
-    def fingerprint(self, brief: Brief) -> dict[str, str]:
+    async def judge_brief(self, prepared: PreparedCase, meter: Meter | None = None) -> Verdict:
+        """Call `judge_prepared`, by its name in 0.1."""
+        warnings.warn("Judge.judge_brief is now judge_prepared", DeprecationWarning, stacklevel=2)
+        return await self.judge_prepared(prepared, meter)
+
+    def fingerprint(self, prepared: PreparedCase) -> dict[str, str]:
         """Return what a verdict on a case rests on: the judge, the questions, the evidence."""
         return {
             **self.identity,
-            "prompt": digest(brief.prompt.system),
-            "evidence": brief.prompt.evidence_hash,
+            "prompt": digest(prepared.prompt.system),
+            "evidence": prepared.prompt.evidence_hash,
         }
 
-    def estimate(self, brief: Brief) -> Estimate:
+    def estimate(self, prepared: PreparedCase) -> Estimate:
         """Return about what asking the first model costs, without asking it."""
-        return estimate(brief.prompt, self.model.name, self.policy, self._prices)
+        return estimate(prepared.prompt, self.model.name, self.policy, self._prices)
 
     def judge_now(self, case: JudgeCase) -> Verdict:
         """Judge one case without async; works inside a running event loop, too (a notebook)."""
+        # a thread with its own loop: `asyncio.run` raises inside a running one, and the SDKs' clients
+        # must be closed in the loop that opened them
         found: list[Verdict | BaseException] = []
 
         async def once() -> Verdict:
@@ -192,7 +203,7 @@ class Judge:
 
     @staticmethod
     def doubts(case: JudgeCase) -> tuple[Finding, ...]:
-        """Return what speaks against an end state that is said to be good; asks no model.
+        """Return findings against an end state that counts as good; asks no model.
 
         Texts and addresses of the goal that stand nowhere, and bounds that nothing keeps; see `lint`.
         """
@@ -216,49 +227,56 @@ class Judge:
     ) -> None:
         await self.aclose()
 
-    async def _opinion(self, model: Model, brief: Brief, purse: Purse, trial: int) -> Opinion:
-        said = self._unaffordable(model, brief, purse)
-        if said is None:
-            prompt = brief.prompt if trial == 1 else brief.prompt_of(trial)
-            said = await ask_model(model, prompt, self.policy, purse, trial)
-        if said.answers is None:
-            return Opinion(said, "abstain" if said.refused else "error")
-        wrong = failed_controls(brief.court, prompt.questions, said.answers)
+    async def _ask_one(
+        self, model: Model, prepared: PreparedCase, budget: CallBudget, trial: int
+    ) -> ModelVerdict:
+        reply = self._unaffordable(model, prepared, budget)
+        if reply is None:
+            prompt = prepared.prompt if trial == 1 else prepared.prompt_of(trial)
+            reply = await ask_model(model, prompt, self.policy, budget, trial)
+        if reply.answers is None:
+            return ModelVerdict(reply, "abstain" if reply.refused else "error")
+        wrong = failed_controls(prepared.context, prompt.questions, reply.answers)
         criteria = [
-            settle(brief.court, question, said.answers[question.name], said.model)
-            for question in _in_order(brief.case, prompt)
+            decide_criterion(prepared.context, question, reply.answers[question.name], reply.model)
+            for question in _in_order(prepared.case, prompt)
         ]
-        marks = remarks(brief.court, brief.case.criteria, criteria)
-        said = replace(said, findings=(*said.findings, *wrong, *marks))
-        return Opinion(said, outcome_of(criteria, wrong), tuple(criteria))
+        notes = pass_findings(prepared.context, prepared.case.criteria, criteria)
+        reply = replace(reply, findings=(*reply.findings, *wrong, *notes))
+        return ModelVerdict(reply, overall_outcome(criteria, wrong), tuple(criteria))
 
-    def _unaffordable(self, model: Model, brief: Brief, purse: Purse) -> Said | None:
+    def _unaffordable(
+        self, model: Model, prepared: PreparedCase, budget: CallBudget
+    ) -> ModelReply | None:
         """Return an error where the next call may cost more than there is."""
-        if purse.max_cost_usd is None or not is_paid(model.name):
+        # before the call: a limit that is checked afterwards is exceeded by one call
+        if budget.max_cost_usd is None or not is_paid(model.name):
             return None
-        most = estimate(brief.prompt, model.name, self.policy, self._prices).most_usd
+        most = estimate(prepared.prompt, model.name, self.policy, self._prices).most_usd
         if most is None:
             message = (
-                f"the price of {model.name} is unknown, so ${purse.max_cost_usd:g} cannot be kept"
+                f"the price of {model.name} is unknown, so ${budget.max_cost_usd:g} cannot be kept"
             )
-        elif (purse.cost_usd or 0.0) + most > purse.max_cost_usd:
+        elif (budget.cost_usd or 0.0) + most > budget.max_cost_usd:
             message = (
-                f"the next call may cost ${most:.4f}, more than is left of ${purse.max_cost_usd:g}"
+                f"the next call may cost ${most:.4f}, more than is left of ${budget.max_cost_usd:g}"
             )
         else:
             return None
-        return Said(model.name, error=ErrorInfo(kind="budget", message=message, phase="judge"))
+        return ModelReply(
+            model.name, error=ErrorInfo(kind="budget", message=message, phase="judge")
+        )
 
-    def _is_doubtful(self, brief: Brief, opinions: Sequence[Opinion]) -> bool:
+    def _is_doubtful(self, prepared: PreparedCase, model_verdicts: Sequence[ModelVerdict]) -> bool:
         """Whether the second model is to look: only where it could change what happens."""
-        if {each.outcome for each in opinions} not in ({"pass"}, {"fail"}):
+        if {each.outcome for each in model_verdicts} not in ({"pass"}, {"fail"}):
             return False
-        passed = opinions[0].outcome == "pass"
+        passed = model_verdicts[0].outcome == "pass"
         margin = min(
-            (each.votes[0].confidence or 0.0 for one in opinions for each in one.deciding),
+            (each.votes[0].confidence or 0.0 for one in model_verdicts for each in one.deciding),
             default=0.0,
         )
-        doubtful = any(each.severity in _DOUBTFUL for each in brief.findings)
+        doubtful = any(each.severity in _DOUBTFUL for each in prepared.findings)
         return (
             (passed and self.policy.second_on_pass)
             or margin < self.policy.low_margin
@@ -267,35 +285,35 @@ class Judge:
 
     def _verdict(
         self,
-        brief: Brief,
-        purse: Purse,
-        opinions: Sequence[Opinion],
+        prepared: PreparedCase,
+        budget: CallBudget,
+        model_verdicts: Sequence[ModelVerdict],
         criteria: Sequence[CriterionVerdict],
     ) -> Verdict:
-        outcome = common_outcome([each.outcome for each in opinions])
-        doubts = unconfirmed(outcome, brief.findings, opinions)
+        outcome = common_outcome([each.outcome for each in model_verdicts])
+        doubts = unconfirmed(outcome, prepared.findings, model_verdicts)
         if doubts:
             outcome = "abstain"
-        raw = raw_confidence(outcome, opinions)
+        raw = raw_confidence(outcome, model_verdicts)
         confidence, notes = self._calibrated(outcome, raw)
-        spoken = tuple(finding for each in opinions for finding in each.said.findings)
-        first = opinions[0].said if opinions else None
-        replayed = bool(opinions) and all(each.said.replayed for each in opinions)
+        of_models = tuple(finding for each in model_verdicts for finding in each.reply.findings)
+        first = model_verdicts[0].reply if model_verdicts else None
+        replayed = bool(model_verdicts) and all(each.reply.replayed for each in model_verdicts)
         return Verdict(
-            case_id=brief.case.case_id,
+            case_id=prepared.case.case_id,
             judge=self.name,
             outcome=outcome,
             criteria=tuple(criteria),
-            reasoning=reasoning(outcome, criteria, opinions),
+            reasoning=reasoning(outcome, criteria, model_verdicts),
             confidence=confidence,
             raw_confidence=raw,
-            findings=(*brief.findings, *spoken, *doubts, *notes),
+            findings=(*prepared.findings, *of_models, *doubts, *notes),
             model=self.model.name,
             model_reported=None if first is None else first.reported,
-            usage=purse.usage,
-            cost_usd=purse.cost_usd,
-            fingerprint={**self.fingerprint(brief), "replayed": str(replayed).lower()},
-            error=error_of(outcome, opinions),
+            usage=budget.usage,
+            cost_usd=budget.cost_usd,
+            fingerprint={**self.fingerprint(prepared), "replayed": str(replayed).lower()},
+            error=error_of(outcome, model_verdicts),
         )
 
     def _calibrated(
@@ -324,7 +342,7 @@ def _opened(
     cassette = options.get("cassette")
     provider, _, name = model.partition(":")
     if cassette is not None and cassette.mode == "replay" and name:
-        # all calls are on the tape: neither key nor SDK is needed
+        # the cassette holds every reply: neither key nor SDK is needed
         return Model(ScriptedAdapter([], model=name, provider=provider), **options)
     return open_model(model, api_key=api_key, base_url=base_url, **options)
 

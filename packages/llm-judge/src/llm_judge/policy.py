@@ -1,4 +1,4 @@
-"""How a judge decides: how much it looks at, when it asks again, what makes it doubt."""
+"""The rules of a judge: how much it is shown, when a second model is asked, what a case may cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from bench_core.records import Record
-from llm_judge.packing import DEFAULT_CHARS, LEAST_CHARS
+from llm_judge.prompts.evidence_pack import DEFAULT_CHARS, LEAST_CHARS
 
 __all__ = ["Policy"]
 
@@ -20,9 +20,9 @@ class Policy(Record):
         pictures: Screenshots shown at most.
         samples: Independent answers of the first model; all must agree.
         max_output_tokens: For one reply; asked again with twice as many if it does not suffice.
-        low_margin: A confidence below this makes the second model look.
-        second_on_pass: Whether it looks at every pass.
-        second_on_findings: Whether it looks where the case is doubtful.
+        low_margin: A confidence below this asks the second model.
+        second_on_pass: Whether it is asked about every pass.
+        second_on_findings: Whether it is asked where the case is doubtful.
         controls: Whether questions with known answers stand among the criteria.
         seed: Chooses these questions; each sample gets others.
         agent_text: Whether the agent's own final answer is shown.

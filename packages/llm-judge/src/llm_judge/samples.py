@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llm_judge.documents import read_case
+from llm_judge.case_files import read_case
 
 if TYPE_CHECKING:
-    from bench_core.judging import JudgeCase
+    from bench_core.records.judge import JudgeCase
 
 __all__ = ["case", "cassette", "folder"]
 

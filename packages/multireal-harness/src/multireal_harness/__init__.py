@@ -1,20 +1,21 @@
-"""Multi-app web exams in a real browser: queries first, judge second.
+"""Run and score multi-app web tasks in a real browser: queries decide first, a judge second.
 
 Names are re-exported lazily: `import multireal_harness` loads no heavy library.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bench_core.lazy_exports import lazy_exports
 from multireal_harness.__about__ import __version__
 
 if TYPE_CHECKING:
     from multireal_harness.definitions import Definition, Eval, Site
-    from multireal_harness.queries import evaluate_query, matches, query_checks
-    from multireal_harness.running import MultiRealRunOptions, run
-    from multireal_harness.states import EndStates, load_states, read_states
+    from multireal_harness.eval_rules.queries import evaluate_query, matches, query_checks
+    from multireal_harness.options import MultiRealRunOptions
+    from multireal_harness.runs import run
+    from multireal_harness.states.files import EndStates, load_states, read_states
     from multireal_harness.tasks import TaskQuery, load_definitions, load_tasks, select_tasks
 
 __all__ = [
@@ -36,17 +37,14 @@ __all__ = [
     "select_tasks",
 ]
 
-_HOMES = {
-    "multireal_harness.definitions": ("Definition", "Eval", "Site"),
-    "multireal_harness.queries": ("evaluate_query", "matches", "query_checks"),
-    "multireal_harness.running": ("MultiRealRunOptions", "run"),
-    "multireal_harness.states": ("EndStates", "load_states", "read_states"),
-    "multireal_harness.tasks": ("TaskQuery", "load_definitions", "load_tasks", "select_tasks"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "definitions": ("Definition", "Eval", "Site"),
+        "eval_rules.queries": ("evaluate_query", "matches", "query_checks"),
+        "options": ("MultiRealRunOptions",),
+        "runs": ("run",),
+        "states.files": ("EndStates", "load_states", "read_states"),
+        "tasks": ("TaskQuery", "load_definitions", "load_tasks", "select_tasks"),
+    },
+)

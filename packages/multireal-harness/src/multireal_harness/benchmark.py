@@ -1,4 +1,4 @@
-"""Multi-REAL as Proctor's benchmark: its tasks, the apps of one trial, and how they are scored."""
+"""Proctor's benchmark class for Multi-REAL: its tasks, the apps of a trial, their scores."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules, evaluate
+from multireal_harness.results import as_evaluation, evidence_in, keep_evaluation
 from multireal_harness.tasks import BENCHMARK, load_tasks
-from multireal_harness.verdicts import as_evaluation, evidence_in, keep_evaluation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -30,12 +30,12 @@ class MultiRealBenchmark:
     """The tasks of one folder, on the apps they name or on others of the same ids.
 
     Args:
-        tasks: The tasks, or the folder they are in; by default what the variable says.
-        origins: App id to where it really answers, instead of what the tasks say.
+        tasks: The tasks, or their folder; by default the folder in `MULTIREAL_TASKS_DIR`.
+        origins: App id to the origin that serves it, instead of the URL in the tasks.
         rules: How end states are scored.
-        browsers: Lends browsers.
-        settings: How apps are opened and their states taken.
-        redactor: Knows the keys that must not reach the disk.
+        browsers: Opens a browser context for each trial.
+        settings: How apps are opened and their states captured.
+        redactor: Removes keys from what is written.
     """
 
     name = BENCHMARK
@@ -73,15 +73,16 @@ class MultiRealBenchmark:
     ) -> AsyncIterator[AppEnvironment]:
         """Open the apps of `task`, one page each.
 
-        An agent of this process acts on a context of the shared Chromium; any other gets a Chromium
-        of its own, because it is handed a CDP URL.
+        An agent in this process acts on a context of the shared Chromium; any other gets a Chromium
+        of its own, because it connects by CDP URL.
 
         Raises:
             EnvironmentFaultError: An app or Chromium failed.
         """
         definition = self._located(task)
+        # a CDP URL shows the pages of every context of its Chromium, those of other trials too
         alone = not getattr(agent, "in_process", False)
-        async with self.browsers.lend(alone=alone) as lease:
+        async with self.browsers.open_context(alone=alone) as lease:
             environment = AppEnvironment(
                 definition,
                 lease=lease,
@@ -104,12 +105,13 @@ class MultiRealBenchmark:
         """
         left = await asyncio.to_thread(evidence_in, evidence, self.rules)
         evaluation = await evaluate(evidence.task, left, self.rules)
+        # scoring again must not overwrite what the run itself wrote
         if evidence.first is None:
             keep_evaluation(evidence.folder, evaluation, self._redactor)
         return as_evaluation(evaluation, evidence, self.rules)
 
     def _located(self, task: Task) -> Definition:
-        """Return the definition with the apps where they really are."""
+        """Return the definition with the URLs at which the apps are served."""
         definition = definition_of(task)
         sites = tuple(
             site.model_copy(update={"url": self._origins.get(site.id, site.url)})

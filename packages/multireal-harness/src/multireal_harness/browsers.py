@@ -1,8 +1,8 @@
-"""Browsers for trials: a fresh context in a shared Chromium, or a Chromium of one's own.
+"""Browser contexts for trials: a fresh one in a shared Chromium, or a Chromium for one trial.
 
 Agents that run in this process act on a Playwright context, and many contexts share one Chromium.
-An agent that is only given a CDP URL (browser-use, one of yours) would see the pages of every
-context behind it, so it gets a Chromium of its own, whose one context is as fresh.
+An agent that connects by CDP URL (browser-use, one of yours) would see the pages of every context
+in it, so it gets a Chromium of its own, which has one fresh context.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["BrowserSettings", "Browsers", "Lease"]
 
 _CONNECT_MS = 30_000
+# `context.close()` never returns where Chromium hangs
 _CLOSE_S = 15.0
 
 
 @dataclass(frozen=True)
 class BrowserSettings:
-    """What every trial's pages see, pinned so that runs compare.
+    """Time zone, language and size that every trial's pages get, pinned so that runs compare.
 
     Attributes:
-        timezone: Apps show and store local times; the recorded states are of Denver.
+        timezone: Apps show and store local times; the recorded states have Denver's.
         chromium: How Chromium is started; its time zone, language and window are set from here.
     """
 
@@ -52,7 +53,7 @@ class BrowserSettings:
         )
 
     def public(self) -> dict[str, Any]:
-        """Return what belongs into the record of a run."""
+        """Return the settings that are recorded with a run."""
         return {
             "viewport": list(self.viewport),
             "locale": self.locale,
@@ -63,11 +64,11 @@ class BrowserSettings:
 
 @dataclass(frozen=True)
 class Lease:
-    """A browser context for one trial and the Chromium it is in.
+    """A browser context for one trial, and its Chromium.
 
     Attributes:
-        context: Playwright's `BrowserContext`, with nothing in it from before.
-        gateway: Where the agent reaches a Chromium that nobody else uses; null where it is shared.
+        context: Playwright's `BrowserContext`, without cookies or storage of earlier trials.
+        gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
     """
 
     context: Any
@@ -76,30 +77,30 @@ class Lease:
 
     @property
     def alone(self) -> bool:
-        """Whether nobody else uses this Chromium."""
+        """Whether this Chromium is for this trial only."""
         return self.gateway is not None
 
     @property
     def cdp_url(self) -> str:
-        """What the agent is given."""
+        """The CDP URL for the agent."""
         return (self.gateway or self.chromium).cdp_url
 
     @property
     def version(self) -> str:
-        """What the browser calls itself."""
+        """Name and version of the browser."""
         browser = self.context.browser
         return "" if browser is None else f"Chromium {browser.version}"
 
     @property
     def crashed_by_agent(self) -> bool:
-        """Whether the agent told a page of its own Chromium to crash."""
+        """Whether a command of the agent crashed a page of its own Chromium."""
         return self.gateway is not None and self.gateway.log.crashed
 
     async def why_ended(self) -> str | None:
-        """Return the agent's act that ended Chromium; null while it runs.
+        """Return the agent's act that ended Chromium; None while it runs.
 
         Raises:
-            BrowserError: It ended, and nothing shows that the agent did it.
+            BrowserError: It ended, and nothing shows that the agent ended it.
         """
         if self.gateway is not None:
             return await why_ended(self.chromium, self.gateway)
@@ -107,16 +108,16 @@ class Lease:
         return None
 
     async def cut_agent(self) -> None:
-        """End what the agent may still have open to Chromium."""
+        """Close the agent's connections to Chromium."""
         if self.gateway is not None:
             await self.gateway.close()
 
 
 class Browsers:
-    """Lends browsers to trials; what it shares lives as long as the event loop.
+    """Opens browser contexts for trials; the shared Chromium runs as long as the event loop.
 
     Args:
-        settings: What pages see.
+        settings: What pages get as time zone, language and size.
     """
 
     def __init__(self, settings: BrowserSettings | None = None) -> None:
@@ -124,14 +125,14 @@ class Browsers:
         self._shared: _Shared | None = None
 
     @asynccontextmanager
-    async def lend(self, *, alone: bool = False) -> AsyncIterator[Lease]:
-        """Lend a fresh context for the time of the block.
+    async def open_context(self, *, alone: bool = False) -> AsyncIterator[Lease]:
+        """Open a fresh context for the time of the block.
 
         Raises:
             BrowserError: Chromium is missing, did not start, or died.
         """
-        lend = self._lend_alone if alone else self._lend_shared
-        async with lend() as lease:
+        opened = self._open_alone if alone else self._open_shared
+        async with opened() as lease:
             yield lease
 
     async def close(self) -> None:
@@ -141,18 +142,20 @@ class Browsers:
             self._shared = None
 
     @asynccontextmanager
-    async def _lend_shared(self) -> AsyncIterator[Lease]:
+    async def _open_shared(self) -> AsyncIterator[Lease]:
         shared = await self._running()
         context = await _new_context(shared.browser, self.settings)
         try:
             yield Lease(context, shared.chromium)
         finally:
             if not await _closed(context):
-                await shared.chromium.close()  # it hangs, and would in every trial to come
+                # Chromium hangs, and would in every later trial; the next one starts another
+                await shared.chromium.close()
 
     @asynccontextmanager
-    async def _lend_alone(self) -> AsyncIterator[Lease]:
+    async def _open_alone(self) -> AsyncIterator[Lease]:
         async with _connected(self.settings.options()) as (chromium, browser):
+            # the default context: an agent that attaches by CDP (browser-use, say) works in this one
             context = browser.contexts[0]
             await _size(context, self.settings.viewport)
             async with open_gateway(chromium.cdp_url) as gateway:
@@ -167,13 +170,13 @@ class Browsers:
 
 
 class _Shared:
-    """One Chromium that a task of its own holds: it ends when the loop cancels its tasks."""
+    """One Chromium, opened in an asyncio task: it ends when the loop cancels its tasks."""
 
     def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
-        self._task = loop.create_task(self._hold(options), name="shared Chromium")
+        self._task = loop.create_task(self._run(options), name="shared Chromium")
 
     @property
     def chromium(self) -> Chromium:
@@ -190,14 +193,16 @@ class _Shared:
         return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
 
     async def ready(self) -> None:
+        # a trial that is cancelled must not cancel the start that other trials wait for
         await asyncio.shield(self._ready)
 
     async def close(self) -> None:
         self._stop.set()
+        # a closed loop has cancelled the task already, and cannot be waited on
         if not self._loop.is_closed():
             await asyncio.wait({self._task})
 
-    async def _hold(self, options: ChromiumOptions) -> None:
+    async def _run(self, options: ChromiumOptions) -> None:
         try:
             async with _connected(options) as found:
                 self._ready.set_result(found)
@@ -251,19 +256,20 @@ async def _size(context: Any, viewport: tuple[int, int]) -> None:
 
     try:
         for page in context.pages:
+            # the default context exists before Playwright attaches, so that it takes no viewport option
             await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
     except Error as error:
         raise BrowserError(f"Chromium does not size its pages: {error}") from error
 
 
 async def _closed(context: Any) -> bool:
-    """Close a context; false where its Chromium does not answer."""
+    """Close a context; return False where its Chromium does not answer."""
     from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
     try:
         await asyncio.wait_for(context.close(), _CLOSE_S)
     except TimeoutError:
         return False
-    except Error:  # its Chromium is gone already
+    except Error:  # its Chromium has ended already
         pass
     return True

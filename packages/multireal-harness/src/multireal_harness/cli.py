@@ -29,7 +29,7 @@ from multireal_harness.cli_states import check_state, compare, export, validate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from multireal_harness.generating import Kept
+    from multireal_harness.ground_truth.generation import Kept
 
 __all__ = ["main"]
 
@@ -42,19 +42,19 @@ _MATCHES = ["equals", "truthy", "exists", "strict"]
 def _tasks_dir_option(command: _Command) -> _Command:
     return click.option(
         "--tasks-dir", metavar="DIR",
-        help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` our own.  "
+        help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` the built-in ones.  "
         "[default: $MULTIREAL_TASKS_DIR]",
     )(command)  # fmt: skip
 
 
 def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by what REAL knows of them."""
+    """Add the options that choose tasks by their apps and difficulty."""
     for option in (
-        click.option("--difficulty", "difficulties", multiple=True, metavar="LEVEL",
+        click.option("--difficulty", "difficulties", multiple=True, metavar="NAME",
                      help="Only tasks of this difficulty."),
-        click.option("--max-apps", type=click.IntRange(min=1), help="Only tasks with at most so many apps."),
-        click.option("--min-apps", type=click.IntRange(min=1), help="Only tasks with at least so many apps."),
-        click.option("--app", "--websites", "apps", multiple=True, metavar="APP",
+        click.option("--max-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at most so many apps."),
+        click.option("--min-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at least so many apps."),
+        click.option("--app", "--websites", "apps", multiple=True, metavar="NAME",
                      help="Only tasks that use this app; repeat it for alternatives."),
     ):  # fmt: skip
         command = option(command)
@@ -64,21 +64,21 @@ def _query_options(command: _Command) -> _Command:
 def _judge_options(command: _Command) -> _Command:
     """Add the options about the judge."""
     for option in (
-        click.option("--no-hybrid", is_flag=True, help="Let queries alone decide."),
+        click.option("--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
         click.option("--audit-passes", type=click.FloatRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
                      help="Also ask the judge about this share of passed tasks."),
         click.option("--judge-max-cost", "judge_max_cost_usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
-                     help="For judging one trial."),
+                     help="Budget for judging one trial."),
         click.option("--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                     help="What `llm-judge calibrate --out` wrote: confidence is then measured."),
+                     help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
         click.option("--judge-samples", type=click.IntRange(min=1), metavar="N",
-                     help="Answers of the judge's model that must agree."),
-        click.option("--judge-base-url", metavar="URL", help="Of the judge's model; then no key is needed."),
+                     help="How many answers of the judge's model must agree."),
+        click.option("--judge-base-url", metavar="URL", help="URL of the judge's model; no key is needed then."),
         click.option("--judge-second", metavar="PROVIDER:MODEL",
-                     help="A second model, without whose agreement nothing passes."),
+                     help="A second model that must agree before anything passes."),
         click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
         click.option("--judge", metavar="NAME",
-                     help="Ask this judge where a query fails; `llm-judge` is one."),
+                     help="Judge to ask where a query fails, such as `llm-judge`."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -97,36 +97,41 @@ def _faults(
 
 _fault_option = click.option(
     "--fault", "faults", multiple=True, callback=_faults, metavar="app=NAME,PAGE=WHAT",
-    help="Let a built-in app misbehave: `app=dining,finish=503x2` answers /finish with 503 twice; also "
+    help="Make a built-in app misbehave: `app=dining,finish=503x2` answers /finish with 503 twice; also "
     "config=..., page=slow:3, drop, stall, invalid_json, no_pre.",
 )  # fmt: skip
 
 
 def _rule_options(command: _Command) -> _Command:
-    """Add the options that say which rules score."""
+    """Add the options that choose the scoring rules."""
     for option in (
         click.option("--match", type=click.Choice(_MATCHES), default="equals", show_default=True,
-                     help="When a query's result meets the expectation; equals is the benchmark's rule."),
+                     help="How a query's result is compared with the expectation; equals is the benchmark's rule."),
         click.option("--queries", type=click.Choice(["original", "fixed"]), default="original", show_default=True,
-                     help="The task set's own queries, or as `lint --fix` rewrites them."),
+                     help="Score by the task set's own queries, or by those that `lint --fix` rewrites."),
     ):  # fmt: skip
         command = option(command)
     return command
 
 
+_world_option = click.option(
+    "--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
+    help="The apps that the tasks name, or the local ones with their own tasks.",
+)  # fmt: skip
+
+
 def _environment_options(command: _Command) -> _Command:
-    """Add the options about apps, browser and model."""
+    """Add the options for apps, browser and model."""
     for option in (
-        click.option("--allow-model-mismatch", is_flag=True, help="Go on when the API answers with another model."),
+        click.option("--allow-model-mismatch", is_flag=True, help="Continue when the API answers with another model."),
         click.option("--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
                      help="Your model configs (YAML), for --model NAME."),
-        click.option("--timezone", default="America/Denver", show_default=True, help="What pages see as the time zone."),
-        click.option("--locale", default="en-US", show_default=True, help="What pages see as the language."),
+        click.option("--timezone", default="America/Denver", show_default=True, metavar="NAME", help="Time zone of the pages."),
+        click.option("--locale", default="en-US", show_default=True, metavar="NAME", help="Language of the pages."),
         click.option("--no-headless", is_flag=True, help="Show the browser."),
         click.option("--skip-unreachable", is_flag=True, help="Leave out tasks whose apps do not answer."),
-        click.option("--solution", default="good", show_default=True, help="Which reference solution `scripted` does."),
-        click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-                     help="The apps the tasks name, or the local ones with their own tasks."),
+        click.option("--solution", default="good", show_default=True, metavar="NAME", help="Reference solution that the agent `scripted` carries out."),
+        _world_option,
     ):  # fmt: skip
         command = option(command)
     return command
@@ -134,17 +139,18 @@ def _environment_options(command: _Command) -> _Command:
 
 @runner_group("multireal-harness", __version__)
 def main() -> None:
-    """Run agents on multi-app web tasks: queries first, judge second."""
+    """Run agents on multi-app web tasks; queries score them, a judge where queries fail."""
 
 
 @main.command()
 @_tasks_dir_option
 @task_options
 @_query_options
+@_world_option
 @json_option
 def tasks(*, as_json: bool, **options: Any) -> None:
-    """List the tasks; ids may go without their prefix."""
-    from multireal_harness.running import MultiRealTaskOptions  # noqa: PLC0415  # heavy
+    """List the tasks; ids may be given without their prefix."""
+    from multireal_harness.options import MultiRealTaskOptions  # noqa: PLC0415  # heavy
 
     asked = MultiRealTaskOptions(**options)
     known = asked.known()
@@ -156,11 +162,13 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @click.option(
     "--schemas",
     type=click.Path(exists=True, path_type=Path),
-    metavar="PATH",
+    metavar="FILE|DIR",
     help="Learn the apps' shapes from this folder of end states, or read them from a file.",
 )
-@click.option("--no-schemas", is_flag=True, help="Look at the queries alone.")
-@click.option("--fix", is_flag=True, help="Show how each defective eval should read.")
+@click.option(
+    "--no-schemas", is_flag=True, help="Check the queries alone, without the shapes of the apps."
+)
+@click.option("--fix", is_flag=True, help="Show the rewrite of each defective eval.")
 @click.option(
     "--write",
     type=click.Path(file_okay=False, path_type=Path),
@@ -171,7 +179,7 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 def lint(**options: Any) -> None:
     """Find queries that no correct run can satisfy; exit code 1 when there are any."""
     from multireal_harness.lint import lint_tasks, write_fixed  # noqa: PLC0415  # heavy, as what follows
-    from multireal_harness.lint.rendering import lint_text  # noqa: PLC0415
+    from multireal_harness.lint.text import lint_text  # noqa: PLC0415
     from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
 
     folder = resolve_tasks_dir(options["tasks_dir"])
@@ -198,7 +206,8 @@ def lint(**options: Any) -> None:
 @run_options(workers=1, agent_required=False)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from multireal_harness.running import MultiRealRunOptions, prepare  # noqa: PLC0415  # heavy
+    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.runs import prepare  # noqa: PLC0415  # heavy
 
     execute_prepared(prepare, MultiRealRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
@@ -210,7 +219,7 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
     """Score a finished run again from its stored end states, without a browser."""
     from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415  # heavy
-    from multireal_harness.running import RuleOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.options import RuleOptions  # noqa: PLC0415  # heavy
 
     rules = RuleOptions(**options).rules()
     benchmark = MultiRealBenchmark([], rules=rules)
@@ -221,7 +230,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
 
 @main.command()
 @_tasks_dir_option
-@click.option("--model", metavar="NAME", help="Also check that this model can be opened.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @click.option(
     "--models-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -230,7 +239,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
 )
 @json_option
 def doctor(**options: Any) -> None:
-    """Check everything a run needs, the apps included, and say how to fix what is missing."""
+    """Check everything a run needs, including the apps, and print how to fix what is missing."""
     from multireal_harness.doctor import checks  # noqa: PLC0415  # heavy
 
     as_json = options.pop("as_json")
@@ -240,14 +249,16 @@ def doctor(**options: Any) -> None:
 @main.command()
 @demo_out_option
 @demo_workers_option
-@click.option("--judge", metavar="NAME", help="A real judge instead of one that only counts.")
+@click.option(
+    "--judge", metavar="NAME", help="A real judge, instead of one that only counts changed apps."
+)
 @click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
 @_fault_option
 @json_option
 def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **judge: Any) -> None:
-    """Show the whole path on local apps: no key, no network, about a minute."""
+    """Run the whole pipeline on local apps: no key, no network, about a minute."""
     from multireal_harness.demo import DEMO_COLUMNS, run_demo  # noqa: PLC0415  # heavy
-    from multireal_harness.running import RuleOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.options import RuleOptions  # noqa: PLC0415  # heavy
 
     loaded = RuleOptions(**judge).loaded_judge()
     execute_demo(
@@ -265,32 +276,37 @@ def demo(*, out: Path, workers: int, faults: tuple[Any, ...], as_json: bool, **j
 @task_options
 @_query_options
 @_environment_options
-@click.option("--judge", required=True, metavar="NAME", help="Who decides which states are kept.")
+@click.option(
+    "--judge", required=True, metavar="NAME", help="Judge that decides which states are kept."
+)
 @click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
     default=0.8,
     show_default=True,
-    help="Keep states the judge is at least so sure of.",
+    metavar="SHARE",
+    help="Keep states of which the judge is at least this confident.",
 )
-@click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state.")
+@click.option("--force", is_flag=True, help="Also run tasks that have a synthetic state already.")
 @run_options(workers=1, agent_required=False)
 def generate(  # click's
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
-    """Run an agent, and keep the end states a judge is sure of as synthetic ground truth."""
-    from multireal_harness.generating import harvest, without_truth  # noqa: PLC0415  # heavy
-    from multireal_harness.running import MultiRealRunOptions, prepare  # noqa: PLC0415  # heavy
+    """Run an agent, and keep end states of which a judge is confident as synthetic ground truth."""
+    from multireal_harness.ground_truth.generation import harvest, without_truth  # noqa: PLC0415  # heavy
+    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # heavy
+    from multireal_harness.runs import prepare  # noqa: PLC0415  # heavy
 
+    # only states that the judge has seen can be kept, passes too
     asked = without_truth(MultiRealRunOptions(**options, audit_passes=1.0), truth, force=force)
     if asked is None:
-        click.echo(f"All these tasks have ground truth in {truth}; --force makes it anew.")
+        click.echo(f"All these tasks have ground truth in {truth}; --force generates it again.")
         return
     code = exit_codes.OK
     try:
         execute_prepared(prepare, asked, dry_run=dry_run, as_json=as_json)
-    except click.exceptions.Exit as left:  # what was finished is kept all the same
+    except click.exceptions.Exit as left:  # states of finished trials are kept in any case
         code = left.exit_code
     if dry_run or asked.out is None:
         return
@@ -305,7 +321,7 @@ for _command in (check_state, compare, validate, export):
 
 
 def _schemas(options: dict[str, Any]) -> Any:
-    from multireal_harness.lint import load_schemas, shipped_schemas  # noqa: PLC0415  # reads JSON
+    from multireal_harness.states import load_schemas, shipped_schemas  # noqa: PLC0415  # reads JSON
 
     if options["no_schemas"]:
         return None

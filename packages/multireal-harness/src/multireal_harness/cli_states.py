@@ -1,4 +1,4 @@
-"""The commands about end states: check, compare, hold evaluators against them, make more, export."""
+"""The commands about end states: check, compare, validate ground truth, export."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench_core.cli import json_option, render_table
 from bench_core.errors import NotEstimableError
 
 if TYPE_CHECKING:
-    from multireal_harness.comparing import Comparison
-    from multireal_harness.ground_truth import TruthReport
+    from multireal_harness.ground_truth.validation import TruthReport
+    from multireal_harness.states.comparison import Comparison
 
 __all__ = ["check_state", "compare", "export", "validate"]
 
@@ -24,13 +24,15 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.command("check-state")
 @click.argument("path", type=_FILE)
-@click.option("--tasks-dir", metavar="DIR", help="The tasks.  [default: $MULTIREAL_TASKS_DIR]")
-@click.option("--task", help="Whose state it is.  [default: the file's name]")
+@click.option(
+    "--tasks-dir", metavar="DIR", help="Folder of tasks.  [default: $MULTIREAL_TASKS_DIR]"
+)
+@click.option("--task", metavar="ID", help="Task of the state.  [default: the file's name]")
 @click.option(
     "--seeds",
     type=_FILE,
-    metavar="FILE",
-    help="End states of untouched apps, to compare first states with.",
+    metavar="FILE|DIR",
+    help="End states of untouched apps, to compare initial states with.",
 )
 @json_option
 def check_state(
@@ -40,8 +42,8 @@ def check_state(
     seeds: Path | None,
     as_json: bool,  # noqa: FBT001  # click's flag
 ) -> None:
-    """Tell whether end states (a file or a folder) are sound, and hold what the task asks for; exit code 1 when not."""
-    from multireal_harness.checking import check_files, symptoms_text  # noqa: PLC0415  # heavy
+    """Check whether end states (a file or a folder) are sound and contain what the task asks for; exit code 1 when not."""
+    from multireal_harness.states.file_checks import check_files, symptoms_text  # noqa: PLC0415  # heavy
 
     found = check_files(path, tasks_dir, task, seeds)
     if as_json:
@@ -58,14 +60,14 @@ def check_state(
 @click.option(
     "--at-least",
     type=click.FloatRange(0, 1),
-    metavar="RATIO",
-    help="Exit code 1 when they are less alike.",
+    metavar="SHARE",
+    help="Exit code 1 when they are less similar.",
 )
 @json_option
 def compare(first: Path, second: Path, at_least: float | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """Compare what changed in two end states, in any order, with ids and times masked."""
-    from multireal_harness.comparing import compare_states  # noqa: PLC0415  # heavy
-    from multireal_harness.states import read_states  # noqa: PLC0415
+    from multireal_harness.states.comparison import compare_states  # noqa: PLC0415  # heavy
+    from multireal_harness.states.files import read_states  # noqa: PLC0415
 
     found = compare_states(read_states(first).apps, read_states(second).apps)
     click.echo(found.model_dump_json(indent=2) if as_json else _comparison_text(found))
@@ -75,14 +77,16 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
 
 @click.command("validate-ground-truth")
 @click.argument("truth", type=_FOLDER)
-@click.option("--tasks-dir", metavar="DIR", help="The tasks.  [default: $MULTIREAL_TASKS_DIR]")
+@click.option(
+    "--tasks-dir", metavar="DIR", help="Folder of tasks.  [default: $MULTIREAL_TASKS_DIR]"
+)
 @click.option("--no-synthetic", is_flag=True, help="Only states that people made.")
 @click.option(
     "--run",
     "run_folder",
     type=_FOLDER,
     metavar="RUN",
-    help="Also correct this run's success rate for how often the queries err.",
+    help="Also correct this run's success rate for the queries' error rates.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
 @json_option
@@ -94,8 +98,8 @@ def validate(  # noqa: PLR0913, PLR0917  # click's arguments
     verbose: bool,  # noqa: FBT001  # same
     as_json: bool,  # noqa: FBT001  # same
 ) -> None:
-    """Hold the tasks' queries against end states whose truth is known."""
-    from multireal_harness.ground_truth import find_truth, validate_ground_truth  # noqa: PLC0415  # heavy
+    """Evaluate the tasks' queries on end states of which it is known whether the task was done."""
+    from multireal_harness.ground_truth.validation import find_truth, validate_ground_truth  # noqa: PLC0415  # heavy
     from multireal_harness.tasks import load_definitions, resolve_tasks_dir  # noqa: PLC0415
 
     definitions = load_definitions(resolve_tasks_dir(tasks_dir))
@@ -125,14 +129,14 @@ def validate(  # noqa: PLR0913, PLR0917  # click's arguments
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Gets the files.",
+    help="Folder for the files.",
 )
 @click.option(
     "--with-states", is_flag=True, help="Write end states into the results, not their paths."
 )
 def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:  # noqa: FBT001  # click's flag
     """Write a run's results in another layout."""
-    from multireal_harness.exporting import export_plan  # noqa: PLC0415  # heavy
+    from multireal_harness.export import export_plan  # noqa: PLC0415  # heavy
 
     del layout  # there is one
     written = export_plan(run_folder, out, with_states=with_states)
@@ -143,8 +147,12 @@ def _comparison_text(found: Comparison) -> str:
     rows = [
         (each.app, each.first, each.second, each.shared, _ratio(each.ratio)) for each in found.apps
     ]
-    headers = ("app", "changes 1", "changes 2", "shared", "alike")
-    lines = [render_table(headers, rows), "", f"alike in all: {_ratio(found.ratio) or '-'}"]
+    headers = ("app", "changes 1", "changes 2", "shared", "similarity")
+    lines = [
+        render_table(headers, rows),
+        "",
+        f"similarity over all apps: {_ratio(found.ratio) or '-'}",
+    ]
     for each in found.apps:
         lines += [f"{each.app}: only in the first:  {line}" for line in each.first_only]
         lines += [f"{each.app}: only in the second: {line}" for line in each.second_only]
@@ -167,7 +175,7 @@ def _truth_text(found: TruthReport, corrected: dict[str, Any] | None, *, verbose
             lines.append(f"  {each.detail}")
     for name, proposals in found.unmatched.items():
         hint = f"; did you mean {', '.join(proposals)}?" if proposals else ""
-        lines.append(f"{name} belongs to no task{hint}")
+        lines.append(f"{name} is the state of no task{hint}")
     rows = [(source, count) for source, count in found.states.items()]
     lines += ["", render_table(("states", "number"), rows), ""]
     lines.append("evals: " + ", ".join(f"{found.outcomes[each]} {each}" for each in sorted(kept)))
@@ -192,8 +200,8 @@ def _truth_text(found: TruthReport, corrected: dict[str, Any] | None, *, verbose
 
 def _corrected(run_folder: Path, found: TruthReport) -> dict[str, Any]:
     from bench_core.run_folder import read_run  # noqa: PLC0415  # heavy
-    from bench_core.statistics.proportions import wilson  # noqa: PLC0415
-    from multireal_harness.ground_truth import corrected_rate  # noqa: PLC0415
+    from bench_core.statistics import wilson  # noqa: PLC0415
+    from multireal_harness.ground_truth.validation import corrected_rate  # noqa: PLC0415
 
     scored = [each for each in read_run(run_folder).results.values() if each.score is not None]
     if not scored:

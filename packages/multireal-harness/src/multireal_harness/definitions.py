@@ -1,4 +1,4 @@
-"""The task format of REAL: one JSON file, lenient about keys nobody knows and keeping them."""
+"""The task format of REAL: one JSON file per task; unknown keys are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODO = "TODO"
 
 
 class _Lenient(BaseModel):
-    """Keeps the keys it does not know: the format has grown before."""
+    """A record that keeps unknown keys: the format has grown before, and REAL's own classes refuse such files."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -31,7 +31,7 @@ class Site(_Lenient):
 
     @property
     def origin(self) -> str:
-        """The URL without the slash some task sets end it with."""
+        """The URL without the slash that those of v2 end with: `//config` would be another path."""
         return self.url.rstrip("/")
 
 
@@ -39,7 +39,7 @@ class Eval(_Lenient):
     """One criterion: a query with the value expected of it, a rubric for a judge, or a script.
 
     Attributes:
-        expected_value: Of a query; the benchmark's own default is the empty text.
+        expected_value: The result a query must have; the benchmark's own default is the empty text.
     """
 
     type: str = ""
@@ -63,12 +63,12 @@ class Eval(_Lenient):
 
     @property
     def is_todo(self) -> bool:
-        """Whether nobody has said yet what to expect."""
+        """Whether the expectation is still a placeholder."""
         return isinstance(self.expected_value, str) and self.expected_value.startswith(TODO)
 
 
 class Definition(_Lenient):
-    """A task as its file has it.
+    """A task as in its file.
 
     Attributes:
         sites: One for v1 and v2 (`website`), two or three for multi-app tasks (`websites`).
@@ -89,12 +89,13 @@ class Definition(_Lenient):
     def _sites_under_one_name(cls, data: Any) -> Any:
         if not isinstance(data, dict) or "sites" in data:
             return data
+        # v1 and v2 have one `website`, multi-app tasks a list `websites`
         found = data.get("websites") or ([data["website"]] if data.get("website") else [])
         return {**data, "sites": found}
 
     @property
     def multi(self) -> bool:
-        """Whether queries name the app first, as those of multi-app tasks do."""
+        """Whether queries begin with the app's id, as those of multi-app tasks do."""
         return len(self.sites) > 1 or bool((self.model_extra or {}).get("websites"))
 
     @property
@@ -104,10 +105,10 @@ class Definition(_Lenient):
 
 
 def definition_of(task: Task) -> Definition:
-    """Return the definition a task of the registry was made from."""
+    """Return the definition from which a `Task` was made."""
     return Definition.model_validate(task.config["definition"])
 
 
 def scoring_state(definition: Definition, states: dict[str, Any]) -> Any:
-    """Return what queries run on: all apps by id, or the one app's state for v1 and v2."""
+    """Return the object that queries search: all states by app id, or the one state for v1 and v2."""
     return states if definition.multi else states.get(definition.apps[0])

@@ -1,44 +1,42 @@
-"""The whole path on the built-in world: right, wrong and no work, and a judge on what is left."""
+"""The demo: runs on the built-in world with right, wrong and no solutions, and a judge."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.artifacts import read_json
-from bench_core.demos import DemoRun
-from bench_core.judging import CriterionVerdict, Verdict
-from bench_core.planning import RunSpec, TaskFilter, Timeouts
 from bench_core.records import Limits
-from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
-from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.records.judge import CriterionVerdict, Verdict
+from bench_core.run_folder import read_json, read_run
+from bench_core.run_spec import RunSpec, TaskFilter, Timeouts
+from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
+from bench_core.scheduling import NoLocks
 from multireal_harness.agents.guide import FIRST_WRONG
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.environment import EnvironmentSettings
 from multireal_harness.evaluation import EvaluationRules
-from multireal_harness.health import has_changes
 from multireal_harness.provenance import provenance
+from multireal_harness.states.health import has_changes
 from multireal_harness.tasks import load_tasks, task_set_hash
-from multireal_harness.worlds import built_in_world
+from multireal_harness.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.judging import JudgeCase
-    from bench_core.progress.interface import Progress
+    from bench_core.progress import Progress
     from bench_core.protocols import Judge
+    from bench_core.records.judge import JudgeCase
     from multireal_harness.world.faults import AppFault
 
 __all__ = ["DEMO_COLUMNS", "CountingJudge", "JudgedDemoRun", "run_demo"]
 
 _FOLDERS = {"scripted": ("scripted", "good", 1.0), "scripted-wrong": ("scripted", FIRST_WRONG, 0.0),
             "do-nothing": ("do-nothing", "good", 0.0)}  # fmt: skip
-"""Run folder to agent, solution and the score all must get."""
+"""Run folder to agent, solution and the score that every trial must get."""
 
 
 _AUDIT = 0.5
-"""The share of the right solutions the judge is shown."""
+"""The share of passed trials that the judge also gets."""
 
 
 DEMO_COLUMNS = {
@@ -55,17 +53,17 @@ DEMO_COLUMNS = {
 
 
 class JudgedDemoRun(DemoRun):
-    """How one run of the demo did; two of them are of the same agent."""
+    """The outcome of one run of the demo; two runs have the same agent."""
 
     run: str
     judged: int
 
 
 class CountingJudge:
-    """Looks at the end states without a model: something must have changed in one of the apps.
+    """A judge without a model: it passes where something has changed in one of the apps.
 
-    It is the demo's stand-in for a judge: it asks less than any query, so it can only fail what
-    plainly did not happen. Point `--judge llm-judge` at a model for a real one.
+    It stands in for a real judge in the demo. It asks for less than any query, so it fails only trials
+    that left nothing. `--judge llm-judge` with a model is a real one.
     """
 
     name = "counting-judge"
@@ -100,15 +98,14 @@ def run_demo(
     workers: int = 2,
     faults: Sequence[AppFault] = (),
 ) -> list[JudgedDemoRun]:
-    """Run the demo into folders of `out` and say how it did; unfinished runs are continued.
+    """Run the demo into folders of `out` and return the outcomes; unfinished runs are continued.
 
     Args:
-        out: Holds `scripted/`, `scripted-wrong/` and `do-nothing/` afterwards.
-        progress: Is told what happens.
-        judge: Shown half of what the first run passes; by default one that only looks whether any app
-            has changed.
+        out: Gets `scripted/`, `scripted-wrong/` and `do-nothing/`.
+        progress: Receives the events of the runs.
+        judge: Gets half of the trials that pass in the first run; by default a `CountingJudge`.
         workers: Trials at once.
-        faults: How the apps misbehave, once for all runs; the demo then tells whether it matters.
+        faults: How the apps misbehave, once for all runs; the demo then shows whether it matters.
     """
     runs = []
     with built_in_world(faults) as world:
@@ -121,14 +118,14 @@ def run_demo(
                 rules=rules if name == "scripted" else None,
                 settings=EnvironmentSettings(track=False),
             )
-            surroundings = Surroundings(
+            run_environment = RunEnvironment(
                 progress=progress,
                 provenance=provenance(task_set_hash(tasks)),
                 locks=NoLocks(),
             )
             spec = _spec(agent, solution, workers)
             outcome = run_benchmark_sync(
-                benchmark, spec, out / name, surroundings=surroundings, guard=True
+                benchmark, spec, out / name, run_environment=run_environment, guard=True
             )
             judged = _judged(out / name)
             runs.append(

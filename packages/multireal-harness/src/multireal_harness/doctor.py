@@ -1,4 +1,4 @@
-"""The questions `multireal-harness doctor` asks, each with the way to fix what it finds."""
+"""The checks of `multireal-harness doctor`, each with a way to fix what it finds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from bench_core.browser import find_chromium, install_command
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, BrowserError, InputError
-from multireal_harness.lint import lint_tasks, shipped_schemas
+from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
 from multireal_harness.provenance import PACKAGES
+from multireal_harness.states import shipped_schemas
 from multireal_harness.tasks import load_definitions, load_tasks, resolve_tasks_dir, task_set_hash
-from multireal_harness.worlds import built_in_world
+from multireal_harness.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-
 def checks(
     *, tasks_dir: str | None = None, model: str | None = None, models_dir: Path | None = None
 ) -> list[Check]:
-    """Return what to check for runs of these tasks with this model."""
+    """Return the checks for runs of these tasks with this model."""
     found = [
         Check("packages", _packages),
         Check("jmespath", _jmespath),
@@ -57,15 +58,15 @@ def _packages() -> CheckResult:
     required = [name for name in missing if name not in _OPTIONAL]
     if required:
         return failed(f"not installed: {', '.join(required)}", f"pip install {' '.join(required)}")
-    said = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
+    present = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
     if missing:
         adds = " ".join(f"'{_OPTIONAL[name]}'" for name in missing)
-        return warned(f"{said}; not installed: {', '.join(missing)}", f"pip install {adds}")
-    return ok(said)
+        return warned(f"{present}; not installed: {', '.join(missing)}", f"pip install {adds}")
+    return ok(present)
 
 
 def _jmespath() -> CheckResult:
-    """jmespath-community installs its own module over jmespath's and evaluates differently."""
+    """Refuse jmespath-community, which installs its own module over jmespath's and evaluates differently."""
     if _version("jmespath-community") is not None:
         return failed(
             "jmespath-community has overwritten the jmespath module",
@@ -127,6 +128,7 @@ def _queries(folder: Path) -> CheckResult:
 
 
 def _app_checks(tasks: list[Task]) -> list[Check]:
+    # all at once: one app that does not answer takes 20 s
     statuses = asyncio.run(check_apps(origins_of(tasks)))
     return [Check(f"app {each.app}", partial(_app, tasks, each)) for each in statuses]
 

@@ -1,4 +1,4 @@
-"""The apps of one trial in a browser: open them, lend them to the agent, take their end states."""
+"""The apps of one trial in a browser: opened, watched while the agent works, captured at the end."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
-from bench_core.agents.browser import BrowserEnvironment
-from bench_core.artifacts import TrialArtifacts
+from bench_core.agents import BrowserEnvironment
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import BrowserHandle
+from bench_core.run_folder import TrialArtifacts
 from bench_core.trial import TrialEnvironment
-from multireal_harness.capture import CaptureSettings, capture_states, close_pages
 from multireal_harness.guard import PathGuard
-from multireal_harness.health import Window, check_states
-from multireal_harness.trouble import AppWatch
+from multireal_harness.reset import reset_app
+from multireal_harness.states.capture import CaptureSettings, capture_states, close_pages
+from multireal_harness.states.health import Window, check_states
+from multireal_harness.traffic_faults import AppWatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,31 +25,30 @@ if TYPE_CHECKING:
     from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
     from multireal_harness.browsers import Lease
-    from multireal_harness.capture import Capture
-    from multireal_harness.definitions import Definition, Site
+    from multireal_harness.definitions import Definition
+    from multireal_harness.states.capture import Capture
 
-__all__ = ["APP_TROUBLE", "STATE_HEALTH", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
+__all__ = ["STATE_HEALTH", "TRAFFIC_FAULT", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
 
 CLOSED_BROWSER = "closed_browser"
-"""Flags a trial whose agent closed its browser, and the apps' states with it."""
+"""Flag of a trial whose agent closed its browser, and lost the apps' states with it."""
 STATE_HEALTH = "state_health.json"
-APP_TROUBLE = "app_trouble"
-"""Where a record's details say what went wrong with the apps while the agent worked."""
-
-_BAD_STATUS = 400
+TRAFFIC_FAULT = "traffic_fault"
+"""Key in a record's details: what went wrong with the apps while the agent worked."""
 
 
 @dataclass(frozen=True)
 class EnvironmentSettings:
-    """How apps are opened and their states taken.
+    """How apps are opened and their states captured.
 
     Attributes:
-        config: What every app is configured with; never a run id, so that no leaderboard hears of it.
+        config: The settings that every app gets; never a run id, so that no leaderboard counts the run.
         track: Whether `/finish` is loaded once before the agent starts, as REAL's own harness does.
         open_s: Seconds for each page that is opened.
-        stalled_s: An app that does not answer the agent for so long is in trouble.
+        stalled_s: Seconds without an answer after which an app counts as failing.
     """
 
+    # apps delay every answer by 0.1 to 2 s unless `latency` is set
     config: tuple[tuple[str, str], ...] = (("latency", "0"), ("removePopup", "true"))
     track: bool = True
     open_s: float = 60.0
@@ -58,13 +57,13 @@ class EnvironmentSettings:
 
 
 class CaptureError(EnvironmentFaultError):
-    """An app gave no end state, so that nothing can be said about the trial."""
+    """An app gave no end state, so that the trial cannot be scored."""
 
     flag = "incomplete_state"
 
 
 class AppBrowser(BrowserEnvironment):
-    """The pages of a trial as an agent of this process acts on them; `lease` is where they are."""
+    """The pages of a trial for agents of this process; `lease` is the browser context they are in."""
 
     def __init__(self, lease: Lease, viewport: tuple[int, int]) -> None:
         super().__init__(lease.context, viewport)
@@ -75,12 +74,12 @@ class AppEnvironment(TrialEnvironment):
     """The opened apps of one trial.
 
     Args:
-        definition: The task, its apps where they really are.
-        lease: The browser they are opened in.
-        viewport: Of their pages.
+        definition: The task, with the URLs at which its apps are served.
+        lease: The browser context they are opened in.
+        viewport: Size of their pages.
         settings: How they are opened.
-        context: The trial's conditions.
-        redactor: Knows the keys that must not reach the disk.
+        context: The trial's limits, folder and processes.
+        redactor: Removes keys from what is written.
     """
 
     def __init__(  # noqa: PLR0913  # one collaborator each, all named
@@ -110,7 +109,9 @@ class AppEnvironment(TrialEnvironment):
         self._artifacts = TrialArtifacts(context.folder, redactor)
         self._guard = PathGuard(site.origin for site in sites)
         self._watch = AppWatch((site.origin for site in sites), settings.stalled_s)
+        # the apps' histories have wall-clock milliseconds
         self._started_ms = time.time() * 1000
+        # a shared Chromium must not end with an abandoned trial
         if lease.alone and lease.chromium.pid is not None:
             context.processes.own(lease.chromium.pid)
 
@@ -122,7 +123,9 @@ class AppEnvironment(TrialEnvironment):
         """
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
-        most_s = 4 * self._settings.open_s  # three pages each, all apps at once
+        most_s = (
+            4 * self._settings.open_s
+        )  # `/config`, `/finish` and `/` of each app, all apps at once
         try:
             async with asyncio.timeout(most_s):
                 await self._open()
@@ -144,7 +147,13 @@ class AppEnvironment(TrialEnvironment):
             width, height = self.handle.viewport
             for page in pages:
                 await page.set_viewport_size({"width": width, "height": height})
-        opened = (self._open_app(page, site) for page, site in zip(pages, sites, strict=True))
+        settings = self._settings
+        query = {"task_id": self._definition.id, **dict(settings.config)}
+        opened = (
+            reset_app(page, site, query, track=settings.track, open_s=settings.open_s)
+            for page, site in zip(pages, sites, strict=True)
+        )
+        # all are awaited before the first fault is raised: none goes on loading in a closed context
         for fault in await asyncio.gather(*opened, return_exceptions=True):
             if fault is not None:
                 raise fault
@@ -157,9 +166,9 @@ class AppEnvironment(TrialEnvironment):
         await self._lease.chromium.wait_closed()
 
     async def why_gone(self, *, reported: bool) -> str | None:
-        """Blame the end of Chromium on the agent only where it told it to end.
+        """Attribute the end of Chromium to the agent only where a command of the agent ended it.
 
-        The states of the apps are gone with it, so that it is a failure at the end, too.
+        The states of the apps are lost with it, so the trial fails even if the agent reports success.
         """
         del reported
         act = await self._lease.why_ended()
@@ -169,17 +178,18 @@ class AppEnvironment(TrialEnvironment):
         return f"{act}; its apps' states went with it"
 
     async def release(self) -> None:
-        """Cut what the agent still has open to a Chromium of its own."""
+        """Close the agent's connections to a Chromium of its own."""
         await self._lease.cut_agent()
 
     async def capture(self, ending: AgentEnding) -> None:
-        """Close the agent's pages and take every app's end state.
+        """Close the agent's pages and read every app's end state.
 
         Raises:
             CaptureError: An app gave none.
             EnvironmentFaultError: The browser does not answer.
         """
         del ending
+        # from here on the harness itself opens `/finish`
         self._guard.disarm()
         self._watch.disarm()
         self._note_visits()
@@ -187,6 +197,7 @@ class AppEnvironment(TrialEnvironment):
             self._note_states({}, ())
             return
         states, captures = await self._take()
+        # states of the other apps are kept even where one is missing
         if states:
             await asyncio.to_thread(self._artifacts.write_state, states)
         self._note_states(states, captures)
@@ -218,40 +229,12 @@ class AppEnvironment(TrialEnvironment):
             self.flags["left_the_apps"] = None
         self.details["guarded_visits"] = [each.model_dump(mode="json") for each in guard.visits]
         self.details["strangers"] = sorted(guard.strangers)
-        trouble = self._watch.trouble(crashed_by_agent=self._lease.crashed_by_agent)
-        if trouble is not None:
-            self.details[APP_TROUBLE] = trouble.model_dump(mode="json")
+        fault = self._watch.fault(crashed_by_agent=self._lease.crashed_by_agent)
+        if fault is not None:
+            self.details[TRAFFIC_FAULT] = fault.model_dump(mode="json")
 
     def _note_states(self, states: dict[str, Any], captures: Sequence[Capture]) -> None:
         window = Window(started_ms=self._started_ms, finished_ms=time.time() * 1000)
         symptoms = check_states(self._definition, states, window=window)
         self._artifacts.write_json(STATE_HEALTH, [e.model_dump(mode="json") for e in symptoms])
         self.details["captures"] = [each.model_dump(mode="json") for each in captures]
-
-    async def _open_app(self, page: Any, site: Site) -> None:
-        query = {"run_id": "0", "task_id": self._definition.id, **dict(self._settings.config)}
-        url = f"{site.origin}/config?{urlencode(query)}"
-        answer = await self._load(page, url, site)
-        if answer is not None and "json" in str(answer.headers.get("content-type")):
-            # the page of an app takes the settings; what says something instead took none
-            raise EnvironmentFaultError(
-                f"the app {site.id!r} is not configured: {url} shows no page"
-            )
-        if self._settings.track:
-            await self._load(page, f"{site.origin}/finish", site)
-        await self._load(page, site.origin, site)
-
-    async def _load(self, page: Any, url: str, site: Site) -> Any:
-        """Open a page and return Playwright's response, null where the browser has none."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
-
-        try:
-            answer = await page.goto(url, timeout=self._settings.open_s * 1000)
-        except Error as error:
-            reason = str(error).splitlines()[0]
-            raise EnvironmentFaultError(f"the app {site.id!r} is down: {reason}") from error
-        if answer is not None and answer.status >= _BAD_STATUS:
-            raise EnvironmentFaultError(
-                f"the app {site.id!r} is down: {url} answers with status {answer.status}"
-            )
-        return answer

@@ -1,4 +1,4 @@
-"""Score end states by the benchmark's rules, and ask a judge where the user wants one."""
+"""Scores from end states: the benchmark's rules, and a judge where the user wants one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat
 
-from bench_core.artifacts import FINISH_STATE
 from bench_core.errors import EvaluationError
-from bench_core.judging import Criterion, JudgeCase, Verdict
 from bench_core.records import Check, ErrorInfo, Record, Status, Usage
+from bench_core.records.judge import Criterion, JudgeCase, Verdict
+from bench_core.run_folder import FINISH_STATE
 from multireal_harness.definitions import Definition, scoring_state
-from multireal_harness.hybrid import Confidence, decide, with_grades
-from multireal_harness.judged import (
+from multireal_harness.eval_rules.decisions import Confidence, decide, with_grades
+from multireal_harness.eval_rules.judge_checks import (
     criterion_id,
     graded_check,
     outcome_of,
     reason_of,
     with_judgement,
 )
-from multireal_harness.queries import Match, query_checks
-from multireal_harness.scripts import script_check
+from multireal_harness.eval_rules.queries import Match, query_checks
+from multireal_harness.eval_rules.scripts import script_check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Judge, Meter
     from bench_core.records import Task
     from multireal_harness.definitions import Eval
-    from multireal_harness.hybrid import Decision, StateHealth
+    from multireal_harness.eval_rules.decisions import Decision, StateHealth
 
 __all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate"]
 
@@ -43,11 +43,11 @@ class EvaluationRules:
     """How end states are scored.
 
     Attributes:
-        queries: The task set's own, or as `lint` rewrites them.
-        match: When a query's result meets the expectation; `equals` is the benchmark's rule.
+        queries: The task set's own queries, or those that `lint` rewrites.
+        match: How a query's result is compared with the expectation; `equals` is the benchmark's rule.
         judge: Asked when a query fails, and about criteria only a judge can decide.
-        audit: The share of passed tasks the judge is shown, too; 1 shows it all.
-        keep_judgements: Scoring again without a judge takes what one said of the end states before.
+        audit: The share of passed tasks that the judge is also asked about, from 0 to 1.
+        keep_judgements: Whether scoring again without a judge uses the stored judgement of the end states.
     """
 
     queries: Literal["original", "fixed"] = "original"
@@ -65,17 +65,17 @@ class EvaluationRules:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a trial left to be scored.
+    """What a trial left for scoring.
 
     Attributes:
         states: App id to end state.
-        health: How good these are.
-        answer: What the agent said at the end.
+        health: Whether they are complete and look like this trial's.
+        answer: The agent's final answer.
         folder: The trial's folder, where the states are kept.
-        seed: Decides whether this pass is audited.
-        known: A judgement of the end states from before, which is taken instead of asking.
-        grades: Grades of the answer from before, by the number of the eval, likewise.
-        meter: Hears of the judge's calls, where the judge tells of them.
+        seed: The trial's seed; decides whether a pass is audited.
+        known: An earlier judgement of the end states, used instead of asking.
+        grades: Earlier grades of the answer by the number of the eval, likewise.
+        meter: Receives the usage of the judge's calls, where the judge reports it.
     """
 
     states: dict[str, Any]
@@ -89,14 +89,14 @@ class Evidence:
 
 
 class Evaluation(Record):
-    """How a trial was scored.
+    """The score of a trial and what led to it.
 
     Attributes:
-        status: Of a trial without a score, else null.
+        status: Status of a trial without a score, else None.
         official: Points and reward as the benchmark counts them.
-        fixed: Score and checks under the rewritten queries; null where none was rewritten.
-        verdict: What the judge said of the end states, where it was asked.
-        grades: What it said of the answer, by the number of the eval that has it graded.
+        fixed: Score and checks under the rewritten queries; None where none was rewritten.
+        verdict: The judge's verdict on the end states, where it was asked.
+        grades: Its verdicts on the answer, by the number of the eval that has the answer graded.
     """
 
     schema_version: Literal[1] = 1
@@ -114,17 +114,18 @@ class Evaluation(Record):
 
 
 async def evaluate(task: Task, evidence: Evidence, rules: EvaluationRules) -> Evaluation:
-    """Score what a trial left.
+    """Score the end states and the answer of a trial.
 
     Raises:
-        EvaluationError: The task has no evals, or one that needs a judge and there is none.
+        EvaluationError: The task has no evals, or an eval needs a judge and there is none.
     """
     definition = Definition.model_validate(task.config["definition"])
     if not definition.evals:
-        raise EvaluationError(f"nothing decides {task.task_id!r}: it has no evals")
+        # REAL itself passes such a task, because `all([])` is true
+        raise EvaluationError(f"{task.task_id!r} cannot be scored: it has no evals")
     checks = _checks(task, definition, evidence.states, rules)
     grades = await _grades(definition, evidence, rules)
-    passed = all(check.passed for check in checks)
+    passed = all(check.passed for check in checks)  # REAL gives no partial credit
     verdict = await _judgement(definition, evidence, rules, checks, passed=passed)
     decision = with_grades(
         decide(
@@ -177,7 +178,7 @@ def _checks(
 async def _grades(
     definition: Definition, evidence: Evidence, rules: EvaluationRules
 ) -> dict[str, Verdict]:
-    """Let the judge grade the agent's answer where the task asks for that."""
+    """Have the judge grade the agent's answer where the task asks for it."""
     return {
         str(index): await _grade(definition, index, one, evidence, rules)
         for index, one in enumerate(definition.evals)
@@ -212,7 +213,7 @@ async def _judgement(
     *,
     passed: bool,
 ) -> Verdict | None:
-    """Ask the judge about the end states, where the rules say so and there is something to see."""
+    """Ask the judge about the end states, where the rules ask for it and the states are complete."""
     if evidence.health == "incomplete" or not checks or evidence.known is not None:
         return evidence.known
     if rules.judge is None or (passed and not _audited(evidence.seed, rules.audit)):
@@ -221,7 +222,7 @@ async def _judgement(
 
 
 async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
-    """Ask a judge; one that takes a meter tells it each call, of any other its verdict tells them."""
+    """Ask a judge and meter its calls: itself where it takes a meter, else from its verdict's usage."""
     if meter is not None and "meter" in inspect.signature(judge.judge).parameters:
         metered: Any = judge.judge
         known: Verdict = await metered(case, meter=meter)
@@ -240,6 +241,7 @@ def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...])
             Criterion(id=criterion_id(index), text=check.criterion)
             for index, check in enumerate(checks)
         ),
+        # the judge selects its evidence itself: of seven recorded states none has its changes in the first 10,000 characters
         state_path=str(evidence.folder / FINISH_STATE),
         agent_answer=evidence.answer,
         metadata={
@@ -251,13 +253,14 @@ def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...])
 
 
 def _audited(seed: int, share: float) -> bool:
+    # by the trial's seed, so that a continued run audits the same trials
     return random.Random(f"audit {seed}").random() < share  # noqa: S311  # seeded on purpose
 
 
 def _error(
     decision: Decision, verdict: Verdict | None, grades: dict[str, Verdict]
 ) -> ErrorInfo | None:
-    """Tell why the judge, whose word was needed, left no score."""
+    """Return why the judge, on which the score depended, gave none."""
     if decision.error is not Status.EVALUATION_ERROR:
         return None
     unsure = [each for each in (verdict, *grades.values()) if each and each.passed is None]
@@ -266,7 +269,7 @@ def _error(
 
 
 def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool) -> bool:
-    """Whether a defective query decided: one that failed, or any when all passed."""
+    """Return whether a defective query decided: one that failed, or any when all passed."""
     defective = _defective(definition)
     if passed:
         return any(defective)
@@ -276,7 +279,7 @@ def _matters(definition: Definition, checks: tuple[Check, ...], *, passed: bool)
 def _fixed_side(
     task: Task, definition: Definition, evidence: Evidence
 ) -> dict[str, JsonValue] | None:
-    """Return what the rewritten queries say, beside the official score."""
+    """Return the score under the rewritten queries, to be recorded beside the official one."""
     fixed = _fixed(definition)
     if fixed == definition or evidence.health == "incomplete":
         return None
@@ -303,12 +306,9 @@ def _defective(definition: Definition) -> tuple[bool, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _linted(definition: str) -> tuple[Definition, tuple[bool, ...]]:
-    """Return a task with its rewritten queries, and which of its own are defective."""
-    from multireal_harness.lint import (  # noqa: PLC0415  # reads the shipped shapes
-        fixed_definition,
-        lint_task,
-        shipped_schemas,
-    )
+    """Return a task with its rewritten queries, and for each of its own whether it is defective."""
+    from multireal_harness.lint import fixed_definition, lint_task  # noqa: PLC0415  # reads the shipped shapes
+    from multireal_harness.states import shipped_schemas  # noqa: PLC0415  # reads the shipped shapes
 
     known = Definition.model_validate_json(definition)
     schemas = shipped_schemas()

@@ -1,7 +1,7 @@
-"""Keep agents away from `/finish`, `/config` and `/submit`, by path, and note who tried.
+"""Guard of the paths `/finish`, `/config` and `/submit`: refused to agents, and every try recorded.
 
-Host rules cannot do it: these paths are on the apps' own hosts. Whoever may open them reads the
-answer, changes the rules or hands in a state of its own.
+Rules by host cannot do it, because these paths are on the apps' own hosts. An agent that opens them can
+read the state that is scored, change an app's settings or submit a state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["GUARDED", "GuardedVisit", "PathGuard", "is_guarded"]
 
 GUARDED = frozenset({"finish", "config", "submit"})
-"""The last part of a path that belongs to the harness."""
+"""Last parts of paths that only the harness may open."""
 
 _REFUSAL = (
     "<!doctype html><title>Not available</title><h1>This page is not part of the app</h1>"
@@ -40,24 +40,25 @@ class GuardedVisit(Record):
 
 
 def is_guarded(url: str) -> bool:
-    """Whether a URL's path is the harness's own, however it is spelled.
+    """Return whether a URL's path is the harness's own, in any spelling.
 
     >>> is_guarded("https://mail.test//%66inish/?x=1"), is_guarded("https://mail.test/finished")
     (True, False)
     """
     try:
+        # apps answer to encoded and doubly encoded spellings, and Chromium takes a backslash for a slash
         path = unquote(unquote(urlsplit(url.replace("\\", "/")).path))
     except ValueError:
-        return True  # what cannot be read is not let through
+        return True  # a URL that cannot be parsed is refused
     parts = [part for part in path.replace("\\", "/").split("/") if part.strip()]
     return bool(parts) and parts[-1].strip().partition(";")[0].casefold() in GUARDED
 
 
 class PathGuard:
-    """Watches one browser context; `visits` and `strangers` fill while an agent works.
+    """A guard of one browser context; it collects `visits` and `strangers` while an agent works.
 
     Args:
-        origins: The apps' origins; documents of other hosts are let through and noted.
+        origins: The apps' origins; documents of other hosts are allowed and noted.
     """
 
     def __init__(self, origins: Iterable[str]) -> None:
@@ -72,7 +73,7 @@ class PathGuard:
         return self._armed_at is not None
 
     async def install(self, context: Any) -> None:
-        """Watch a context; nothing is refused before `arm`."""
+        """Attach to a context; nothing is refused before `arm`."""
         await context.route(lambda url: self.armed and is_guarded(url), self._refuse)
         context.on("page", self._watch)
         for page in context.pages:
@@ -83,7 +84,7 @@ class PathGuard:
         self._armed_at = time.monotonic()
 
     def disarm(self) -> None:
-        """Let the harness itself through again."""
+        """Stop refusing, because the harness opens these paths itself."""
         self._armed_at = None
 
     async def _refuse(self, route: Any) -> None:
@@ -98,10 +99,13 @@ class PathGuard:
 
         url = frame.url
         host = urlsplit(url).netloc
+        # about:blank and data: have no host
         if not self.armed or not host:
             return
         if host not in self._homes:
             self.strangers.add(host)
+        # `history.pushState` changes the URL without a request, so that no route sees it
+        # the page with the refusal is a navigation, too
         elif is_guarded(url) and not self._was_refused(url):
             self._note(url, "in-page")
             try:

@@ -1,6 +1,6 @@
-"""Models as configuration: which API and model, what it costs, which limits and tool version.
+"""Model configurations: API and model, prices, limits and tool version, as YAML files.
 
-A configuration is a YAML file; those that come with the package are named without their ending.
+The configurations that come with the package are named without `.yaml`.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
 from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.models.client import Model
-from bench_core.models.opening import PROVIDERS, open_model
-from bench_core.models.prices import PriceList, PriceRow, published_prices
+from bench_core.models import PROVIDERS, Model, PriceList, PriceRow, open_model, published_prices
 from bench_core.records import Limits, Record
 
 if TYPE_CHECKING:
-    from bench_core.models.prices import Prices
-    from bench_core.models.records import ModelRequest, Reply
+    from bench_core.models import ModelRequest, Prices, Reply
     from bench_core.protocols import Meter, TrialContext
 
 __all__ = ["ModelConfig", "ModelMismatchError", "ModelPrice", "load_config", "shipped_configs"]
 
+# a key is often put where the name of its variable belongs
 _KEY_SHAPED = re.compile(r"(?:sk-|AIza)[\w-]{8,}")
 
 
 class ModelMismatchError(EnvironmentFaultError):
-    """The API answered with another model than the one asked for."""
+    """The API answered with another model than the one asked for.
+
+    Providers route requests for retired models to newer ones without an error.
+    """
 
     lasting = True
     flag = "model_mismatch"
 
 
 class ModelPrice(Record):
-    """US dollars per million tokens; a tier holds for calls with more input than its threshold."""
+    """US dollars per million tokens; a tier applies to calls with more input than its threshold."""
 
     input: NonNegativeFloat
     output: NonNegativeFloat
@@ -49,19 +50,19 @@ class ModelPrice(Record):
 
 
 class ModelConfig(Record):
-    """One model as it is run.
+    """The configuration of one model.
 
     Attributes:
-        name: What reports call it.
+        name: Its name in reports.
         model: `provider:model`.
-        agent: The scaffold; results are labelled by both.
+        agent: The agent (scaffold); results are labelled by agent and model.
         api_key_env: The variable that holds the key; by default the provider's usual one.
-        api_key: The key itself, for a quick test: it is accepted, warned about and never written.
-        prices: The price and its tiers; without it the published table is asked.
-        prices_as_of: When they were looked up.
-        accepts: Further ids the API may report; dated snapshots of `model` always may.
+        api_key: The key itself, for a quick test: accepted with a warning, and never written.
+        prices: The price and its tiers; by default those of the published table.
+        prices_as_of: The date of these prices.
+        accepts: Further ids the API may report; dated snapshots of `model` are always accepted.
         computer_tool: Version of Claude's native tool; newer models refuse older tools.
-        note: What a user should know, such as a date of retirement.
+        note: A note for users, such as a date of retirement.
     """
 
     schema_version: Literal[1] = 1
@@ -69,6 +70,7 @@ class ModelConfig(Record):
     model: str = Field(pattern=r"^[\w-]+:.+$")
     agent: str = "tool-calling"
     api_key_env: str | None = None
+    # excluded from dumps and reprs, which end in run folders and logs
     api_key: str | None = Field(default=None, exclude=True, repr=False)
     base_url: str | None = None
     prices: tuple[ModelPrice, ...] = ()
@@ -82,12 +84,12 @@ class ModelConfig(Record):
 
     @property
     def limits(self) -> Limits:
-        """Steps and time, where the configuration says so."""
+        """Limits of steps and time, where the configuration sets them."""
         return Limits(max_steps=self.max_steps, time_limit_s=self.time_limit_s)
 
     @property
     def price_list(self) -> Prices:
-        """What its calls cost."""
+        """The prices of its calls."""
         if not self.prices:
             return published_prices() or PriceList([])
         rows = [
@@ -98,7 +100,7 @@ class ModelConfig(Record):
         return _AnyName(PriceList(rows, source=f"model config {self.name!r}"), self.model)
 
     def key(self) -> str | None:
-        """Return the key, or null to let the provider's own variables decide.
+        """Return the key, or None to use the provider's own variables.
 
         Raises:
             InputError: The variable it names is not set.
@@ -130,16 +132,16 @@ class ModelConfig(Record):
         return opened if allow_mismatch else _CheckedModel(opened, self)
 
     def public(self) -> dict[str, Any]:
-        """Return what belongs into the record of a run: everything but the key."""
+        """Return what is recorded with a run: everything but the key."""
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
     def for_agent(self) -> dict[str, Any]:
-        """Return what agents take from a run's configuration, where it is not their default."""
+        """Return the settings for agents, where they are not the default."""
         chosen = self.model_dump(include={"computer_tool", "images"}, exclude_defaults=True)
         return dict(chosen)
 
     def accepts_model(self, reported: str | None) -> bool:
-        """Whether a model an API reports is the one asked for.
+        """Return whether a model that an API reports is the one asked for.
 
         >>> config = ModelConfig(name="x", model="openai:gpt-5.2")
         >>> config.accepts_model("gpt-5.2-2025-12-11"), config.accepts_model("gpt-5.2-mini")
@@ -155,7 +157,7 @@ class ModelConfig(Record):
 
 
 class _CheckedModel(Model):
-    """A model whose every reply must come from the model asked for."""
+    """A model that checks after every reply that the model asked for has answered."""
 
     def __init__(self, opened: Model, config: ModelConfig) -> None:
         self.__dict__ = opened.__dict__
@@ -180,7 +182,7 @@ class _CheckedModel(Model):
 
 
 class _AnyName:
-    """Prices one model's calls by one row, whatever dated id the API reports."""
+    """Prices of one model's calls under whatever dated id the API reports."""
 
     def __init__(self, prices: PriceList, model: str) -> None:
         self._prices = prices
@@ -192,14 +194,14 @@ class _AnyName:
 
 
 def load_config(name: str, folder: Path | None = None) -> ModelConfig:
-    """Return a configuration by its name, by its file, or made from a bare `provider:model`.
+    """Return a configuration by its name or file, or one for a bare `provider:model`.
 
     Args:
         name: `gpt52`, `my/models/qwen.yaml` or `openai:gpt-5.2`.
         folder: Where to look before the shipped ones.
 
     Raises:
-        InputError: There is none of that name, or it is no model config.
+        InputError: There is none of that name, or the file is no model config.
     """
     for path in (Path(name), *([folder / f"{name}.yaml"] if folder else [])):
         if path.suffix in {".yaml", ".yml"} and path.is_file():

@@ -1,4 +1,4 @@
-"""Ask every app whether it answers before money is spent on an agent that finds it gone."""
+"""Checks before a run, so that no money is spent on tasks whose apps do not answer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["AppStatus", "check_apps", "origins_of", "preflight", "reachable_tasks"]
 
 _BAD_STATUS = 400
+# One published app, omnizon, has answered 451 since its takedown (agi-inc/agisdk#36).
 _REASONS = {451: "taken down for legal reasons", 404: "gone", 410: "gone"}
 
 
 class AppStatus(Record):
-    """Whether an app answers; `fault` is null when it does."""
+    """Whether an app answers; `fault` is None when it does."""
 
     app: str
     url: str
@@ -32,7 +33,7 @@ class AppStatus(Record):
 
 
 def origins_of(tasks: Iterable[Task], origins: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return where each app of the tasks answers; `origins` overrides what the tasks say."""
+    """Return the origin of each app of the tasks; `origins` overrides those in the tasks."""
     found = {site.id: site.origin for task in tasks for site in definition_of(task).sites}
     return {app: (origins or {}).get(app, url) for app, url in sorted(found.items())}
 
@@ -49,7 +50,7 @@ async def check_apps(apps: Mapping[str, str], timeout_s: float = 20.0) -> list[A
 def preflight(
     tasks: Sequence[Task], origins: Mapping[str, str] | None = None, timeout_s: float = 20.0
 ) -> list[str]:
-    """Refuse a run none of whose tasks can work and return warnings about those that cannot.
+    """Refuse a run of which no task can work, and return warnings about tasks that cannot.
 
     Raises:
         InputError: Every task needs an app that does not answer.
@@ -61,12 +62,14 @@ def preflight(
     if not down:
         return []
     working = reachable_tasks(tasks, down)
-    said = "; ".join(f"{app}: {fault}" for app, fault in down.items())
+    faults = "; ".join(f"{app}: {fault}" for app, fault in down.items())
     if not working:
-        raise InputError(f"no task can be run, every one needs an app that does not answer: {said}")
+        raise InputError(
+            f"no task can be run, every one needs an app that does not answer: {faults}"
+        )
     lost = len(tasks) - len(working)
     warning = (
-        f"{lost} of {len(tasks)} tasks will end without a score, because apps do not answer ({said}); "
+        f"{lost} of {len(tasks)} tasks will end without a score, because apps do not answer ({faults}); "
         "--skip-unreachable leaves them out"
     )
     return [warning]
@@ -79,6 +82,7 @@ def reachable_tasks(tasks: Iterable[Task], down: Iterable[str]) -> list[Task]:
 
 
 def _check(app: str, url: str, timeout_s: float) -> AppStatus:
+    # without `/finish` a trial fails at its end, when the agent has been paid for
     for path in ("", "/finish"):
         fault = _fault_of(url.rstrip("/") + path, timeout_s)
         if fault is not None:

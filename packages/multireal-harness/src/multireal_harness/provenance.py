@@ -1,8 +1,8 @@
-"""What a run folder says about the versions that made its numbers."""
+"""The package versions and the task set that are recorded with a run."""
 
 from __future__ import annotations
 
-from bench_core.running import Provenance
+from bench_core.runs import Provenance
 
 __all__ = ["PACKAGES", "provenance"]
 
@@ -10,6 +10,6 @@ PACKAGES = ("multireal-harness", "jmespath", "playwright", "browser-use", "llm-j
 
 
 def provenance(task_set: str | None = None) -> Provenance:
-    """Return the packages whose versions matter, and the task set's hash as the benchmark's version."""
+    """Return the packages to record, and the task set's hash as the benchmark's version."""
     version = None if task_set is None else f"tasks {task_set[:12]}"
     return Provenance(benchmark_version=version, packages=PACKAGES)

@@ -1,4 +1,4 @@
-"""The registry: tasks of a directory, as Proctor's tasks, with filters."""
+"""Tasks read from a folder of JSON files, as Proctor's tasks, with filters."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ __all__ = [
 
 BENCHMARK = "multireal"
 TASKS_VARIABLE = "MULTIREAL_TASKS_DIR"
-"""Where the tasks are when no option says so."""
+"""The environment variable with the folder of tasks, for where no option names one."""
 
 _PREFIXES = ("multi", "v1", "v2")
 
 
 class TaskQuery(Record):
-    """Which tasks to take; everything given must hold.
+    """A filter of tasks; a task must meet all its conditions.
 
     Attributes:
-        apps: Tasks that use one of these.
-        min_apps: Tasks that use at least so many.
-        max_apps: Tasks that use at most so many.
-        difficulties: Tasks of one of these.
+        apps: Only tasks that use one of these.
+        min_apps: Only tasks that use at least so many.
+        max_apps: Only tasks that use at most so many.
+        difficulties: Only tasks of one of these.
     """
 
     apps: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ def load_tasks(directory: Path | str) -> list[Task]:
     """Return the tasks of a directory in order of their ids.
 
     Args:
-        directory: Holds `*.json`; or `v1` or `v2` for those that agisdk brings, or `built-in`.
+        directory: A folder with `*.json`; or `v1` or `v2` for agisdk's tasks, or `built-in`.
 
     Raises:
         InputError: There is no such directory, no task in it, or a file that is no task.
@@ -69,7 +69,7 @@ def load_tasks(directory: Path | str) -> list[Task]:
 
 
 def load_definitions(folder: Path) -> list[Definition]:
-    """Return the definitions in a folder in order of their ids.
+    """Return the definitions in a folder, sorted by id.
 
     Raises:
         InputError: A file is no task, or two tasks have one id.
@@ -79,6 +79,7 @@ def load_definitions(folder: Path) -> list[Definition]:
     for path in sorted(folder.glob("*.json")):
         definition = _read(path)
         if definition.id in homes:
+            # one published commit has two example files with the ids of other tasks
             raise InputError(
                 f"{homes[definition.id]} and {path} both define the task {definition.id!r}: "
                 "remove one of them"
@@ -86,15 +87,15 @@ def load_definitions(folder: Path) -> list[Definition]:
         homes[definition.id] = path
         definitions.append(definition)
     if not definitions:
-        raise InputError(f"{folder} holds no tasks (*.json)")
+        raise InputError(f"{folder} has no tasks (*.json)")
     return sorted(definitions, key=lambda each: each.id)
 
 
 def resolve_tasks_dir(directory: Path | str | None) -> Path:
-    """Return the folder that an option, the variable or one of the known names means.
+    """Return the folder of tasks that an option, the variable or one of the known names means.
 
     Raises:
-        InputError: Nothing says where the tasks are, or they are not there.
+        InputError: No folder is named, or it does not exist.
     """
     named = directory or os.environ.get(TASKS_VARIABLE)
     if not named:
@@ -113,7 +114,7 @@ def resolve_tasks_dir(directory: Path | str | None) -> Path:
 
 
 def task_of(definition: Definition, folder: Path | None = None) -> Task:
-    """Return a definition as a task; the sources of its scripts travel with it.
+    """Return a definition as a task, with the sources of its scripts.
 
     Raises:
         InputError: A script is missing.
@@ -147,10 +148,12 @@ def full_id(definition: Definition) -> str:
 def select_tasks(
     tasks: Sequence[Task], query: TaskQuery, ids: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return the ids of the tasks that fit, `ids` with or without prefix first narrowed down.
+    """Return the ids of the tasks that match `query`, of those in `ids` where any are given.
+
+    The ids may be given without prefix.
 
     Raises:
-        InputError: An app is none of the tasks', or nothing is left.
+        InputError: No task uses an app of the query, or no task matches.
     """
     known = {task.task_id for task in tasks}
     wanted = {_known_id(each, known) for each in ids}
@@ -163,12 +166,16 @@ def select_tasks(
     missing = sorted(wanted - known)
     if not chosen and not missing:
         raise InputError(f"none of the {len(tasks)} tasks fits the filter")
-    return (*chosen, *missing)  # unknown ids are refused later, with a proposal
+    return (*chosen, *missing)  # the run itself refuses unknown ids, with a proposal
 
 
 def task_set_hash(tasks: Iterable[Task]) -> str:
-    """Return the SHA-256 of the definitions: the same tasks, the same hash, wherever they lie."""
+    """Return the SHA-256 of the definitions, which does not depend on where their files are.
+
+    The published set has changed from commit to commit, from 84 to 63 tasks, without a version.
+    """
     configs = [[task.task_id, task.config] for task in tasks]
+    # JSON allows half surrogate pairs, which UTF-8 does not encode without `surrogatepass`
     text = json.dumps(configs, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -185,7 +192,7 @@ def _read(path: Path) -> Definition:
 
 
 def _agisdk_tasks(version: str) -> Path:
-    """Return where an installed agisdk keeps its tasks; importing it would start a dozen libraries."""
+    """Return the folder of an installed agisdk's tasks, found without its slow import."""
     found = importlib.util.find_spec("agisdk")
     for home in (found.submodule_search_locations or ()) if found else ():
         folder = Path(home) / "REAL" / "browsergym" / "webclones" / version / "tasks"
@@ -193,6 +200,7 @@ def _agisdk_tasks(version: str) -> Path:
             return folder
     raise InputError(
         f"the tasks of {version} come with agisdk, which is not installed: "
+        # agisdk's dependencies take 411 MB, of which its task files need none
         "`pip install --no-deps agisdk`, or name their folder"
     )
 

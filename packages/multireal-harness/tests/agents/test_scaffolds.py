@@ -1,4 +1,4 @@
-"""Two tasks by every scaffold, each through its real loop and, over a socket, its real SDK."""
+"""Two tasks by every agent of Proctor, through its real loop and, over a socket, its real SDK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.testing.model_server import Answer, ModelServer
-from multireal_harness.agents.scripted import locate
+from multireal_harness.agents.scripted_agent import locate
 from multireal_harness.models import ModelConfig
 from multireal_harness.world import load_solutions
 
@@ -29,7 +29,7 @@ def good(task: str) -> Solution:
 
 
 class Talker:
-    """Answers a tool-calling agent step by step, naming elements by what it was shown."""
+    """A model for a tool-calling agent: one step per call, elements named as in the observation."""
 
     def __init__(self, solution: Solution, apps: list[str]) -> None:
         self._steps = iter(solution.steps)
@@ -69,21 +69,21 @@ def _strings(value: Any) -> str:
 
 
 @pytest.mark.parametrize("task", TASKS)
-async def test_tool_calling_agent_does_a_task(task: str, exam: Any) -> None:
-    apps = [site["id"] for site in exam.tasks[task].config["definition"]["websites"]]
+async def test_tool_calling_agent_does_a_task(task: str, runner: Any) -> None:
+    apps = [site["id"] for site in runner.tasks[task].config["definition"]["websites"]]
     with ModelServer(Talker(good(task), apps)) as server:
         config = ModelConfig(
             name="GPT", model="openai:gpt-5.2", api_key="k-0123456789", base_url=server.base_url("openai"),
             accepts=("gpt-5.2",),
         )  # fmt: skip
-        result = await exam.run(task, "tool-calling", config=config)
+        result = await runner.run(task, "tool-calling", config=config)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert result.model_reported == "gpt-5.2"
     assert result.usage.requests == result.steps == len(good(task).steps)
     assert result.cost_usd is not None
 
 
-async def test_another_model_than_the_one_asked_for_stops_the_trial(exam: Any) -> None:
+async def test_another_model_than_the_one_asked_for_stops_the_trial(runner: Any) -> None:
     with ModelServer(lambda _: Answer(text="hi", model="gpt-4o-mini")) as server:
         config = ModelConfig(
             name="GPT",
@@ -91,18 +91,18 @@ async def test_another_model_than_the_one_asked_for_stops_the_trial(exam: Any) -
             api_key="k-0123456789",
             base_url=server.base_url("openai"),
         )
-        result = await exam.run(TASKS[0], "tool-calling", config=config)
+        result = await runner.run(TASKS[0], "tool-calling", config=config)
     assert (result.status.value, result.score) == ("environment_error", None)
     assert {"model_mismatch", "not_retried"} <= set(result.flags)
     assert "gpt-4o-mini" in str(result.error)
 
 
-async def where(exam: Any, solution: Solution) -> list[tuple[str, tuple[int, int] | None]]:
-    """Do the steps beforehand and note where each click goes on the screen."""
+async def where(runner: Any, solution: Solution) -> list[tuple[str, tuple[int, int] | None]]:
+    """Carry out the steps beforehand and return where each click is on the screen."""
     places: list[tuple[str, tuple[int, int] | None]] = []
-    async with exam.browsers.lend() as lease:
+    async with runner.browsers.open_context() as lease:
         pages = {}
-        for app, url in exam.world.urls.items():
+        for app, url in runner.world.urls.items():
             if app in solution.task.split("-"):
                 pages[app] = await lease.context.new_page()
                 await pages[app].goto(f"{url}/config?latency=0&removePopup=true")
@@ -126,9 +126,9 @@ async def where(exam: Any, solution: Solution) -> list[tuple[str, tuple[int, int
 
 
 @pytest.mark.parametrize("task", TASKS)
-async def test_claude_computer_use_does_a_task(task: str, exam: Any) -> None:
+async def test_claude_computer_use_does_a_task(task: str, runner: Any) -> None:
     solution = good(task)
-    places = iter(await where(exam, solution))
+    places = iter(await where(runner, solution))
     steps = iter(solution.steps)
 
     def answer(_: Seen) -> Answer:
@@ -149,7 +149,7 @@ async def test_claude_computer_use_does_a_task(task: str, exam: Any) -> None:
             name="Claude", model="anthropic:claude-opus-4-5-20251101", api_key="k-0123456789",
             base_url=server.base_url("anthropic"), computer_tool="computer_20251124",
         )  # fmt: skip
-        result = await exam.run(task, "computer-use", config=config)
+        result = await runner.run(task, "computer-use", config=config)
         first = server.requests[0]
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert first.headers["anthropic-beta"] == "computer-use-2025-11-24"
@@ -158,7 +158,7 @@ async def test_claude_computer_use_does_a_task(task: str, exam: Any) -> None:
 
 
 def browser_use_script(solution: Solution, urls: dict[str, str]) -> Iterator[Any]:
-    from bench_core.browser_use.scripted import act, fill  # noqa: PLC0415  # needs the extra
+    from bench_core.browser_use.scripted_chat import act, fill  # noqa: PLC0415  # needs the extra
 
     page = yield act("wait", seconds=1)
     for step in solution.steps:
@@ -177,13 +177,13 @@ def browser_use_script(solution: Solution, urls: dict[str, str]) -> Iterator[Any
 
 
 @pytest.mark.parametrize("task", TASKS)
-async def test_browser_use_agent_does_a_task(task: str, exam: Any) -> None:
+async def test_browser_use_agent_does_a_task(task: str, runner: Any) -> None:
     from bench_core.browser_use import BrowserUseAgent, ScriptedChat  # noqa: PLC0415  # needs the extra
 
     def agent_for(*_: object) -> Any:
-        return BrowserUseAgent(chat=ScriptedChat(browser_use_script(good(task), exam.world.urls)))
+        return BrowserUseAgent(chat=ScriptedChat(browser_use_script(good(task), runner.world.urls)))
 
-    result = await exam.run(task, "browser-use", agent_for=agent_for)
+    result = await runner.run(task, "browser-use", agent_for=agent_for)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
     assert result.flags == ()
     assert result.steps == len(good(task).steps) + 1

@@ -11,16 +11,10 @@ from jmespath.exceptions import JMESPathError
 
 from bench_core.errors import InputError
 from multireal_harness.definitions import Definition
-from multireal_harness.lint import (
-    Schemas,
-    learn_schemas,
-    lint_task,
-    lint_tasks,
-    shipped_schemas,
-    write_fixed,
-)
+from multireal_harness.lint import lint_task, lint_tasks, write_fixed
 from multireal_harness.lint.report import FIX_MARK
-from multireal_harness.states import load_states
+from multireal_harness.states import Schemas, learn_schemas, shipped_schemas
+from multireal_harness.states.files import load_states
 from multireal_harness.tasks import load_definitions
 
 if TYPE_CHECKING:
@@ -78,7 +72,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("query", "code", "fixed"), CASES)
-def test_structure_alone_tells(query: str, code: str, fixed: str | None) -> None:
+def test_structure_alone_gives_findings(query: str, code: str, fixed: str | None) -> None:
     found = report(query)
     assert code in codes(found)
     if fixed is not None:
@@ -99,7 +93,7 @@ SCHEMA_CASES = [
 
 
 @pytest.mark.parametrize(("query", "code", "fixed"), SCHEMA_CASES)
-def test_shapes_of_the_apps_tell_more(
+def test_shapes_of_the_apps_give_more_findings(
     query: str, code: str, fixed: str | None, schemas: Schemas
 ) -> None:
     assert code not in codes(report(query))
@@ -151,19 +145,19 @@ def test_number_passes_for_exactly_one_thing(criterion: str, code: set[str], fix
     assert found.fix.query == fixed
 
 
-def test_query_that_an_untouched_state_satisfies_is_told(schemas: Schemas) -> None:
+def test_query_that_an_untouched_state_satisfies_is_reported(schemas: Schemas) -> None:
     assert "null_agent_passes" in codes(report(f"length({ADDED}) == `0`", schemas), "warning")
     assert "raises_on_empty_state" in codes(
         report(f"contains({ADDED}[0].subject, 'x')", schemas), "warning"
     )
 
 
-def test_query_nested_too_deeply_to_be_looked_at_is_told() -> None:
+def test_query_nested_too_deeply_to_be_checked_is_reported() -> None:
     found = report(" && ".join(["mail"] * 2000))
     assert codes(found, "warning") == {"too_deep"}
 
 
-def test_text_the_goal_does_not_hold_is_told() -> None:
+def test_text_the_goal_does_not_contain_is_reported() -> None:
     found = report(f"length({ADDED}[?subject == 'Dinner' || date == '2031-01-01']) >= `1`")
     assert codes(found, "info") == {"literal_not_in_goal"}
     assert codes(found, "warning") == {"hard_coded_year"}
@@ -276,13 +270,13 @@ def perfect_mailbox(goal: str) -> dict[str, Any]:
         " ".join(words[start : start + size])
         for size, start in itertools.product((1, 2, 3), range(len(words)))
     ]
-    said = " ".join([goal, *(f"{each}: {each.title()}: {each.capitalize()}:" for each in phrases)])
+    text = " ".join([goal, *(f"{each}: {each.title()}: {each.capitalize()}:" for each in phrases)])
     people = list(dict.fromkeys(re.findall(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", goal)))
     mail = {
         "to": people,
         "cc": people,
-        "subject": said,
-        "content": f"{said} https://example.com/",
+        "subject": text,
+        "content": f"{text} https://example.com/",
         "sent": True,
         "draft": True,
     }

@@ -1,18 +1,20 @@
-"""Run and score agents on Windows Agent Arena from anywhere.
+"""Run and score agents on Windows Agent Arena from any machine.
 
-Names load lazily.
+Names are imported when they are first used.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bench_core.lazy_exports import lazy_exports
+from bench_core.moved import moved_modules
 from waa_client.__about__ import __version__
 
 if TYPE_CHECKING:
     from waa_client.benchmark import WaaBenchmark
-    from waa_client.running import WaaRunOptions, WaaTaskOptions, run
+    from waa_client.options import WaaRunOptions, WaaTaskOptions
+    from waa_client.runs import run
     from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
     from waa_client.vm import SyncVmClient, VmClient, VmOptions
 
@@ -31,16 +33,15 @@ __all__ = [
     "select_tasks",
 ]
 
-_HOMES = {
-    "benchmark": ("WaaBenchmark",),
-    "running": ("WaaRunOptions", "WaaTaskOptions", "run"),
-    "tasks": ("TaskQuery", "load_tasks", "resolve_task_id", "select_tasks"),
-    "vm": ("SyncVmClient", "VmClient", "VmOptions"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "benchmark": ("WaaBenchmark",),
+        "options": ("WaaRunOptions", "WaaTaskOptions"),
+        "runs": ("run",),
+        "tasks": ("TaskQuery", "load_tasks", "resolve_task_id", "select_tasks"),
+        "vm": ("SyncVmClient", "VmClient", "VmOptions"),
+    },
+)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+moved_modules({"waa_client.pace": "waa_client.timing"})

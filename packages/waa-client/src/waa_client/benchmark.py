@@ -1,4 +1,4 @@
-"""Windows Agent Arena as Proctor's benchmark: its tasks, the VM of one trial, and its evaluator."""
+"""Proctor's benchmark class for Windows Agent Arena: its tasks, the VM of a trial, its evaluator."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from bench_core.errors import InputError
 from bench_core.redaction import Redactor
 from waa_client.environment import Conditions, EnvironmentSettings, open_environment
 from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient
-from waa_client.pace import RealClock
+from waa_client.results import as_evaluation, kept_transcript, kept_verdict, not_evaluated
 from waa_client.tasks import BENCHMARK, load_tasks
-from waa_client.verdicts import as_evaluation, kept_transcript, kept_verdict, not_evaluated
+from waa_client.timing import RealClock
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractContextManager
 
-    from bench_core.preparing import PreparedRun
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
-    from bench_core.run_options import RunOptions
+    from bench_core.runs import PreparedRun, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from waa_client.demonstrations import Demonstrations
     from waa_client.environment import DesktopEnvironment
     from waa_client.evaluation import Verdict
-    from waa_client.pace import Clock
     from waa_client.pool import Machines
+    from waa_client.timing import Clock
 
 __all__ = ["WaaBenchmark"]
 
@@ -36,17 +35,17 @@ __all__ = ["WaaBenchmark"]
 class WaaBenchmark:
     """The tasks of Windows Agent Arena on a pool of VMs.
 
-    A run's `timing` is `fast`, which is meant where it is null, or `vanilla`; see `waa_client.pace`.
+    A run's `timing` is `vanilla` or `fast`, the default where it is None; see `waa_client.timing`.
 
     Args:
-        tasks: What can be run; by default the files in `$WAA_TASKS`.
-        pool: Where trials get their VMs.
-        settings: Reset, set-up.
-        evaluator: Scores finished trials again; by default the first that `$WAA_EVALUATE` names.
-        demonstrations: Shown to agents.
+        tasks: The tasks; by default those of the files in `$WAA_TASKS`.
+        pool: The source of VMs for trials.
+        settings: Settings of reset, set-up and evaluation.
+        evaluator: URL of the evaluator that rescores; by default the first in `$WAA_EVALUATE`.
+        demonstrations: Demonstrations for agents.
         options: How VMs are called.
-        clock: Sleeps; one that only counts makes vanilla's pace measurable without waiting for it.
-        redactor: Knows the keys that must not reach the disk.
+        clock: The clock for sleeps; one that only counts measures vanilla's sleeps without waiting.
+        redactor: Removes keys from what is written.
     """
 
     name = BENCHMARK
@@ -79,18 +78,18 @@ class WaaBenchmark:
             self._tasks = load_tasks()
         return self._tasks
 
-    @staticmethod
-    def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
-        """Prepare a run as `waa-client run` does: what `bench-core run waa` begins with."""
-        from waa_client.running import prepare  # noqa: PLC0415  # stands over this module
+    @classmethod
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+        """Prepare a run as `waa-client run` does, for `bench-core run waa`."""
+        from waa_client.preparation import prepared_run  # noqa: PLC0415  # only where a run begins
 
-        return prepare(options, begins)
+        return prepared_run(cls, options, begins=begins)
 
     @asynccontextmanager
     async def open(
         self, task: Task, context: TrialContext, agent: Agent
     ) -> AsyncIterator[DesktopEnvironment]:
-        """Hold a free VM, reset it and set `task` up.
+        """Take a free VM, reset it and set `task` up.
 
         Raises:
             EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
@@ -114,10 +113,10 @@ class WaaBenchmark:
                 yield environment
 
     async def evaluate(self, evidence: Evidence) -> Evaluation:
-        """Score a trial by the verdict it was given; to score it again, ask for another one.
+        """Score a trial by its stored verdict; to score it again, ask the evaluator for another one.
 
         Raises:
-            EvaluationError: The trial left no transcript, or the evaluator cannot decide from it.
+            EvaluationError: The trial has no transcript, or the evaluator cannot decide from it.
             EnvironmentFaultError: The evaluator does not answer.
         """
         fresh = evidence.first is None
@@ -125,7 +124,7 @@ class WaaBenchmark:
         return not_evaluated() if verdict is None else as_evaluation(verdict, evidence)
 
     async def _asked_again(self, evidence: Evidence) -> Verdict:
-        """Have the transcript evaluated; no VM is asked anything."""
+        """Have the transcript evaluated, without any VM."""
         url = self._evaluator or os.environ.get(EVALUATORS_VARIABLE, "").split(",")[0]
         if not url:
             raise InputError("rescoring asks an evaluator: pass --evaluate URL")

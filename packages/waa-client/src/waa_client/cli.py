@@ -11,6 +11,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
+    RenamedOptionsCommand,
     demo_out_option,
     execute_demo,
     execute_doctor,
@@ -35,10 +36,13 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 _COLUMNS = ("domain",)
+_OLD_SOURCE = {"--tasks": "--tasks-dir"}
+_OLD_RUN = {**_OLD_SOURCE, "--demo": "--few-shot", "--profile": "--timing"}
+"""What 0.1 called options of the commands."""
 
 
 def _parts(text: str | None) -> tuple[str, ...] | None:
-    """Return what stands between commas."""
+    """Return the comma-separated parts of a text."""
     return None if text is None else tuple(filter(None, map(str.strip, text.split(","))))
 
 
@@ -68,10 +72,10 @@ def _stacked(command: _Command, *options: Callable[[Any], Any]) -> _Command:
 
 
 def _source_options(command: _Command) -> _Command:
-    """Add the options that say where the task files are."""
+    """Add the options that locate the task files."""
     return _stacked(
         command,
-        click.option("--tasks", "tasks_folder", type=_FOLDER, metavar="DIR",
+        click.option("--tasks-dir", type=_FOLDER, metavar="DIR",
                      help="A checkout of WindowsAgentArena, or a folder with examples/.  [default: $WAA_TASKS]"),
         click.option("--index", metavar="FILE",
                      help="Only the tasks of this index: test_all.json, test_custom.json."),
@@ -81,21 +85,21 @@ def _source_options(command: _Command) -> _Command:
 
 
 def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by what WAA knows of them."""
+    """Add the options that choose tasks by domain, application and tags."""
     return _stacked(
         command,
-        click.option("--domain", "domains", multiple=True, metavar="DOMAIN",
+        click.option("--domain", "domains", multiple=True, metavar="NAME",
                      help="Only tasks of this domain, e.g. notepad; repeat it for several."),
-        click.option("--app", "apps", multiple=True, metavar="APP", help="Only tasks that need this application."),
+        click.option("--app", "apps", multiple=True, metavar="NAME", help="Only tasks that need this application."),
         click.option("--infeasible/--feasible", default=None,
                      help="Only tasks that cannot be done, or only those that can."),
         click.option("--network/--offline", default=None,
-                     help="Only tasks that reach out to the Internet, or only those that do not."),
+                     help="Only tasks that need the Internet, or only those that do not."),
     )  # fmt: skip
 
 
 def _vm_options(command: _Command) -> _Command:
-    """Add the options that say where VMs and evaluators are."""
+    """Add the options that locate VMs and evaluators."""
     return _stacked(
         command,
         click.option("--vm", "vms", metavar="URL[,URL...]", help="VMs: host, host:port or URL."),
@@ -113,22 +117,21 @@ def _world_option(command: _Command) -> _Command:
 
 
 def _episode_options(command: _Command) -> _Command:
-    """Add the options that say how trials go."""
+    """Add the options for timing, set-up, reset and what agents get."""
     return _stacked(
         command,
         click.option("--timing", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
-                     help="vanilla sleeps as WAA does, for parity; fast waits until the screen is still."),
-        click.option("--profile", "timing_once", type=click.Choice(["vanilla", "fast"]), hidden=True),
+                     help="vanilla sleeps as WAA does, for parity; fast waits until the screen does not change."),
         click.option("--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
-                     help="Who runs the tasks' set-up steps: the evaluator, or this client."),
+                     help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
         click.option("--reset-command", metavar="COMMAND",
-                     help="Restores a VM before each trial; {url} and {host} are filled in."),
-        click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Keep downloads of --setup client here."),
+                     help="Command that restores a VM before each trial; {url} and {host} are filled in."),
+        click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Folder that caches downloads of --setup client."),
         click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
                      callback=_named, help="A setting of the agent; repeat it for several."),
         click.option("--observe", metavar="WHAT[,WHAT...]", callback=_observed,
-                     help="Show the agent elements, marks, tree, windows, or none.  [default: what it wants]"),
-        click.option("--demo", "demo_path", type=click.Path(path_type=Path), metavar="FILE|DIR",
+                     help="Add elements, marks, tree, windows or none to observations.  [default: as the agent asks]"),
+        click.option("--few-shot", type=click.Path(path_type=Path), metavar="FILE|DIR",
                      help="Demonstrations: one for all tasks, or found by the task's id."),
     )  # fmt: skip
 
@@ -138,7 +141,7 @@ def main() -> None:
     """Run and score agents on Windows Agent Arena."""
 
 
-@main.command()
+@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @task_options
 @_query_options
 @_source_options
@@ -146,14 +149,14 @@ def main() -> None:
 @json_option
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
-    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # heavy
 
     asked = WaaTaskOptions(**options)
     known = asked.known()
     list_tasks(known, asked.with_ids(known), _COLUMNS, as_json=as_json)
 
 
-@main.command()
+@main.command(cls=RenamedOptionsCommand, renamed=_OLD_RUN)
 @task_options
 @_query_options
 @_source_options
@@ -163,9 +166,9 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @run_options(agent="vision", workers=1)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from waa_client.running import WaaRunOptions, prepare  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaRunOptions  # noqa: PLC0415  # heavy
+    from waa_client.runs import prepare  # noqa: PLC0415  # heavy
 
-    options = _with_timing(options)
     for name in ("vms", "evaluators"):
         options[name] = _parts(options[name]) or ()
     asked = WaaRunOptions(**options)
@@ -183,19 +186,19 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, evaluator: str) -
     execute_rescore(benchmark, run_folder, name=name, as_json=as_json)
 
 
-@main.command()
+@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @click.argument("task_id", metavar="TASK")
 @_source_options
 @click.option("--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator.")
 @click.option("--action", "history", multiple=True, metavar="ACTION",
-              help="The action history as vanilla records it, e.g. FAIL; repeat it.")  # fmt: skip
+              help="An action of the history as vanilla records it, e.g. FAIL; repeat it for several.")  # fmt: skip
 @json_option
 def evaluate(
     task_id: str, evaluator: str, history: Sequence[str], *, as_json: bool, **options: Any
 ) -> None:
-    """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when nobody can tell."""
-    from waa_client.evaluating import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
-    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # same
+    """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when that is undecided."""
+    from waa_client.live_evaluation import evaluate_now, verdict_text  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
 
     known = WaaTaskOptions(**options).known()
     try:
@@ -215,22 +218,24 @@ def evaluate(
 @json_option
 def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) -> None:
     """Check a VM layer by layer: reach, screenshot, accessibility, action, evaluator."""
-    from waa_client.probing import vm_checks  # noqa: PLC0415  # heavy
+    from waa_client.probe import vm_checks  # noqa: PLC0415  # heavy
 
     execute_doctor(vm_checks(vms, evaluators, act=act), as_json=as_json)
 
 
-@main.command("import-vanilla")
+@main.command("import-vanilla", cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @click.argument("results", type=_EXISTING)
 @_source_options
+@click.option("--out", "-o", type=_FOLDER, required=True, metavar="DIR", help="The new run folder.")
 @click.option(
-    "--out", "-o", type=_FOLDER, required=True, metavar="FOLDER", help="The new run folder."
+    "--only",
+    metavar="TEXT",
+    help="Only results below folders with TEXT in their path, e.g. a model's name.",
 )
 @click.option(
-    "--only", metavar="TEXT", help="Only results below folders that hold TEXT, e.g. a model's name."
+    "--agent", default="navi", show_default=True, metavar="NAME", help="Name of the agent."
 )
-@click.option("--agent", default="navi", show_default=True, help="What to call the agent.")
-@click.option("--model", metavar="PROVIDER:MODEL", help="What to call its model.")
+@click.option("--model", metavar="PROVIDER:MODEL", help="Name of its model.")
 @json_option
 def import_vanilla(  # noqa: PLR0913  # one for each option
     results: Path,
@@ -243,7 +248,7 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
     **options: Any,
 ) -> None:
     """Read a result tree of WAA or WindowsAgentArena-V2 into a run folder."""
-    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # heavy
     from waa_client.vanilla import import_results, imported_text  # noqa: PLC0415  # same
 
     known = WaaTaskOptions(**options).known()
@@ -257,9 +262,9 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
 @click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Also write the comparison as JSON.")  # fmt: skip
 @click.option("--report", "report_folder", type=_FOLDER, metavar="DIR",
-              help="Also let bench-report write its document on both runs.")  # fmt: skip
-@click.option("--tolerance", type=click.FloatRange(0, 1), default=0.10, show_default=True,
-              help="By how much success rates may differ and still match.")  # fmt: skip
+              help="Also write bench-report's document on both runs.")  # fmt: skip
+@click.option("--tolerance", type=click.FloatRange(0, 1), default=0.10, show_default=True, metavar="SHARE",
+              help="Largest difference of success rates for a match.")  # fmt: skip
 @json_option
 def compare(  # noqa: PLR0913  # one for each option
     baseline: Path,
@@ -271,7 +276,7 @@ def compare(  # noqa: PLR0913  # one for each option
     as_json: bool,
 ) -> None:
     """Compare a run with a baseline, task by task; exit code 1 when it does not match."""
-    from waa_client.comparing import compare_runs, comparison_text, write_report  # noqa: PLC0415  # heavy
+    from waa_client.baseline_comparison import compare_runs, comparison_text, write_report  # noqa: PLC0415  # heavy
 
     found = compare_runs(baseline, new, tolerance=tolerance)
     if out:
@@ -286,7 +291,7 @@ def compare(  # noqa: PLR0913  # one for each option
         raise click.exceptions.Exit(exit_codes.UNDECIDED)
 
 
-@main.command()
+@main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @_vm_options
 @_source_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
@@ -294,9 +299,9 @@ def compare(  # noqa: PLR0913  # one for each option
 def doctor(
     vms: str | None, evaluators: str | None, model: str | None, *, as_json: bool, **options: Any
 ) -> None:
-    """Check everything a run needs and say how to fix what is missing."""
+    """Check everything a run needs and print how to fix what is missing."""
     from waa_client.doctor import checks  # noqa: PLC0415  # heavy
-    from waa_client.running import WaaTaskOptions  # noqa: PLC0415  # same
+    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
 
     found = checks(WaaTaskOptions(**options), vms=vms, evaluators=evaluators, model=model)
     execute_doctor(found, as_json=as_json)
@@ -309,17 +314,8 @@ def doctor(
 )
 @json_option
 def demo(out: Path, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
-    """Show the whole path on a simulated desktop: no key, no Docker, no VM."""
+    """Run the whole pipeline on a simulated desktop: no key, no Docker, no VM."""
     from waa_client.demo import run_demo  # noqa: PLC0415  # heavy
 
     chosen = tuple(each.strip() for each in (ids or "").split(",") if each.strip())
     execute_demo(lambda progress: run_demo(out, progress=progress, ids=chosen), as_json=as_json)
-
-
-def _with_timing(options: dict[str, Any]) -> dict[str, Any]:
-    """Take `--profile`, as `--timing` was called."""
-    given = options.pop("timing_once")
-    if given is None:
-        return options
-    click.echo(f"Note: --profile is called --timing now: --timing {given}", err=True)
-    return {**options, "timing": given}

@@ -1,28 +1,27 @@
-"""The whole path on simulated desktops: an agent that knows the way, and one that does nothing."""
+"""The demo: a scripted agent and one that does nothing, on simulated desktops."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.demos import DemoRun
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import Limits
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import DemoRun, RunEnvironment, run_benchmark_sync
 from waa_client.benchmark import WaaBenchmark
 from waa_client.provenance import provenance
 from waa_client.tasks import load_tasks, resolve_task_id
-from waa_client.worlds import BuiltInDesktops, built_in_world
+from waa_client.world.launch import BuiltInDesktops, built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bench_core.progress.interface import Progress
+    from bench_core.progress import Progress
 
 __all__ = ["run_demo"]
 
 _EXPECTED = {"scripted": 1.0, "do-nothing": 0.0}
-"""What each agent must score on every task of the simulated desktop."""
+"""The score that each agent must get on every task of the simulated desktop."""
 
 _STEPS = 50
 
@@ -34,30 +33,32 @@ def run_demo(
     ids: Sequence[str] = (),
     agents: Sequence[str] = tuple(_EXPECTED),
 ) -> list[DemoRun]:
-    """Run both agents into folders of `out` and say how they did; unfinished runs are continued.
+    """Run both agents into folders of `out` and return the outcomes; unfinished runs are continued.
 
     Args:
-        out: Holds `scripted/` and `do-nothing/` afterwards.
-        progress: Is told what happens.
-        ids: Which tasks of the simulated desktop; by default the world's choice.
-        agents: Which of the two.
+        out: Gets `scripted/` and `do-nothing/`.
+        progress: Receives the events of the runs.
+        ids: Tasks of the simulated desktop; by default those of its demo.
+        agents: Names of the agents to run.
 
     Raises:
         UnknownPluginError: No simulated desktop is installed.
-        UnknownTaskError: It does not hold one of the tasks.
+        UnknownTaskError: It has not one of the tasks.
     """
     world = built_in_world()
     tasks = load_tasks(world.tasks_folder())
     wanted = tuple(resolve_task_id(each, tasks) for each in ids or world.demo_tasks())
     benchmark = WaaBenchmark(tasks, pool=BuiltInDesktops())
-    with_ = Surroundings(progress=progress, provenance=provenance())
+    with_ = RunEnvironment(progress=progress, provenance=provenance())
     runs = []
     for agent in agents:
         spec = RunSpec(
             tasks=TaskFilter(ids=wanted), agent=agent, world="built-in", timing="fast",
             limits=Limits(max_steps=_STEPS),
         )  # fmt: skip
-        outcome = run_benchmark_sync(benchmark, spec, out / agent, surroundings=with_, guard=True)
+        outcome = run_benchmark_sync(
+            benchmark, spec, out / agent, run_environment=with_, guard=True
+        )
         runs.append(DemoRun.of(agent, outcome, expected=_EXPECTED[agent]))
         if runs[-1].stopped:
             break

@@ -1,8 +1,8 @@
-"""Demonstrations: how a task was done once, shown to the agent before it starts.
+"""Demonstrations: texts on how a task was done once, given to the agent before it starts.
 
-A file is shown for every task; of a folder, the file that names the task: `<domain>/<stem>.txt`,
+A single file is for every task; of a folder, the file that names the task is used: `<domain>/<stem>.txt`,
 `<domain>_<stem>.txt` or `<stem>.txt`, also with the beginning of the stem only, as in
-`notepad_366de66e.txt`. What was shown is recorded with the trial.
+`notepad_366de66e.txt`. The demonstration is recorded with the trial.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHORTEST = 6
 
 
 class Demonstration(Record):
-    """A demonstration that fits a task."""
+    """A demonstration for a task."""
 
     source: str
     sha256: str
@@ -35,7 +35,7 @@ class Demonstration(Record):
 
     @property
     def named(self) -> dict[str, str]:
-        """What a result says of it."""
+        """Its name and digest, as a result records them."""
         return {"source": self.source, "sha256": self.sha256}
 
 
@@ -53,10 +53,10 @@ class Demonstrations:
         self._single = _read(path, path.name) if path.is_file() else None
         self._by_name = {} if self._single else dict(_folder(path))
         if not self._single and not self._by_name:
-            raise InputError(f"{path} holds no demonstrations: name them <domain>/<id>.txt")
+            raise InputError(f"{path} has no demonstrations: name them <domain>/<id>.txt")
 
     def find(self, task: Task) -> Demonstration | None:
-        """Return what fits `task`: the one file, or the file that names it most exactly."""
+        """Return the demonstration of `task`: the one file, or the file that names it most exactly."""
         if self._single is not None:
             return self._single
         domain, _, stem = task.task_id.casefold().partition("/")
@@ -73,7 +73,7 @@ class Demonstrations:
 
     @property
     def sha256(self) -> str:
-        """One digest over all of them: two runs with different demonstrations differ."""
+        """One digest of all demonstrations, which distinguishes runs with different ones."""
         found = [self._single] if self._single else sorted(self._by_name.values(), key=_digest)
         joined = "\n".join(_digest(each) for each in found)
         return hashlib.sha256(joined.encode()).hexdigest()

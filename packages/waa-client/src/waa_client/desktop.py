@@ -1,4 +1,4 @@
-"""A Windows desktop as agents know it: look at it, act on it, and what was done as WAA records it."""
+"""The Windows desktop of a trial: observations, actions, and the action history as WAA records it."""
 
 from __future__ import annotations
 
@@ -7,47 +7,50 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bench_core.agents.records import ActionResult, Observation, Wait
+from bench_core.agents import ActionResult, Observation, Wait
 from bench_core.errors import AgentError, EnvironmentFaultError
-from bench_core.models.records import ImagePart
+from bench_core.models import ImagePart
 from bench_core.records import Record
 from waa_client.actions import Block, Screen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
-from waa_client.pace import PACES, RealClock
-from waa_client.seeing import TreeError, draw_marks, elements_of, is_still
+from waa_client.observations import TreeError, draw_marks, elements_of, is_still
+from waa_client.timing import TIMINGS, RealClock
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_core.agents.records import Action, Element
-    from waa_client.pace import Clock, Pace
+    from bench_core.agents import Action, Element
+    from waa_client.timing import Clock, Timing
     from waa_client.vm import Picture, VmClient, WindowView
     from waa_client.vm.wire import Call
 
 __all__ = ["Performed", "View", "WaaDesktop"]
 
 _T = TypeVar("_T")
-_UNTOLD = "'NoneType' object has no attribute"
-_IS_TOLD = "assert computer.mouse is not None"
-_RUNS = "pass"
+# Before the first `/update_computer`, and after a restart, the parts of `computer` are None.
+_NO_COMPUTER = "'NoneType' object has no attribute"
+_KNOWS_SCREEN = "assert computer.mouse is not None"
+_NOTHING = "pass"
 _FAIL_SAFE = "fail-safe"
+# As vanilla's action space `pyautogui` wraps code; with the fail-safe on it would raise in a corner.
 _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
+# Vanilla's own client waits 90 s; a block with a long text to type takes longer.
 _CODE_S = 90.0
 _CHARACTERS_PER_SECOND = 50
 
 
 class View(Record):
-    """What an agent wants to see beside the screenshot; nothing else is fetched.
+    """The parts of an observation beside the screenshot; others are not fetched.
 
     Attributes:
         elements: A list of elements with ids, from the accessibility tree.
         marks: The elements' ids drawn on the screenshot.
         tree: The accessibility tree as text.
         windows: The foreground window and the titles of all windows.
-        backend: Who reads the tree: `win32` is quick, `uia` sees more and may take minutes.
+        backend: How the tree is read: `win32` is quick, `uia` finds more and may take minutes.
     """
 
     elements: bool = False
@@ -63,7 +66,7 @@ class View(Record):
 
 
 class Performed(Record):
-    """One action that was done, for the record.
+    """One action that was carried out, for the record.
 
     Attributes:
         block: What ran, or one of the words.
@@ -77,26 +80,26 @@ class Performed(Record):
 class WaaDesktop:
     """The desktop of one VM during one trial; an `Environment` of bench-core.
 
-    Every action is written to `history` just as vanilla writes it: the code block, or WAIT, DONE or
-    FAIL. An action that WAA cannot do is told to the agent and not recorded, for it never ran.
+    Every action is written to `history` as vanilla writes it: the code block, or WAIT, DONE or FAIL.
+    An action that WAA cannot do is an error for the agent and is not recorded, because it never ran.
 
-    A fault of the VM is kept in `fault`, whatever the agent makes of it: it worked on a desktop that
-    was not there.
+    A fault of the VM is kept in `fault`, even if the agent ignores it, because the agent then worked on
+    a desktop that did not answer.
 
     Args:
         vm: The VM's API.
-        view: What the agent wants to see.
-        pace: How long to wait for what.
-        clock: Sleeps.
+        view: The parts of observations that the agent gets.
+        timing: The sleeps and waits.
+        clock: The clock for sleeps.
     """
 
     def __init__(
-        self, vm: VmClient, view: View | None = None, pace: Pace = PACES["fast"],
+        self, vm: VmClient, view: View | None = None, timing: Timing = TIMINGS["fast"],
         clock: Clock | None = None,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.view = view or View()
-        self.pace = pace
+        self.timing = timing
         self.history: list[str] = []
         self.performed: list[Performed] = []
         self.fault: EnvironmentFaultError | None = None
@@ -105,95 +108,96 @@ class WaaDesktop:
         self._clock = clock or RealClock()
         self._screen: Screen | None = None
         self._settled: Picture | None = None
-        self._told: object = None
+        self._sent: object = None
         self._closed = False
         self._asked: dict[int, Call[Any]] = {}
         self._cut_off: Call[Any] | None = None
 
     async def observe(self) -> Observation:
-        """Look at the desktop; see `bench_core.agents.Environment`."""
-        with self._lent():
+        """Observe the desktop; see `bench_core.agents.Environment`."""
+        with self._in_use():
             return await self._observe()
 
     async def act(self, action: Action) -> ActionResult:
-        """Do one thing; see `bench_core.agents.Environment`."""
-        with self._lent():
+        """Carry out one action; see `bench_core.agents.Environment`."""
+        with self._in_use():
             return await self._act(action)
 
     async def run(self, block: Block) -> ActionResult:
-        """Run a block as it is and record it; for agents that write WAA's code themselves.
+        """Run a block unchanged and record it; for agents that write WAA's code themselves.
 
         Raises:
             EnvironmentFaultError: The VM does not answer, or was restarted.
         """
-        with self._lent():
+        with self._in_use():
             return await self._run(block)
 
     async def screenshot(self) -> Picture:
-        """Take a picture, or give the one that was taken to see that the screen is still."""
-        with self._lent():
+        """Take a screenshot, or return the one that showed that the screen does not change."""
+        with self._in_use():
             return await self._screenshot()
 
     async def picture(self) -> Picture:
-        """Return the picture of the latest observation."""
-        with self._lent():
+        """Return the screenshot of the latest observation."""
+        with self._in_use():
             await self._known_screen()
             return self._picture
 
     async def ask(self, call: Call[_T]) -> _T:
         """Make any other call of the VM's API for the agent; see `waa_client.vm.VmClient.send`."""
-        with self._lent():
+        with self._in_use():
             return await self._ask(call)
 
-    def told_by_agent(self) -> None:
+    def keep_agents_update(self) -> None:
         """Note that an agent has sent `/update_computer` itself, which must not be overwritten."""
-        self._told = _aim(self._screen)
+        self._sent = _aim(self._screen)
 
     def close(self) -> None:
-        """Take the desktop away from its agent: nothing it asks for from now on is done."""
+        """End the agent's use of the desktop: later calls are refused."""
         self._closed = True
         self._cut_off = next(iter(self._asked.values()), self._cut_off)
 
     async def confirm(self) -> None:
-        """Look whether the VM still answers what it was asked when the agent was cut off.
+        """Check whether the VM answers the call that was open when the agent was cut off.
 
         An agent that runs out of time while its VM stalls has not failed; one whose VM answers at
         once has. A stalled VM becomes the desktop's `fault`.
         """
         if self._cut_off is None or self.fault is not None:
             return
+        # an action must not be sent twice
         look = self._cut_off if self._cut_off.repeatable else calls.screenshot()
         try:
             await self.vm.send(replace(look, repeatable=False))
         except VmUnreachableError as error:
             self.fault = error
         except VmError:
-            return  # it answers; whether that can be used was the agent's to see
+            return  # it answers, which is all that is checked here
 
     async def still_there(self) -> None:
-        """See that the VM works and is the one the agent left; for after its part.
+        """Check after the agent's part that the VM works and was not restarted.
 
         Raises:
-            VmError: It does not, or its server was restarted: what it shows is not the agent's doing.
+            VmError: It does not work, or its server was restarted, so that its state is not the agent's.
         """
         await self.vm.send(calls.probe())
         await self.vm.send(calls.screenshot())
-        if self._told is None or (await self.vm.send(calls.execute_windows(_IS_TOLD))).ok:
+        if self._sent is None or (await self.vm.send(calls.execute_windows(_KNOWS_SCREEN))).ok:
             return
-        if (await self.vm.send(calls.execute_windows(_RUNS))).ok:  # else no code runs at all
+        if (await self.vm.send(calls.execute_windows(_NOTHING))).ok:  # else no code runs at all
             raise VmAnswerError(self.vm.url, "its server was restarted after the agent's part")
 
     @property
     def knows_restarts(self) -> bool:
-        """Whether `still_there` would notice that the VM's server was restarted."""
-        return self._told is not None
+        """Whether `still_there` detects a restart of the VM's server."""
+        return self._sent is not None
 
     async def end(self, word: str) -> None:
         """Record how the agent ended, as vanilla's history does: DONE or FAIL."""
         await self._run(Block(code=word))
 
     async def nothing_runs(self) -> bool:
-        """Whether every block failed, and one that does nothing fails, too.
+        """Return whether every block failed, and one that does nothing fails, too.
 
         Raises:
             EnvironmentFaultError: The VM does not answer.
@@ -201,13 +205,15 @@ class WaaDesktop:
         blocks = [each for each in self.performed if not each.block.special]
         if not blocks or any(each.error is None for each in blocks):
             return False
-        return await self._send(Block(code=_RUNS, language=blocks[-1].block.language)) is not None
+        return (
+            await self._send(Block(code=_NOTHING, language=blocks[-1].block.language)) is not None
+        )
 
     @contextmanager
-    def _lent(self) -> Iterator[None]:
-        """Refuse what comes after the trial, and remember the first fault."""
+    def _in_use(self) -> Iterator[None]:
+        """Refuse calls after the trial, and keep the first fault."""
         if self._closed:
-            raise AgentError("the trial is over: its desktop was taken away")
+            raise AgentError("the trial is over: its desktop takes no more calls")
         try:
             yield
         except EnvironmentFaultError as error:
@@ -215,7 +221,7 @@ class WaaDesktop:
             raise
 
     async def _ask(self, call: Call[_T]) -> _T:
-        """Make a call, and remember it should the agent be cut off meanwhile."""
+        """Make a call, and note it where the agent is cut off meanwhile."""
         key = id(call)
         self._asked[key] = call
         try:
@@ -231,11 +237,12 @@ class WaaDesktop:
             block.code.encode()
         except UnicodeEncodeError as problem:
             return ActionResult(ok=False, error=f"the code cannot be sent: {problem}")
+        # before it runs, as in vanilla: an action whose call fails is in the history, too
         self.history.append(block.code)
         error = None
         if block.special:
             if block.code == "WAIT":
-                await self._clock.sleep(self.pace.after_action_s)
+                await self._clock.sleep(self.timing.after_action_s)
         else:
             error = await self._send(block)
         self.performed.append(Performed(block=block, error=error))
@@ -253,12 +260,12 @@ class WaaDesktop:
     async def _observe(self) -> Observation:
         picture = await self._screenshot()
         size = self._screen.size if self._screen else await self._ask(calls.screen_size())
-        wants_windows = self.view.windows or self.pace.window_always
+        wants_windows = self.view.windows or self.timing.window_always
         self.window = window = await self._window() if wants_windows else None
         tree = await self._tree(picture) if self.view.needs_tree else ("", ())
         self._screen = _screen(size, picture, tree[1], window)
-        if self.pace.update_always:
-            await self._tell(picture)
+        if self.timing.update_always:
+            await self._send_screen(picture)
         self._picture = picture
         return self._observation(picture, window, tree)
 
@@ -281,7 +288,7 @@ class WaaDesktop:
         )
 
     async def _window(self) -> WindowView | None:
-        """Look at the foreground window; the server cannot while Windows asks for permission."""
+        """Return the foreground window; None while Windows shows its secure desktop, where the server fails."""
         try:
             return await self._ask(calls.obs_winagent())
         except VmAnswerError:
@@ -289,7 +296,9 @@ class WaaDesktop:
             return None
 
     async def _tree(self, picture: Picture) -> tuple[str, tuple[Element, ...]]:
-        for _ in range(2):  # a tree read while windows change may be torn; the next one is not
+        for _ in range(
+            2
+        ):  # a tree that is read while windows change may be incomplete; the next one is not
             xml = await self._ask(calls.accessibility(self.view.backend))
             try:
                 return xml, elements_of(xml, picture.size)
@@ -305,8 +314,9 @@ class WaaDesktop:
             return ActionResult(ok=False, error=str(error))
         for note in block.notes:
             self.flags["corner_moved" if "corner" in note else "text_changed"] = None
-        if isinstance(action, Wait) and self.pace.settle_s:
-            await self._clock.sleep(max(0.0, action.seconds - self.pace.after_action_s))
+        if isinstance(action, Wait) and self.timing.settle_s:
+            # vanilla's WAIT has no length of its own, so the rest is slept here
+            await self._clock.sleep(max(0.0, action.seconds - self.timing.after_action_s))
         return await self._run(block)
 
     async def _known_screen(self) -> Screen:
@@ -316,47 +326,47 @@ class WaaDesktop:
         return self._screen
 
     async def _send(self, block: Block) -> str | None:
-        """Run the code and return why it failed, if it did."""
+        """Run the code and return why it failed, None where it did not."""
         if block.language == "pyautogui":
             command = ["python", "-c", _PYAUTOGUI.format(code=block.code)]
             done = await self._ask(calls.execute(command))
             return None if done.ok else done.error or f"return code {done.returncode}"
-        await self._tell_if_needed()
+        await self._send_screen_if_needed()
         timeout_s = _CODE_S + len(block.code) / _CHARACTERS_PER_SECOND
         try:
             outcome = await self._ask(calls.execute_windows(block.code, timeout_s=timeout_s))
         except VmTimeoutError:
             if not outlasts(block.code, timeout_s):
                 raise
-            await self._ask(calls.probe())  # the VM works, and the block does what it says
+            await self._ask(calls.probe())  # the VM works: the block itself takes so long
             return f"the block did not end within {timeout_s:g} s"
         if outcome.ok:
             return None
-        said = outcome.error or "the block failed"
-        if said.startswith(_UNTOLD):
-            await self._refuse_restarted(said)
-        if _FAIL_SAFE in said:
+        error = outcome.error or "the block failed"
+        if error.startswith(_NO_COMPUTER):
+            await self._refuse_restarted(error)
+        if _FAIL_SAFE in error:
             await self._leave_corner()
-        return said
+        return error
 
-    async def _refuse_restarted(self, said: str) -> None:
-        """`computer` is empty until somebody told it the screen, and we had; else the code is wrong."""
-        if not (await self._ask(calls.execute_windows(_IS_TOLD))).ok:
-            raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {said}")
+    async def _refuse_restarted(self, error: str) -> None:
+        """Raise where the server has lost the screen that it was sent; else the agent's code is wrong."""
+        if not (await self._ask(calls.execute_windows(_KNOWS_SCREEN))).ok:
+            raise VmAnswerError(self.vm.url, f"its server was restarted during the trial: {error}")
 
     async def _leave_corner(self) -> None:
-        """Move the pointer out of the corner, or every later action fails too."""
+        """Move the pointer out of the corner: PyAutoGUI's fail-safe would fail every later action, too."""
         self.flags["failsafe_tripped"] = None
         await self._ask(calls.execute(["python", "-c", _OUT_OF_CORNER]))
 
-    async def _tell_if_needed(self) -> None:
+    async def _send_screen_if_needed(self) -> None:
         if self._screen is None:
             await self._observe()
-        if self._told != _aim(self._screen):
-            await self._tell(self._picture)
+        if self._sent != _aim(self._screen):
+            await self._send_screen(self._picture)
 
-    async def _tell(self, picture: Picture) -> None:
-        """Send `/update_computer`: where elements are, and what `move_abs` is a fraction of."""
+    async def _send_screen(self, picture: Picture) -> None:
+        """Send `/update_computer`: the elements' rects, and the size for the fractions of `move_abs`."""
         screen = self._screen
         assert screen is not None  # noqa: S101  # the callers know it
         scale = (screen.size[0] / screen.seen[0], screen.size[1] / screen.seen[1])
@@ -364,27 +374,27 @@ class WaaDesktop:
         await self._ask(
             calls.update_computer(rects, (0, 0, *screen.size), picture.data, scale=scale)
         )
-        self._told = _aim(screen)
+        self._sent = _aim(screen)
 
     async def _settle(self, *, ended: bool) -> None:
-        """Wait until the action has had its effect; the last picture is the next observation."""
+        """Wait until the screen does not change; the last screenshot is used for the next observation."""
         self._settled = None
-        await self._clock.sleep(self.pace.after_action_s)
-        if ended or not self.pace.settle_s:
+        await self._clock.sleep(self.timing.after_action_s)
+        if ended or not self.timing.settle_s:
             return
-        end = self._clock.now() + self.pace.settle_s
-        before = await self._glance()
+        end = self._clock.now() + self.timing.settle_s
+        before = await self._quick_look()
         while before is not None and self._clock.now() < end:
-            await self._clock.sleep(self.pace.poll_s)
-            after = await self._glance()
+            await self._clock.sleep(self.timing.poll_s)
+            after = await self._quick_look()
             if after is None or is_still(before.data, after.data):
                 self._settled = after
                 return
             before = after
         self._settled = before
 
-    async def _glance(self) -> Picture | None:
-        """Take a picture; a torn one only means to look again when somebody asks."""
+    async def _quick_look(self) -> Picture | None:
+        """Take a screenshot; return None for an incomplete one, which the next observation replaces."""
         try:
             return await self._ask(calls.screenshot())
         except VmUnreachableError:
@@ -394,7 +404,7 @@ class WaaDesktop:
 
 
 def _aim(screen: Screen | None) -> object:
-    """Return the part of the screen that code blocks must know."""
+    """Return the part of the screen that code blocks depend on."""
     return None if screen is None else (screen.size, screen.view, screen.rects)
 
 

@@ -1,4 +1,4 @@
-"""The questions `waa-client doctor` asks, each with the way to fix what it finds."""
+"""The checks of `waa-client doctor`, each with a way to fix what it finds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
-from waa_client.probing import vm_checks
+from waa_client.options import WaaTaskOptions
+from waa_client.probe import vm_checks
 from waa_client.provenance import PACKAGES
-from waa_client.running import WaaTaskOptions
 
 __all__ = ["checks"]
 
 _GIB = 1024**3
-# Measured on the simulated desktop: 15 steps leave 1 to 4 MB, a real screen up to 15.
+# Measured on the simulated desktop: 15 steps write 1 to 4 MB, on a real screen up to 15.
 _MB_PER_TRIAL = 15
 
 
@@ -28,7 +28,7 @@ def checks(
     evaluators: str | None = None,
     model: str | None = None,
 ) -> list[Check]:
-    """Return what to check for runs of these tasks, on these VMs, with this model."""
+    """Return the checks for runs of these tasks, on these VMs, with this model."""
     found = [
         Check("packages", _packages),
         Check("tasks", partial(_tasks, options or WaaTaskOptions())),
@@ -73,7 +73,7 @@ def _disk() -> CheckResult:
 
 
 def _model(model: str) -> CheckResult:
-    from bench_core.models.opening import open_model  # noqa: PLC0415  # imports an SDK
+    from bench_core.models import open_model  # noqa: PLC0415  # imports an SDK
 
     try:
         open_model(model)

@@ -1,7 +1,7 @@
-"""The VM of one trial: reset, set up, lent to the agent, and evaluated as the agent left it.
+"""The VM of one trial: reset, set-up, the agent's part, and the evaluation of the VM as it is then.
 
-WAA's evaluator looks at the live VM, so it is asked while the trial still holds the VM; what it said
-and every call it made are kept, and that is what is scored.
+WAA's evaluator reads the live VM, so it is asked while the VM is still the trial's; its verdict and every
+call it made are stored, and the score is that of the stored verdict.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import PositiveFloat
 
-from bench_core.agents.remote import serve_environment
-from bench_core.artifacts import TRAJECTORY, TrialArtifacts
+from bench_core.agents import serve_environment
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
 from bench_core.records import Record, Status, Step
+from bench_core.run_folder import TRAJECTORY, TrialArtifacts
 from bench_core.trial import TrialEnvironment
 from waa_client.desktop import View, WaaDesktop
 from waa_client.errors import EvaluatorDownError, VmAnswerError, VmError, WrongWorldError
 from waa_client.evaluation import EvaluationClient, new_key, world_of_vm
-from waa_client.pace import pace_of
-from waa_client.resetting import reset, wait_for_vm
-from waa_client.setting_up import Preparer, refuse_abandoned
-from waa_client.verdicts import HISTORY, keep_verdict
+from waa_client.reset import reset, wait_for_vm
+from waa_client.results import HISTORY, keep_verdict
+from waa_client.task_setup import Preparer, refuse_abandoned
+from waa_client.timing import timing_of
 from waa_client.vm import VmClient, calls
 
 if TYPE_CHECKING:
@@ -37,29 +37,29 @@ if TYPE_CHECKING:
     from waa_client.demonstrations import Demonstration
     from waa_client.desktop import Performed
     from waa_client.evaluation import SetupReport, Verdict
-    from waa_client.pace import Clock, Pace
     from waa_client.pool import Machine
+    from waa_client.timing import Clock, Timing
     from waa_client.vm import VmOptions
 
 __all__ = ["SETUP", "Conditions", "DesktopEnvironment", "EnvironmentSettings", "open_environment"]
 
 SETUP = "setup.json"
-"""How each step of the set-up went."""
+"""The file with the outcome of each step of the set-up."""
 
 _OBSERVE_S = 900.0
 _MORE_EVALUATIONS = 2
 
 
 class EnvironmentSettings(Record):
-    """How trials run, beside what agents and tasks say.
+    """Settings of reset, set-up and evaluation.
 
     Attributes:
-        reset_command: Restores a VM before each trial; `{url}` and `{host}` are filled in.
+        reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
         setup: `server` asks the evaluator to set tasks up, `client` does vanilla's steps itself.
-        asset_cache: Keeps downloads of the client's own set-up.
-        evaluation_s: How long one evaluation may take.
-        ask_again_s: Pause before an evaluator that does not answer is asked again; it grows.
-        boot_s: How long a VM is waited for that takes calls and answers none.
+        asset_cache: Folder that caches downloads of the client's own set-up.
+        evaluation_s: Longest time of one evaluation.
+        ask_again_s: First pause before an evaluator that does not answer is asked again.
+        boot_s: Longest wait for a VM that accepts calls and does not answer.
     """
 
     reset_command: str | None = None
@@ -72,7 +72,7 @@ class EnvironmentSettings(Record):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the environment of a trial is opened with."""
+    """The arguments with which a trial's environment is opened."""
 
     task: Task
     context: TrialContext
@@ -85,14 +85,14 @@ class Conditions:
     demonstration: Demonstration | None = None
 
     @property
-    def pace(self) -> Pace:
-        """How fast the trial goes."""
-        return pace_of(self.context.timing)
+    def timing(self) -> Timing:
+        """The sleeps of the trial."""
+        return timing_of(self.context.timing)
 
 
 @asynccontextmanager
 async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironment]:
-    """Reset the VM, set the task up and offer the desktop to the agent for the time of the block.
+    """Reset the VM, set the task up and open the desktop for the time of the block.
 
     Raises:
         EnvironmentFaultError: The VM or the evaluator failed, or the set-up was abandoned.
@@ -103,10 +103,11 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         evaluator = await _open_evaluator(given, stack)
         flags = await _reset(given, vm)
         report = await _set_up(given, vm, evaluator)
-        await given.clock.sleep(given.pace.after_setup_s)
+        await given.clock.sleep(given.timing.after_setup_s)
+        # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
         view = _view_of(given.agent, given.context)
-        desktop = WaaDesktop(vm, view, given.pace, given.clock)
+        desktop = WaaDesktop(vm, view, given.timing, given.clock)
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle)
         environment.note_setup(report, flags)
@@ -114,7 +115,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
 
 
 async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> EvaluationClient | None:
-    """Connect to the evaluator and see that it is there, before an agent spends money."""
+    """Connect to the evaluator and check that it answers, before an agent spends money."""
     if given.machine.evaluator is None:
         return None
     settings = given.settings
@@ -131,7 +132,7 @@ async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> Evaluatio
 async def _reset(given: Conditions, vm: VmClient) -> tuple[str, ...]:
     settings, world = given.settings, given.context.world
     return await reset(
-        vm, given.pace, given.clock, world, settings.reset_command, boot_s=settings.boot_s
+        vm, given.timing, given.clock, world, settings.reset_command, boot_s=settings.boot_s
     )
 
 
@@ -151,7 +152,7 @@ async def _set_up(
 
 
 def _view_of(agent: Agent, context: TrialContext) -> View:
-    """Return what to show the agent: what the run says, what the agent wants, or elements."""
+    """Return the view of the run's configuration, else the one the agent asks for, else elements."""
     given = context.config.get("view")
     if given is not None:
         return View.model_validate(given)
@@ -163,7 +164,7 @@ def _view_of(agent: Agent, context: TrialContext) -> View:
 
 
 async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:
-    """Return what the agent acts on; one of this process needs no server."""
+    """Return the agent's handle of the desktop; an agent in this process needs no server."""
     if getattr(given.agent, "in_process", False):
         return DesktopHandle(url=given.machine.url).with_live(desktop)
     handle = await stack.enter_async_context(serve_environment(desktop))
@@ -171,7 +172,7 @@ async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack)
 
 
 class DesktopEnvironment(TrialEnvironment):
-    """The desktop of one trial, and the evaluator that looks at it."""
+    """The desktop of one trial, and its evaluator."""
 
     def __init__(
         self,
@@ -198,19 +199,19 @@ class DesktopEnvironment(TrialEnvironment):
         self._artifacts = TrialArtifacts(given.context.folder, given.redactor)
 
     def note_setup(self, report: SetupReport, flags: tuple[str, ...]) -> None:
-        """Record what did not work before the agent began, and which vanilla ignores."""
+        """Record failed steps of reset and set-up, which vanilla ignores."""
         self.details["setup_ok"] = report.ok
         self.flags |= dict.fromkeys(flags)
         if not report.ok:
-            self.flags["setup_incomplete"] = None  # vanilla goes on, and so does this
+            self.flags["setup_incomplete"] = None  # vanilla only logs it and continues
 
     async def release(self) -> None:
-        """Take the desktop away from the agent."""
+        """End the agent's use of the desktop."""
         self._desktop.close()
         self.steps = len(self._desktop.history)
 
     async def why_gone(self, *, reported: bool) -> str | None:
-        """A VM that failed while the agent worked leaves no score, whatever the agent made of it."""
+        """Raise the fault of a VM that failed while the agent worked, even if the agent ignored it."""
         del reported
         await self._desktop.confirm()
         fault = self._desktop.fault
@@ -220,7 +221,7 @@ class DesktopEnvironment(TrialEnvironment):
         return None
 
     async def capture(self, ending: AgentEnding) -> None:
-        """Keep what the agent did, and ask the evaluator what became of it.
+        """Write the agent's actions, and ask the evaluator for a verdict on the VM.
 
         Raises:
             EnvironmentFaultError: The VM or the evaluator failed.
@@ -231,6 +232,7 @@ class DesktopEnvironment(TrialEnvironment):
         if scored and await self._nothing_runs():
             self.flags["nothing_runs"] = None
         word = _last_word(ending) if desktop.fault is None else None
+        # agents that run vanilla's own words have written the last one themselves
         if word is not None and desktop.history[-1:] not in (["DONE"], ["FAIL"]):
             await desktop.end(word)
         self._artifacts.write_json(HISTORY, desktop.history, evidence=True)
@@ -252,9 +254,9 @@ class DesktopEnvironment(TrialEnvironment):
             raise
 
     async def _evaluate(self, evaluator: EvaluationClient) -> None:
-        """Ask for a verdict, and again where the VM was away for a moment.
+        """Ask for a verdict, and again where the VM did not answer for a moment.
 
-        What VM or evaluator do wrong here leaves no score: the agent's part was over.
+        Faults of VM or evaluator leave no score here, because the agent's part is over.
         """
         try:
             verdict = await self._verdict(evaluator)
@@ -265,7 +267,7 @@ class DesktopEnvironment(TrialEnvironment):
                 self.flags["evaluated_again"] = None
                 verdict = await self._verdict(evaluator)
             if verdict.score is not None:
-                # some of vanilla's rules take any answer for the right one, so successes count no less
+                # some of vanilla's rules pass on any answer (V2's `is_cookie_deleted` passes on none), so successes are checked, too
                 await self._desktop.still_there()
         except (EvaluatorDownError, VmError) as fault:
             self._given.machine.fault = fault
@@ -280,17 +282,17 @@ class DesktopEnvironment(TrialEnvironment):
         return verdict
 
     async def _await_same_vm(self) -> None:
-        """Wait until the VM is back as the agent left it.
+        """Wait until the VM answers again in the state in which the agent left it.
 
         Raises:
-            VmError: It is not, or nobody can tell.
+            VmError: It does not, or its state is unknown.
         """
         given, desktop = self._given, self._desktop
-        await wait_for_vm(desktop.vm, given.pace, given.clock, given.settings.boot_s)
+        await wait_for_vm(desktop.vm, given.timing, given.clock, given.settings.boot_s)
         if not desktop.knows_restarts:
             raise VmAnswerError(
                 desktop.vm.url,
-                "it was away while it was evaluated, and nothing says that it is as the agent left it",
+                "it did not answer during its evaluation, and it is unknown whether it was restarted",
             )
         await desktop.still_there()
 

@@ -1,12 +1,12 @@
-"""What can go wrong between the client, the VM and the evaluator.
+"""Errors of the client, the VM and the evaluator.
 
 The tree, below bench-core's::
 
     EnvironmentFaultError
-    ├── VmError                a VM did not do what was asked of it
+    ├── VmError                a VM failed a call
     │   ├── VmUnreachableError no answer: refused, reset
-    │   │   └── VmTimeoutError it took the call and did not answer in time
-    │   ├── VmAnswerError      an answer that makes no sense: a torn picture, broken XML, a 500
+    │   │   └── VmTimeoutError it accepted the call and did not answer in time
+    │   ├── VmAnswerError      an answer that cannot be used: an incomplete picture, broken XML, a 500
     │   └── RouteMissingError  its server has no such route
     ├── EvaluatorDownError     `/evaluate` does not answer, so nothing can be scored
     └── WrongWorldError        a simulation in a run on real VMs, or the other way round
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class VmError(EnvironmentFaultError):
-    """The VM at `url` did not do what was asked of it."""
+    """The VM at `url` failed a call."""
 
     def __init__(self, url: str, message: str) -> None:
         self.url = url
@@ -47,11 +47,11 @@ class VmUnreachableError(VmError):
 
 
 class VmTimeoutError(VmUnreachableError):
-    """The VM took the call and gave no answer in time."""
+    """The VM accepted the call and gave no answer in time."""
 
 
 class VmAnswerError(VmError):
-    """The VM answered something that cannot be used."""
+    """The VM's answer cannot be used."""
 
 
 class RouteMissingError(VmError):
@@ -59,15 +59,15 @@ class RouteMissingError(VmError):
 
 
 class WrongWorldError(EnvironmentFaultError):
-    """What answers at `url` is of the world `said`, and the run of the other one."""
+    """The server at `url` is of the world `found`, and the run of the world `wanted`."""
 
-    def __init__(self, url: str, said: World, wanted: World) -> None:
+    def __init__(self, url: str, found: World, wanted: World) -> None:
         self.url = url
-        self.said = said
+        self.found = found
         self.wanted = wanted
         super().__init__(
-            f"{url} says that its world is {said}, and this run is recorded as {wanted}: a run is on "
-            f"one world, begin another one"
+            f"{url} reports the world {found}, and this run is recorded as {wanted}: a run is on one "
+            f"world, start another run"
         )
 
 

@@ -1,8 +1,8 @@
-"""Asking an evaluator over HTTP, without ever asking the same thing twice.
+"""Client of an evaluator over HTTP, which never causes two evaluations of one trial.
 
 An evaluation changes the VM (it presses Ctrl+S and closes browsers), so every request carries an
-idempotency key: after a lost answer the same key is asked again, and the server gives the verdict it
-has. There is no other way to a score here: without an evaluator a trial is not scored.
+idempotency key: after a lost answer the same key is sent again, and the server returns the verdict it
+has. Without an evaluator a trial has no score.
 """
 
 from __future__ import annotations
@@ -44,23 +44,24 @@ __all__ = [
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 EVALUATORS_VARIABLE = "WAA_EVALUATE"
-"""Holds evaluators' addresses, with commas, where no option does."""
+"""The environment variable with evaluators' addresses, separated by commas, for where no option names any."""
 _T = TypeVar("_T", bound="_Answer")
+# waa-server-ext's default; 5000 is the VM's own server.
 _PORT = 5050
 _WORLDS: dict[str, World] = {"real": "real", "built-in": "built-in"}
 _OK, _UNAUTHORIZED, _NOT_FOUND, _CONFLICT, _FAILED, _UNAVAILABLE = 200, 401, 404, 409, 500, 503
 _GATEWAY = frozenset({502, 503, 504})
 _VM_LOST = "VmTransportError"
-"""What the server calls the fault of a verdict whose evaluation got no answer of the VM."""
+"""The server's type of fault for an evaluation that got no answer of the VM."""
 _WORKER_GONE = "EvaluatorGone"
-"""What the server calls the fault of a verdict whose evaluating process died."""
+"""The server's type of fault for an evaluation whose process died."""
 _SHOWN = 300
 _QUICK_S = 10.0
 _BODY_S = 120.0
 
 
 class _AskAgainError(Exception):
-    """The same key may have an answer later: nothing came, nothing was done, or it is `busy`."""
+    """The same key may have an answer later: no answer came, nothing was done, or the server is `busy`."""
 
     def __init__(self, message: str, *, busy: bool = False) -> None:
         self.busy = busy
@@ -68,7 +69,7 @@ class _AskAgainError(Exception):
 
 
 class _Answer(Record):
-    """What a server answers may grow: what is not known here is kept in the artifact, not refused."""
+    """An answer of the server; unknown fields, of later versions, are ignored here and stay in the artifact."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -84,7 +85,7 @@ class EvaluationFault(_Answer):
 
 
 class MetricDetail(_Answer):
-    """What one metric was given and what it said."""
+    """The inputs and the score of one metric."""
 
     metric: str
     getter: str | None = None
@@ -95,11 +96,12 @@ class MetricDetail(_Answer):
 
 
 class Verdict(_Answer):
-    """What `POST /evaluate` answered.
+    """The answer of `POST /evaluate`.
 
     Attributes:
-        score: As the benchmark gives it; null with an `evaluation_error`, never in place of zero.
-        vanilla_score: What vanilla would have written where a failed transport left no score.
+        score: The benchmark's own score; None with an `evaluation_error`, never in place of zero:
+            vanilla too writes no result where its evaluator raises.
+        vanilla_score: The score vanilla would have written where a failed transport left none here.
         raw: The whole answer, transcript included.
     """
 
@@ -115,7 +117,7 @@ class Verdict(_Answer):
 
     @property
     def method(self) -> str:
-        """How it was evaluated, for the trial's result."""
+        """Evaluator and fidelity, for the trial's result."""
         return f"/evaluate, {self.evaluator} evaluators, {self.fidelity}"
 
     @property
@@ -145,12 +147,12 @@ class Verdict(_Answer):
 
     @property
     def saw_vm_errors(self) -> bool:
-        """Whether the VM answered with an error that is not of WAA's own server, as a gateway does."""
+        """Whether the VM's answers have an error that is not WAA's own server's, such as a gateway's."""
         return any(isinstance(each, dict) and _is_foreign_error(each) for each in self.transcript)
 
 
 class SetupStep(_Answer):
-    """How one set-up step went."""
+    """The outcome of one set-up step."""
 
     type: str
     ok: bool
@@ -159,10 +161,10 @@ class SetupStep(_Answer):
 
 
 class SetupReport(_Answer):
-    """How the set-up of a task went; a step that raises is the last one.
+    """The outcome of a task's set-up; a step that raises is the last one.
 
     Attributes:
-        abandoned: Whether one raised; servers before 0.2 do not say it of a task's last step.
+        abandoned: Whether a step raised; servers before 0.2 do not report it for a task's last step.
     """
 
     ok: bool
@@ -188,25 +190,25 @@ def evaluator_url(text: str) -> str:
 
 
 def world_of_vm(health: Mapping[str, Any]) -> World | None:
-    """Return the world of the VM that an evaluator of this health looks at; null where unknown.
+    """Return the world of an evaluator's VM from the evaluator's health; None where unknown.
 
     >>> world_of_vm({"vm": {"reachable": True, "world": "built-in"}})
     'built-in'
     """
     vm = health.get("vm")
-    said = vm.get("world") if isinstance(vm, dict) else None
-    return _WORLDS.get(said) if isinstance(said, str) else None
+    world = vm.get("world") if isinstance(vm, dict) else None
+    return _WORLDS.get(world) if isinstance(world, str) else None
 
 
 class EvaluationClient:
-    """Talks to one evaluator; use it as `async with`.
+    """Client of one evaluator; use it as `async with`.
 
     Args:
-        url: Where it answers.
+        url: Address of the evaluator.
         token: Sent as bearer token; by default `$WAA_SERVER_TOKEN`.
-        timeout_s: How long one evaluation may take, all tries together.
-        tries: How often the same key is asked in all when answers get lost, which is patient for a
-            minute and a half; while the server says that it evaluates, `timeout_s` alone counts.
+        timeout_s: Longest time of one evaluation, with all its tries.
+        tries: How often the same key is sent when answers get lost, which takes a minute and a half;
+            while the server reports that it evaluates, `timeout_s` alone counts.
         wait_s: Pause before asking again; doubles up to ten times that.
         transport: Instead of real sockets.
     """
@@ -227,6 +229,7 @@ class EvaluationClient:
         self._wait_s = wait_s
         token = token or os.environ.get(TOKEN_VARIABLE)
         headers = {"authorization": f"Bearer {token}"} if token else {}
+        # evaluators are not behind the proxies that users of V2 set
         self._http = httpx.AsyncClient(transport=transport, trust_env=False, headers=headers)
 
     async def evaluate(
@@ -244,8 +247,8 @@ class EvaluationClient:
             key: Names this evaluation; a new one by default.
 
         Raises:
-            EvaluatorDownError: It does not answer: nothing is known, the trial must be run again.
-            EvaluationError: It refuses, or its answer makes no sense.
+            EvaluatorDownError: It does not answer, so that the trial must be run again.
+            EvaluationError: It refuses, or its answer is malformed.
         """
         body = {"task": task, "action_history": list(action_history)}
         answer = await self._post("/evaluate", {**body, "idempotency_key": key or new_key()})
@@ -262,6 +265,7 @@ class EvaluationClient:
             EvaluatorDownError: It does not answer.
             EvaluationError: It refuses, or its answer makes no sense.
         """
+        # once: set-up steps are not safe to repeat, and the route takes no key
         return self._read(SetupReport, await self._post("/setup", {"task": task}, tries=1))
 
     async def rescore(
@@ -283,9 +287,9 @@ class EvaluationClient:
         return self._read(Verdict, answer, raw=answer)
 
     async def transcript(self, verdict: Verdict) -> list[Any]:
-        """Return a verdict's transcript with the bodies that the server keeps apart, base64-encoded.
+        """Return a verdict's transcript with the bodies that the server stores apart, base64-encoded.
 
-        What the server no longer has stays a digest; rescoring then says what it misses.
+        A body that the server no longer has stays a digest; rescoring then reports what is missing.
         """
         return [await self._complete(each) for each in verdict.transcript]
 
@@ -303,7 +307,7 @@ class EvaluationClient:
         return {**exchange, "body": {**body, "b64": data, "file": None}}
 
     async def health(self) -> dict[str, Any]:
-        """Ask how the evaluator and its VM are.
+        """Ask for the health of the evaluator and its VM.
 
         Raises:
             EvaluatorDownError: It does not answer, or is something else.
@@ -343,7 +347,7 @@ class EvaluationClient:
     async def _post(
         self, path: str, body: dict[str, Any], tries: int | None = None
     ) -> dict[str, Any]:
-        """Ask until there is an answer; the same key makes that safe."""
+        """Send a request until there is an answer, which the same key makes safe."""
         most, number = tries or self._tries, 1
         end = time.monotonic() + self._timeout_s
         while True:
@@ -351,7 +355,7 @@ class EvaluationClient:
                 return await self._asked(path, body)
             except _AskAgainError as again:
                 busy = again.busy and tries is None
-                # one that takes calls and answers none would take the time of one for each try
+                # a server that accepts calls and does not answer would take `timeout_s` for each try
                 if time.monotonic() >= end or (number >= most and not busy):
                     raise EvaluatorDownError(self.url, str(again)) from again
             await asyncio.sleep(self._wait_s * min(10, 2 ** min(number - 1, 4)))
@@ -362,26 +366,28 @@ class EvaluationClient:
         try:
             answer = await self._http.post(self.url + path, json=body, timeout=timeout)
         except httpx.HTTPError as error:
-            said = str(error) or type(error).__name__
-            raise _AskAgainError(f"does not answer: {said}") from error
+            message = str(error) or type(error).__name__
+            raise _AskAgainError(f"does not answer: {message}") from error
         if answer.status_code == _OK:
             return self._object(answer)
-        said = f"{path}: {_refusal(answer)}"
+        message = f"{path}: {_refusal(answer)}"
         busy = answer.status_code == _CONFLICT and _code(answer) == "in_use"
         if busy or answer.status_code in _GATEWAY:
-            raise _AskAgainError(said, busy=busy)
+            raise _AskAgainError(message, busy=busy)
         if _is_missing(answer):
             raise EvaluationError(f"{self.url} has no {path}: is this waa-server-ext's address?")
+        # no fault of the trial's: every trial would fail so until the variable is set
         if answer.status_code == _UNAUTHORIZED:
-            raise InputError(f"{self.url}{said}; set {TOKEN_VARIABLE}")
+            raise InputError(f"{self.url}{message}; set {TOKEN_VARIABLE}")
         if not _code(answer) and answer.status_code >= _FAILED:
-            raise _AskAgainError(said)  # not of the evaluator, which gives its errors a code
+            raise _AskAgainError(message)  # from a gateway: the evaluator's own errors have a code
+        # the server was stopped, or could not begin: another trial may succeed
         if _code(answer) == "interrupted" or answer.status_code >= _UNAVAILABLE:
-            raise EvaluatorDownError(self.url, said)
-        raise EvaluationError(f"{self.url}{said}")
+            raise EvaluatorDownError(self.url, message)
+        raise EvaluationError(f"{self.url}{message}")
 
     def _object(self, answer: httpx.Response) -> dict[str, Any]:
-        """Return the answer's object; what is none comes from a gateway before the evaluator."""
+        """Return the answer's object; anything else comes from a gateway before the evaluator."""
         try:
             value = answer.json()
         except (ValueError, RecursionError) as error:
@@ -406,20 +412,20 @@ class EvaluationClient:
 
 
 def new_key() -> str:
-    """Return an idempotency key that nobody has."""
+    """Return a new idempotency key."""
     return uuid.uuid4().hex
 
 
 def _is_foreign_error(exchange: Mapping[str, Any]) -> bool:
-    """WAA's server says in JSON what it could not do; that is part of what is evaluated."""
+    """Return whether an error is not in WAA's own JSON form, whose errors are part of what is evaluated."""
     status, body = exchange.get("status"), exchange.get("body")
     if exchange.get("target") != "vm" or not isinstance(status, int) or status < _FAILED:
         return False
     try:
-        said = json.loads(body["text"]) if isinstance(body, dict) else None
+        content = json.loads(body["text"]) if isinstance(body, dict) else None
     except (KeyError, TypeError, ValueError, RecursionError):
         return True
-    return not isinstance(said, dict)
+    return not isinstance(content, dict)
 
 
 def _error(answer: httpx.Response) -> Any:
@@ -437,13 +443,13 @@ def _code(answer: httpx.Response) -> str:
 
 def _refusal(answer: httpx.Response) -> str:
     error = _error(answer)
-    said = error.get("message") if isinstance(error, dict) else error
-    return f"HTTP {answer.status_code}: {str(said or answer.text)[:_SHOWN]}"
+    message = error.get("message") if isinstance(error, dict) else error
+    return f"HTTP {answer.status_code}: {str(message or answer.text)[:_SHOWN]}"
 
 
 def _is_missing(answer: httpx.Response) -> bool:
-    """Flask says 404, WAA's own server says 500 with 404 inside, ours 404 for unknown tasks too."""
-    said = str(_error(answer) or "")
+    """Return whether the route is missing: Flask's 404, or WAA's 500 with 404 inside; not an unknown task."""
+    message = str(_error(answer) or "")
     if answer.status_code == _NOT_FOUND:
         return _code(answer) != "unknown_task"
-    return said.startswith("404 Not Found")
+    return message.startswith("404 Not Found")

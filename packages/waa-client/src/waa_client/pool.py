@@ -1,4 +1,4 @@
-"""Where trials get their VMs: several, each held by one trial at a time on this machine."""
+"""The pool of VMs for trials, each used by one trial at a time on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Resource
-from bench_core.scheduling.machine_locks import FileLocks
+from bench_core.scheduling import FileLocks
 from waa_client.vm import vm_url
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bench_core.records import Task
-    from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.scheduling import MachineLocks
 
 __all__ = ["Machine", "Machines", "VmPool", "vm_urls"]
 
@@ -26,7 +26,7 @@ _LONGEST_REST_S = 600.0
 
 
 def vm_urls(text: str) -> tuple[str, ...]:
-    """Return the base URLs of VMs given with commas.
+    """Return the base URLs of comma-separated addresses of VMs.
 
     Raises:
         InputError: One is no address, or there is none, or one is there twice.
@@ -44,10 +44,10 @@ def vm_urls(text: str) -> tuple[str, ...]:
 
 @dataclass
 class Machine:
-    """A VM that a trial holds, and the evaluator that looks at it, if there is one.
+    """The VM of a trial, and its evaluator, if there is one.
 
     Attributes:
-        fault: What failed of the two, set by the trial; a fault of a model's provider is none.
+        fault: The fault of VM or evaluator, set by the trial; not that of a model's provider.
     """
 
     url: str
@@ -56,10 +56,10 @@ class Machine:
 
 
 class Machines(Protocol):
-    """Hands out VMs to trials."""
+    """A source of VMs for trials."""
 
     def lease(self, task: Task) -> AbstractAsyncContextManager[Machine]:
-        """Hold a VM for a trial of `task` for the time of the block.
+        """Reserve a VM for a trial of `task` for the time of the block.
 
         Raises what the block raises.
         """
@@ -67,18 +67,18 @@ class Machines(Protocol):
 
 
 class VmPool:
-    """Hands out VMs, the one with the fewest faults first.
+    """A pool of VMs, of which the one with the fewest faults is used first.
 
-    A VM that could not be opened, or failed later, rests, twice as long after each further one,
-    while others that work take its tasks: one that died does not eat the tasks of those that live.
-    Other processes of this machine are kept off by lock files.
+    A VM that could not be opened, or failed later, is paused, twice as long after each further fault,
+    while working VMs take its tasks: else a dead VM, which fails at once, would take most tasks.
+    Lock files exclude other processes of this machine.
 
     Args:
         urls: Base URLs.
-        locks: Holds VMs against other processes; by default as lock files.
+        locks: Locks of VMs against other processes; by default lock files.
         evaluators: Base URLs of evaluators, one per VM in their order; without any, trials are not
             scored.
-        rest_s: How long a VM rests after its first fault.
+        rest_s: How long a VM is paused after its first fault.
 
     Raises:
         InputError: VMs and evaluators do not pair up.
@@ -103,20 +103,20 @@ class VmPool:
 
     @asynccontextmanager
     async def lease(self, task: Task) -> AsyncIterator[Machine]:
-        """Hold a VM for the time of the block; wait until one is free.
+        """Reserve a VM for the time of the block; wait until one is free.
 
         Raises what the block raises; an environment fault counts against the VM, as does the one
         that the trial leaves in the machine.
         """
-        del task  # a VM takes any
+        del task  # any VM can run any task
         url = await self._take()
         machine = Machine(url=url, evaluator=self._evaluators.get(url))
         try:
-            held = await self._locks.acquire([Resource(name=f"waa-vm:{url}")], lambda _: None)
+            locked = await self._locks.acquire([Resource(name=f"waa-vm:{url}")], lambda _: None)
             try:
                 yield machine
             finally:
-                held.release()
+                locked.release()
         except EnvironmentFaultError:
             self._note_fault(url)
             raise
@@ -148,7 +148,7 @@ class VmPool:
             self._rests_until[url] <= now for url in self.urls if url not in self._free
         )
         if not works_elsewhere:
-            return soonest, None  # nobody else could take the task
+            return soonest, None  # no other VM could take the task
         return None, self._rests_until[soonest] - now
 
     def _note_end(self, url: str, machine: Machine) -> None:
@@ -159,12 +159,13 @@ class VmPool:
 
     def _note_fault(self, url: str) -> None:
         self._faults[url] += 1
+        # the exponent has a limit, because 2.0 ** 1024 raises
         rest_s = min(_LONGEST_REST_S, self._rest_s * 2.0 ** min(self._faults[url] - 1, 10))
         self._rests_until[url] = time.monotonic() + rest_s
 
 
 def _paired(urls: Sequence[str], evaluators: Sequence[str]) -> dict[str, str]:
-    """Return the evaluator of each VM: one evaluator looks at one VM.
+    """Return the evaluator of each VM: one evaluator is for one VM.
 
     Raises:
         InputError: They do not pair up.
@@ -172,6 +173,6 @@ def _paired(urls: Sequence[str], evaluators: Sequence[str]) -> dict[str, str]:
     if evaluators and len(evaluators) != len(urls):
         raise InputError(
             f"{len(urls)} VMs need {len(urls)} evaluators in the same order, got {len(evaluators)}: "
-            f"each evaluator looks at one VM"
+            f"each evaluator is for one VM"
         )
     return dict(zip(urls, evaluators, strict=False))

@@ -1,4 +1,4 @@
-"""What would fail in every trial is refused, or told, before the first one starts."""
+"""Checks before a run: what would fail in every trial is refused, partial failures are warned about."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from bench_core.agent_process import agent_of
 from bench_core.errors import InputError
 from bench_core.models import model_of
-from bench_core.planning import select_tasks
 from bench_core.protocols import TrialContext
+from bench_core.run_spec import select_tasks
 from bench_core.trial import refuse_misfit
 from waa_client.agents.guide import GUIDE
-from waa_client.benchmark import WaaBenchmark
-from waa_client.worlds import look_around
+from waa_client.world.launch import look_around
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.planning import RunSpec
     from bench_core.protocols import Agent
     from bench_core.records import Task, World
-    from waa_client.worlds import Found
+    from bench_core.run_spec import RunSpec
+    from bench_core.trial import Benchmark
+    from waa_client.world.launch import Found
 
 __all__ = ["preflight"]
 
@@ -29,7 +29,7 @@ _OVER_MODELS = frozenset({"computer-use", "tool-calling", "vision"})
 
 
 def preflight(
-    tasks: Sequence[Task],
+    benchmark: Benchmark,
     spec: RunSpec,
     vms: Sequence[str] = (),
     evaluators: Sequence[str] = (),
@@ -43,24 +43,24 @@ def preflight(
     beside real VMs. The world is the one that the VMs say they are.
 
     Args:
-        tasks: All that can be run.
+        benchmark: Its tasks are all that can be run.
         spec: What is to run.
         vms: Base URLs; none where each trial has a desktop of its own.
         evaluators: Base URLs.
         restored: Whether a command restores VMs before each trial.
 
     Raises:
-        InputError: Says which, and the way out.
+        InputError: The run is refused; the message names the reason and a fix.
     """
     context = TrialContext(
         run_id="preflight", folder=Path(), agent=spec.agent, model=spec.model, config=spec.config
     )
     with agent_of(spec) as agent:
-        refuse_misfit(WaaBenchmark(tasks), agent)
+        refuse_misfit(benchmark, agent)
         if spec.agent in _OVER_MODELS:
             model_of(context)
         world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
-        chosen = select_tasks(tasks, spec.tasks, spec.seed)
+        chosen = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
         _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
     return world, warnings
 
@@ -78,10 +78,11 @@ def _refuse_unusable(agent: Agent, tasks: Sequence[Task], context: TrialContext)
 def _look_around(
     asked: World, vms: Sequence[str], evaluators: Sequence[str], *, restored: bool
 ) -> tuple[World, list[str]]:
-    """Return the run's world and warnings, from what VMs and evaluators say."""
+    """Return the run's world and warnings, from the answers of VMs and evaluators."""
     if not vms:
         return asked, []
     found = look_around(vms, evaluators)
+    # a VM that a command restores may be off before its first trial
     silent = [] if restored else _silent(vms, found)
     world, corrected = _world(found, asked)
     return world, [*corrected, *silent]
@@ -96,13 +97,13 @@ def _silent(urls: Sequence[str], found: Found) -> list[str]:
     if len(found.faults) == len(urls):
         raise InputError(
             f"no VM answers ({'; '.join(found.faults.values())}): `waa-client probe --vm "
-            f"{','.join(urls)}` says what to look at"
+            f"{','.join(urls)}` shows what is wrong"
         )
-    return [f"{fault}; the others work while it rests" for fault in found.faults.values()]
+    return [f"{fault}; the others are used meanwhile" for fault in found.faults.values()]
 
 
 def _world(found: Found, asked: World) -> tuple[World, list[str]]:
-    """Return the world of a run, which what answers knows better than any option, and warnings.
+    """Return the world of a run, from the answers rather than from options, and warnings.
 
     Raises:
         InputError: Some are simulations and some are not.
@@ -110,7 +111,7 @@ def _world(found: Found, asked: World) -> tuple[World, list[str]]:
     simulated = [url for url, world in found.worlds.items() if world == "built-in"]
     if not simulated and asked == "built-in" and found.worlds:
         raise InputError(
-            f"{', '.join(found.worlds)} do not say that they are simulations: leave --world built-in "
+            f"{', '.join(found.worlds)} do not report that they are simulations: leave --world built-in "
             f"out, or --vm"
         )
     if not simulated:
@@ -120,5 +121,5 @@ def _world(found: Found, asked: World) -> tuple[World, list[str]]:
             f"{', '.join(simulated)} are simulations and {', '.join(real)} are not: a run is on one "
             f"world, give one kind of VM"
         )
-    told = f"{', '.join(simulated)} simulate a desktop: the run is recorded as built-in"
-    return "built-in", [] if asked == "built-in" else [told]
+    warning = f"{', '.join(simulated)} simulate a desktop: the run is recorded as built-in"
+    return "built-in", [] if asked == "built-in" else [warning]

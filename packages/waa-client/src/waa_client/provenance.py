@@ -1,8 +1,8 @@
-"""What a run folder says about the versions that made its numbers."""
+"""The package versions that are recorded with a run."""
 
 from __future__ import annotations
 
-from bench_core.running import Provenance
+from bench_core.runs import Provenance
 
 __all__ = ["PACKAGES", "provenance"]
 
@@ -10,5 +10,5 @@ PACKAGES = ("waa-client", "bench-core", "httpx", "pillow")
 
 
 def provenance() -> Provenance:
-    """Return the packages whose versions matter."""
+    """Return the packages to record."""
     return Provenance(packages=PACKAGES)

@@ -1,7 +1,7 @@
 """The task files of Windows Agent Arena, keyed by domain and file name.
 
-A file's own `id` is no key: six differ from the file name and two pairs share one. Domains hold
-underscores, so `domain_stem` is resolved against what is there instead of being split.
+A file's own `id` is no key: six differ from the file name and two pairs share one. Six of twelve domains
+have an underscore, so `domain_stem` is looked up instead of being split.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 BENCHMARK = "waa"
 TASKS_VARIABLE = "WAA_TASKS"
-"""Names the folder of the task files where no option does."""
+"""The environment variable with the folder of task files, for where no option names one."""
 
 Variant = Literal["normal", "hard"]
 """`hard` starts without the windows that the normal task opens (upstream's `examples_noctxt`)."""
@@ -44,6 +44,7 @@ _INSIDE_CHECKOUT = "src/win-arena-container/client/evaluation_examples_windows"
 _REQUIRED = ("id", "instruction", "evaluator")
 _NEAR = 3
 _SHORTEST_PREFIX = 6
+# Stems end in -WOS, -wos, -WOS-2 or -2-WOS.
 _SUFFIX = re.compile(r"(-\d+)?-wos(-\d+)?$", re.IGNORECASE)
 _URL = re.compile(r"https?://(?!localhost|127\.)", re.IGNORECASE)
 _ABROAD = re.compile(r"https?://|www\.", re.IGNORECASE)
@@ -51,12 +52,12 @@ _BROWSERS = frozenset({"chrome", "msedge"})
 
 
 class TaskQuery(Record):
-    """Which tasks to take; everything given must hold.
+    """A filter of tasks; a task must meet all its conditions.
 
     Attributes:
         infeasible: Only tasks that cannot be done, or only those that can.
-        network: Only tasks that reach out of the VM and its harness, or only those that do not.
-        apps: Tasks that need one of these applications.
+        network: Only tasks that need hosts beside the VM and its harness, or only those that do not.
+        apps: Only tasks that need one of these applications.
     """
 
     ids: tuple[str, ...] = ()
@@ -69,15 +70,15 @@ class TaskQuery(Record):
 def find_examples(folder: Path | str | None = None) -> Path:
     """Return the folder of the task files: `folder`, a place inside a checkout, or `$WAA_TASKS`.
 
-    It holds `examples/<domain>/<id>.json`, or the domains themselves.
+    It contains `examples/<domain>/<id>.json`, or the domains themselves.
 
     Raises:
-        InputError: No folder is given, or it holds no task files.
+        InputError: No folder is given, or it has no task files.
     """
     given = folder or os.environ.get(TASKS_VARIABLE)
     if not given:
         raise InputError(
-            f"where are the task files? Clone WindowsAgentArena and pass --tasks CHECKOUT, or set "
+            f"where are the task files? Clone WindowsAgentArena and pass --tasks-dir CHECKOUT, or set "
             f"{TASKS_VARIABLE}"
         )
     root = Path(given)
@@ -89,7 +90,7 @@ def find_examples(folder: Path | str | None = None) -> Path:
     if any(root.glob("*/*.json")):
         return root
     raise InputError(
-        f"{root} holds no task files: it should be a WindowsAgentArena checkout, or have a folder "
+        f"{root} has no task files: it should be a WindowsAgentArena checkout, or have a folder "
         f"`examples` of <domain>/<id>.json"
     )
 
@@ -126,6 +127,7 @@ def read_index(path: Path) -> tuple[tuple[str, str], ...]:
     Raises:
         RecordError: It is not an object of lists of names.
     """
+    # V2's test_all.json has 141 of the 154 tasks: those that cannot be done are left out
     data = _read(path)
     if not isinstance(data, dict) or not all(
         isinstance(stems, list) and all(isinstance(each, str) for each in stems)
@@ -142,8 +144,8 @@ def resolve_task_id(text: str, tasks: Sequence[Task]) -> str:
     file's own id, and a beginning of the stem that is unique; case does not matter.
 
     Raises:
-        UnknownTaskError: No task is named so.
-        InputError: Several are.
+        UnknownTaskError: No task has this name.
+        InputError: Several tasks have.
     """
     wanted = _plain(text)
     for named in _SPELLINGS:
@@ -158,7 +160,7 @@ def resolve_task_id(text: str, tasks: Sequence[Task]) -> str:
 
 
 def select_tasks(tasks: Sequence[Task], query: TaskQuery) -> tuple[Task, ...]:
-    """Return the tasks `query` takes, in their order.
+    """Return the tasks that match `query`, in their order.
 
     Raises:
         UnknownTaskError: An id is none of the tasks'.
@@ -171,14 +173,15 @@ def select_tasks(tasks: Sequence[Task], query: TaskQuery) -> tuple[Task, ...]:
 
 
 def is_infeasible(task: Task) -> bool:
-    """Whether the task cannot be done and only `FAIL` as the last action scores."""
+    """Return whether the task cannot be done, so that only `FAIL` as the last action scores."""
+    # 13 of the 154 tasks, on which an agent that always gives up scores 1
     return "infeasible" in task.tags
 
 
 def _files(examples: Path) -> list[tuple[str, str]]:
     found = [(path.parent.name, path.stem) for path in examples.glob("*/*.json")]
     if not found:
-        raise InputError(f"{examples} holds no <domain>/<id>.json")
+        raise InputError(f"{examples} has no <domain>/<id>.json")
     return sorted(found)
 
 
@@ -211,6 +214,7 @@ def _tags(domain: str, config: dict[str, Any], variant: Variant) -> Iterator[str
     kinds = {str(each.get("type")) for each in steps}
     getters = set(_types([evaluator.get("result"), evaluator.get("expected")]))
     yield "infeasible" if evaluator.get("func") == "infeasible" else "feasible"
+    # 67 tasks download files in their set-up, and 47 a reference file for their evaluation
     if "download" in kinds:
         yield "setup-download"
     if getters & {"cloud_file", "pdf_from_url"}:
@@ -230,9 +234,10 @@ def _reaches_out(
     kinds: set[str],
     getters: set[str],
 ) -> bool:
-    """Whether set-up, task or evaluation need a host that is neither the VM nor the harness."""
+    """Return whether set-up, task or evaluation need a host other than the VM and the harness."""
     if "download" in kinds or getters & {"cloud_file", "pdf_from_url"}:
         return True
+    # 14 tasks of the browsers need live web sites, which their instruction or evaluator names
     if domain in _BROWSERS and _ABROAD.search(json.dumps([config["instruction"], evaluator])):
         return True
     return bool(_URL.search(json.dumps(config.get("config") or [])))
@@ -248,7 +253,7 @@ def _types(value: Any) -> Iterator[str]:
 
 def _read(path: Path) -> Any:
     try:
-        # 44 of the files hold em dashes and the like
+        # 44 of the files have em dashes and the like, which another default encoding would break
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} is missing") from None
@@ -257,7 +262,7 @@ def _read(path: Path) -> Any:
 
 
 def _names(task: Task) -> set[str]:
-    """Return how the task's file may be named: with and without its domain."""
+    """Return the names of the task's file, with and without its domain."""
     domain, _, stem = task.task_id.casefold().partition("/")
     return {stem, f"{domain}/{stem}", f"{domain}_{stem}"}
 
@@ -270,7 +275,7 @@ _SPELLINGS: tuple[Callable[[Task, str], bool], ...] = (
         len(text) >= _SHORTEST_PREFIX and any(name.startswith(text) for name in _names(task))
     ),
 )
-"""From exact to vague: the first by which any task is named decides."""
+"""Ways to match a name, from exact to vague; the first with a match is used."""
 
 
 def _plain(text: str) -> str:

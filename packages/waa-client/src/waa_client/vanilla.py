@@ -1,8 +1,8 @@
-"""Results of vanilla harnesses, read into a run folder: WAA's tree and WindowsAgentArena-V2's.
+"""Import of results of vanilla harnesses, WAA's and WindowsAgentArena-V2's, into a run folder.
 
-A result lies in `.../<domain>/<id>/`, below folders that name action space, observation, model and
-trial (WAA), or trial and agent (V2). A folder without a result is a task that was started and raised:
-vanilla writes no result then, and neither do we. Tasks without a folder were never started.
+A result is in `.../<domain>/<id>/`, below folders named after action space, observation, model and trial
+(WAA), or trial and agent (V2). A folder without a result is of a task that was started and raised: vanilla
+writes no result then, and the trial has no score here. Tasks without a folder were never started.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TrialArtifacts, describe_artifacts
 from bench_core.errors import InputError
-from bench_core.provenance import describe_run
 from bench_core.records import ErrorInfo, Record, Status, Step, TrialKey, TrialResult
 from bench_core.redaction import Redactor
-from bench_core.run_folder import RunFolder, read_run
+from bench_core.run_folder import (
+    RunFolder,
+    TrialArtifacts,
+    describe_artifacts,
+    describe_run,
+    read_run,
+)
 from waa_client.actions.code import SPECIAL
 from waa_client.tasks import BENCHMARK
 
@@ -29,20 +33,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Imported", "VanillaAverages", "averages", "import_results", "imported_text"]
 
-_MARKS = ("result.txt", "results.json", "traj.jsonl", "traj.html", "traj.md", "error.txt")
+_RESULT_FILES = ("result.txt", "results.json", "traj.jsonl", "traj.html", "traj.md", "error.txt")
 _MOST_BYTES = 64 * 1024 * 1024
 _SHOWN = 400
 
 
 class VanillaAverages(Record):
-    """The average of a run by each harness's own denominator, from 0 to 1; null without any.
+    """The average of a run by each harness's own denominator, from 0 to 1; None without any.
 
     Attributes:
-        upstream: Mean over the tasks that have a result (`run.py`, `show_result.py`): what raised
-            leaves the denominator.
-        v2: Sum of results over the tasks that wrote a trajectory (`count.py`): what raised
-            counts as zero once it had begun to act.
-        planned: Sum over all planned tasks: what raised or never started counts as zero.
+        upstream: Mean over the tasks that have a result (`run.py`, `show_result.py`): tasks that raised
+            leave the denominator.
+        v2: Sum of results over the tasks that wrote a trajectory (`count.py`): tasks that raised
+            after their first action count as zero.
+        planned: Sum over all planned tasks: tasks that raised or never started count as zero.
     """
 
     upstream: float | None
@@ -54,7 +58,7 @@ class VanillaAverages(Record):
 
 
 class Imported(Record):
-    """What an import found."""
+    """The outcome of an import."""
 
     folder: str
     layout: str
@@ -82,19 +86,19 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
         results: The folder given to vanilla as `--result_dir`, or one below it.
         out: The run folder to make.
         tasks: The planned tasks; results of other tasks are listed as unknown.
-        only: Read only what lies below a folder whose path holds this text.
-        agent: What to call the agent.
-        model: What to call its model.
+        only: Read only results below a folder with this text in its path.
+        agent: Name of the agent.
+        model: Name of its model.
 
     Raises:
-        InputError: There is no result, or several settings of a run lie in the tree.
+        InputError: There is no result, or the tree has results of several runs.
         RunFolderError: `out` exists.
     """
     by_place = {tuple(task.task_id.split("/", 1)): task for task in tasks}
     found = list(_places(results, only))
     if not found:
         raise InputError(
-            f"{results} holds no results: no <domain>/<id>/ with {', '.join(_MARKS[:3])}"
+            f"{results} has no results: no <domain>/<id>/ with {', '.join(_RESULT_FILES[:3])}"
         )
     settings = _settings_of(results, found)
     known = [(place, by_place[key]) for place in found if (key := _key(place)) in by_place]
@@ -119,7 +123,7 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
 
 
 def averages(results: Iterable[TrialResult], tasks: int) -> VanillaAverages:
-    """Return the averages of a run by both denominators; `tasks` is how many were planned."""
+    """Return the averages of a run by all denominators; `tasks` is the number of planned tasks."""
     every = list(results)
     scored = [each.score for each in every if each.score is not None]
     started = [each for each in every if _has_trajectory(each)]
@@ -135,7 +139,7 @@ def averages(results: Iterable[TrialResult], tasks: int) -> VanillaAverages:
 
 
 def imported_text(imported: Imported) -> str:
-    """Return what an import found, for people."""
+    """Return the outcome of an import as text."""
     found = imported.averages
     lines = [
         f"{imported.layout} -> {imported.folder}",
@@ -147,7 +151,7 @@ def imported_text(imported: Imported) -> str:
     ]
     if imported.unreadable:
         lines.append(
-            f"{imported.unreadable} results hold no number and have no score here; upstream's "
+            f"{imported.unreadable} results are no number and have no score here; upstream's "
             f"show_result.py counts such text as 1, its run.py as 0"
         )
     if imported.unknown:
@@ -160,11 +164,11 @@ def _percent(value: float | None) -> str:
 
 
 def _places(results: Path, only: str | None) -> Iterator[Path]:
-    """Yield every folder that holds what a trial leaves."""
+    """Yield every folder with files of a trial."""
     seen = set()
     for path in sorted(results.rglob("*")):
         folder = path.parent
-        if path.name in _MARKS and folder not in seen and len(folder.parts) > 1:
+        if path.name in _RESULT_FILES and folder not in seen and len(folder.parts) > 1:
             seen.add(folder)
             inside = folder.relative_to(results).parts
             if inside and (only is None or only in folder.parent.parent.as_posix()):
@@ -190,9 +194,7 @@ def _settings_of(results: Path, found: Sequence[Path]) -> str:
     }
     if len(lengths) > 1 or len(differing) > 1:
         shown = ", ".join(sorted("/".join(parts) for parts in above)[:4])
-        raise InputError(
-            f"{results} holds results of several runs: choose one with --only: {shown}"
-        )
+        raise InputError(f"{results} has results of several runs: choose one with --only: {shown}")
     return "/".join(min(above))
 
 
@@ -241,7 +243,7 @@ def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
 
 def _status(score: float | None, *, ended: bool) -> Status:
     if score is None:
-        # vanilla does not say whose fault an exception was, so it is nobody's score
+        # vanilla does not record the cause of an exception, so the trial has no score
         return Status.ENVIRONMENT_ERROR
     return Status.COMPLETED if ended else Status.STEP_LIMIT
 
@@ -250,10 +252,12 @@ def _score(place: Path) -> tuple[float | None, bool]:
     """Return the score and whether there is a result that is no number."""
     text = _text(place / "result.txt")
     if text is None:
+        # V2 has a list of scores in results.json instead
         return _last_of_v2(place), False
     try:
         value = float(text.strip())
     except ValueError:
+        # upstream writes whatever `evaluate()` returns, which may be a boolean
         value = {"true": 1.0, "false": 0.0}.get(text.strip().lower(), math.nan)
     return (value, False) if math.isfinite(value) else (None, True)
 
@@ -268,11 +272,11 @@ def _last_of_v2(place: Path) -> float | None:
 
 
 def _error(place: Path, lines: Sequence[dict[str, Any]]) -> ErrorInfo:
-    said = _text(place / "error.txt")
+    reason = _text(place / "error.txt")
     noted = [line for line in lines if "Error" in line or "Exception" in line]
-    if said is None and noted:
-        said = str(noted[-1].get("Exception") or noted[-1].get("Error"))
-    first = (said or "").strip()[:_SHOWN] or "vanilla left no result and no reason"
+    if reason is None and noted:
+        reason = str(noted[-1].get("Exception") or noted[-1].get("Error"))
+    first = (reason or "").strip()[:_SHOWN] or "vanilla left no result and no reason"
     return ErrorInfo(kind="VanillaException", message=first, phase="vanilla")
 
 
@@ -282,7 +286,7 @@ def _trajectory(place: Path) -> list[dict[str, Any]]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # a line that was cut off when vanilla died says nothing
+            continue  # a line that was cut off when vanilla died
         if isinstance(value, dict):
             lines.append(value)
     return lines
@@ -306,6 +310,7 @@ def _screenshot(
     name = line.get("screenshot") or line.get("screenshot_file")
     if not isinstance(name, str):
         return None
+    # a tree from elsewhere may name any path: only files below the trial are read
     path = (place / name.replace("\\", "/")).resolve()
     if not path.is_relative_to(place.resolve()) or not path.is_file():
         return None

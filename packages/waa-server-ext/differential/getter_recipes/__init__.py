@@ -9,7 +9,7 @@ from getter_recipes import chrome, clock, edge, explorer, files, gold, live, pai
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from getter_recipes.making import Case
+    from getter_recipes.file_builders import Case
 
 __all__ = ["cases"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from getter_recipes.making import HOME, as_json, each, of, table
+from getter_recipes.file_builders import HOME, as_json, each, of, table
 from getter_recipes.stores import cookies, histories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from getter_recipes.making import Case
+    from getter_recipes.file_builders import Case
 
 __all__ = ["cases"]
 

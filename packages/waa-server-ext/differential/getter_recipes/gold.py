@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from getter_recipes.making import HOME, case, compared, of, text
+from getter_recipes.file_builders import HOME, case, compared, of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from getter_recipes.making import Case
+    from getter_recipes.file_builders import Case
 
 __all__ = ["cases"]
 

@@ -190,6 +190,6 @@ def compare_table(rng: Random) -> Drawn:
     if sometimes(rng, 0.2):
         rules.insert(0, {"type": "sheet_name"})
     if sometimes(rng, 0.03):
-        rules.append({"type": "unheard of"})
+        rules.append({"type": "unknown"})
     options: Call = {"rules": rules} if sometimes(rng, 0.98) else {}
     return [damaged(rng, books[0]), books[1]], options

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `building`
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.verdicts import Verdict
+    from waa_server_ext.evaluation.verdicts import Verdict
 
 TOLERANCE = 1e-6
 """Resampling sound and scaling pictures round differently on other machines."""

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from building import build
+from document_builder import build
 
 if TYPE_CHECKING:
     from pathlib import Path

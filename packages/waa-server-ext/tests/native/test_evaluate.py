@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from waa_server_ext.cli import main
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from pathlib import Path

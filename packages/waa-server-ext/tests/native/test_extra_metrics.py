@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import resolve
+from document_builder import resolve
 
 from waa_server_ext.native.registry import find
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings, Fidelity
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 pytest.importorskip("cv2", reason="needs the extra [all]")
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings, Fidelity, make_evaluator
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity, make_evaluator
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native.registry import declared
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from waa_server_ext.verdicts import Verdict
+    from waa_server_ext.evaluation.verdicts import Verdict
 
     Disagreement = Callable[..., str | None]
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from building import build
+from document_builder import build
 from hostile import hostile_call
 
 from bench_core.errors import EvaluationError
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.native.decoding import DecoderError, isolated
+from waa_server_ext.native.decoder import DecoderError, isolated
 from waa_server_ext.native.registry import find
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 pytest.importorskip("cv2", reason="needs the extra [all]")
 
@@ -146,7 +146,7 @@ def test_a_sheet_with_an_endless_tag_is_refused(endless: bytes, tmp_path: Path) 
 
 def test_a_decoder_that_hangs_is_ended(tmp_path: Path) -> None:
     pipe = tmp_path / "a.mp4"
-    os.mkfifo(pipe)  # nobody writes to it
+    os.mkfifo(pipe)  # nothing is ever written to it
     with pytest.raises(DecoderError, match="not decoded within 1 s"):
         isolated("video:same", str(pipe), str(pipe), 1, 1, seconds=1)
 

@@ -14,16 +14,16 @@ import pytest
 import pytest_asyncio
 
 from bench_core.browser import launch_chromium
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from waa_server_ext.verdicts import SetupReport, Verdict
+    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
 
 pytest.importorskip("websockets", reason="needs the extra [browser]")
 pytestmark = pytest.mark.browser

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import InputError
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from waa_server_ext.verdicts import SetupReport
+    from waa_server_ext.evaluation.verdicts import SetupReport
 
 HISTORY = r"C:\Users\Docker\AppData\Local\Google\Chrome\User Data\Default\History"
 

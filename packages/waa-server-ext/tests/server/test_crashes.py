@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.isolation import IsolatedEvaluator
-from waa_server_ext.running import running_server
 from waa_server_ext.server import Service, ServiceSettings
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.server.startup import running_server
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

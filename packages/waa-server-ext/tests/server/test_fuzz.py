@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.isolation import IsolatedEvaluator
-from waa_server_ext.running import running_server
 from waa_server_ext.server import Service, ServiceSettings
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.server.startup import running_server
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TESTS = Path(__file__).resolve().parents[1]
-CASES = json.loads((TESTS / "cases" / "borrowed.json").read_text(encoding="utf-8"))
+CASES = json.loads((TESTS / "cases" / "vanilla.json").read_text(encoding="utf-8"))
 HOSTILE: tuple[Any, ...] = (
     None, True, 0, -1, 1e308, 10**30, "", "\0", "../../../../etc/passwd", "/etc/passwd", "..\\..\\x",
     "C:\\Windows\\System32\\config\\SAM", "file:///etc/passwd", "http://169.254.169.254/", "__class__",
@@ -37,12 +37,12 @@ HOSTILE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-SAID = json.dumps({"status": "success", "output": "1", "error": "", "returncode": 0})
+ANSWER = json.dumps({"status": "success", "output": "1", "error": "", "returncode": 0})
 TRANSCRIPT = [
     {
         "target": target, "method": "POST", "path": path, "request": {"json": {"command": ["cmd"]}},
         "status": 200, "seconds": 0.1, "error": None, "body": {
-            "sha256": hashlib.sha256(SAID.encode()).hexdigest(), "size": len(SAID), "text": SAID,
+            "sha256": hashlib.sha256(ANSWER.encode()).hexdigest(), "size": len(ANSWER), "text": ANSWER,
             "content_type": "application/json",
         },
     }

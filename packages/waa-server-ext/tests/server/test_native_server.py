@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.isolation import IsolatedEvaluator
 from waa_server_ext.server import Service, ServiceSettings, create_app
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = json.loads(
-    (Path(__file__).resolve().parents[1] / "cases" / "borrowed.json").read_text(encoding="utf-8")
+    (Path(__file__).resolve().parents[1] / "cases" / "vanilla.json").read_text(encoding="utf-8")
 )
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from waa_server_ext.evaluating import EvaluatorSettings, make_evaluator
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.server import Service, ServiceSettings, create_app
-from waa_server_ext.verdicts import Body
-from waa_server_ext.vm_http import BodyStore
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.client import BodyStore
+from waa_server_ext.vm.exchanges import Body
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,11 +34,11 @@ TASK: dict[str, Any] = {
 CALL: dict[str, Any] = {"method": "GET", "path": "/x"}
 
 
-def inline(call: dict[str, Any], said: str, **more: Any) -> dict[str, Any]:
-    """Return `call` with the body `said`, held by the transcript itself."""
-    data = said.encode()
+def inline(call: dict[str, Any], answer: str, **more: Any) -> dict[str, Any]:
+    """Return `call` with the body `answer`, held by the transcript itself."""
+    data = answer.encode()
     digest = hashlib.sha256(data).hexdigest()
-    return {**call, "body": {"sha256": digest, "size": len(data), "text": said, **more}}
+    return {**call, "body": {"sha256": digest, "size": len(data), "text": answer, **more}}
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,10 @@ def test_a_transcript_gives_its_verdict_again_when_the_vm_is_gone(
 def test_what_the_vm_said_otherwise_scores_otherwise(
     client: FlaskClient, transcript: list[dict[str, Any]]
 ) -> None:
-    said = inline(transcript[0], json.dumps({"status": "success", "output": "x", "returncode": 0}))
-    assert rescored(client, [said])["score"] == 0.0
+    answer = inline(
+        transcript[0], json.dumps({"status": "success", "output": "x", "returncode": 0})
+    )
+    assert rescored(client, [answer])["score"] == 0.0
 
 
 def test_rescoring_leaves_the_journal_as_it_is(
@@ -114,7 +116,7 @@ def test_a_transcript_may_be_larger_than_a_task(
         pytest.param(lambda call: [{**call, "body": None}], id="no body"),
         pytest.param(
             lambda call: [{**call, "body": {"sha256": "0" * 64, "size": 1, "file": "0" * 64}}],
-            id="a body that nobody kept",
+            id="a body that was not kept",
         ),
         pytest.param(
             lambda call: [inline(call, "x", content_type="text/plain\r\nX-Y: z")],

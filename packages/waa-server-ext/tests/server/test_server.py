@@ -9,12 +9,12 @@ import pytest
 from flask import Flask
 
 from bench_core.errors import EnvironmentFaultError, InputError
-from waa_server_ext.evaluating import Description
+from waa_server_ext.evaluation.evaluators import Description
+from waa_server_ext.evaluation.verdicts import SetupReport, SetupStep, Verdict
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.server import Service, ServiceSettings, create_app, make_blueprint
 from waa_server_ext.server.access import Access
-from waa_server_ext.verdicts import SetupReport, SetupStep, Verdict
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ def test_health_proves_evaluator_and_vm(client: FlaskClient, vm: FixtureVm) -> N
 
 
 @pytest.mark.parametrize(
-    "said",
+    "answer",
     [
         {"json": {"status": "Probe successful"}},
         {"json": {"world": "elsewhere"}},
@@ -199,9 +199,9 @@ def test_health_proves_evaluator_and_vm(client: FlaskClient, vm: FixtureVm) -> N
     ids=["nothing", "another", "list", "text"],
 )
 def test_a_vm_that_does_not_say_that_it_is_a_stand_in_is_real(
-    tmp_path: Path, evaluator: Counting, said: dict[str, Any]
+    tmp_path: Path, evaluator: Counting, answer: dict[str, Any]
 ) -> None:
-    state = VmState.load({"endpoints": {"GET /probe": {"status": 200, **said}}})
+    state = VmState.load({"endpoints": {"GET /probe": {"status": 200, **answer}}})
     with FixtureVm(state, port=0) as vm:
         settings = ServiceSettings(vm=vm.address, cache=tmp_path)
         with Service(evaluator, settings) as service:
@@ -242,7 +242,7 @@ def test_what_is_not_there_is_404_with_a_json_body(client: FlaskClient, path: st
         (b'{"task": {}, "action_history": [3]}', "list of at most"),
         (b'{"task": {}, "idempotency_key": ""}', "idempotency_key"),
         (b'{"task": {}, "idempotency_key": 3}', "idempotency_key"),
-        (b'{"task": {}, "idempotency_key": "auto-1"}', "those are ours"),
+        (b'{"task": {}, "idempotency_key": "auto-1"}', "the server makes those itself"),
         (b'{"task": {"x": NaN}}', "NaN is not JSON"),
         (b'{"task": {"x": "\\ud800"}}', "half a character"),
         (b'{"task": {"x": ' + b"9" * 10_000 + b"}}", "not JSON"),

@@ -10,11 +10,11 @@ pytest.importorskip("PIL", reason="needs the extra [simulate]")
 # the helpers beside the tests, which every import mode finds this way
 sys.path.insert(0, str(Path(__file__).parent))
 
-from acting import Hands  # after the path is known
+from actions import Hands  # after the path is known
 
 from waa_server_ext.simulate import Scene, SimulatedVm  # same
-from waa_server_ext.simulate.desktop import Desktop  # same
-from waa_server_ext.simulate.machine import Machine  # same
+from waa_server_ext.simulate.desktop.composition import Desktop  # same
+from waa_server_ext.simulate.machine.computer import Machine  # same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,13 +17,13 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from acting import Hands
+from actions import Hands
 from instructions import INSTRUCTIONS
 
 from bench_core.errors import BenchError
-from waa_server_ext.simulate import solutions as solutions_module
-from waa_server_ext.simulate import world as world_module
-from waa_server_ext.simulate.solution_steps import SCRIPTS
+from waa_server_ext.built_in import solutions as solutions_module
+from waa_server_ext.built_in import world as world_module
+from waa_server_ext.built_in.solution_steps import SCRIPTS
 
 TASKS = Path(world_module.__file__).parent / "tasks"
 

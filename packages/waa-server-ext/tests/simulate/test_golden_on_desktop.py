@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from waa_server_ext.assets import AssetStore
-from waa_server_ext.evaluating import EvaluatorSettings, make_evaluator
+from waa_server_ext.evaluation.assets import AssetStore
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.simulate import SimulatedVm
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

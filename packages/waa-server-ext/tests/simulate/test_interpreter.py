@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.python import run_child
-from waa_server_ext.simulate.desktop import Desktop
-from waa_server_ext.simulate.machine import Machine
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.machine.computer import Machine
 
 if TYPE_CHECKING:
-    from waa_server_ext.simulate.machine import Clipboard
+    from waa_server_ext.simulate.machine.computer import Clipboard
 
 _PROGRAMS = (
     "print(sum(x * x for x in range(10) if x % 2))",
@@ -40,7 +41,7 @@ def test_a_program_prints_what_python_prints(desktop: Desktop, program: str) -> 
     real = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert run_child(desktop, ["-c", program]) == (0, real.stdout, "")
+    assert run_child(CmdShell(desktop), ["-c", program]) == (0, real.stdout, "")
 
 
 _ESCAPES = (
@@ -57,7 +58,7 @@ _ESCAPES = (
 
 @pytest.mark.parametrize("program", _ESCAPES)
 def test_nothing_of_this_process_is_reachable(desktop: Desktop, program: str) -> None:
-    code, output, error = run_child(desktop, ["-c", program])
+    code, output, error = run_child(CmdShell(desktop), ["-c", program])
     assert (code, output) == (1, "")
     assert error
 
@@ -73,7 +74,7 @@ _GREEDY = (
 
 @pytest.mark.parametrize("program", _GREEDY)
 def test_a_greedy_program_ends_with_an_error(desktop: Desktop, program: str) -> None:
-    code, output, error = run_child(desktop, ["-c", program])
+    code, output, error = run_child(CmdShell(desktop), ["-c", program])
     assert (code, len(output) <= 1_000_000) == (1, True)
     assert error
 
@@ -81,7 +82,7 @@ def test_a_greedy_program_ends_with_an_error(desktop: Desktop, program: str) -> 
 @given(st.text(max_size=60))
 @settings(max_examples=150)
 def test_no_text_breaks_the_interpreter(text: str) -> None:
-    code, _, _ = run_child(Desktop(Machine.fresh()), ["-c", text])
+    code, _, _ = run_child(CmdShell(Desktop(Machine.fresh())), ["-c", text])
     assert isinstance(code, int)
 
 
@@ -95,15 +96,19 @@ def test_a_child_sees_the_simulated_files_and_registry(desktop: Desktop) -> None
         "winreg.SetValueEx(key, 'n', 0, winreg.REG_DWORD, 7)\n"
         "print(winreg.QueryValueEx(winreg.OpenKey(winreg.HKEY_CURRENT_USER, 'SOFTWARE\\\\me'), 'N'))"
     )
-    code, output, error = run_child(desktop, ["-c", program])
+    code, output, error = run_child(CmdShell(desktop), ["-c", program])
     assert (code, error) == (0, "")
     assert output == "['x.txt'] 8 nt\n(7, 4)\n"
     assert desktop.machine.files.read("C:\\Users\\Docker\\Documents\\x.txt") == b"one\r\ntwo"
 
 
 def test_exit_codes_and_tracebacks_are_pythons(desktop: Desktop) -> None:
-    assert run_child(desktop, ["-c", "import sys; print(1); sys.exit(3)"]) == (3, "1\n", "")
-    code, output, error = run_child(desktop, ["-c", "print(2); open('no.txt')"])
+    assert run_child(CmdShell(desktop), ["-c", "import sys; print(1); sys.exit(3)"]) == (
+        3,
+        "1\n",
+        "",
+    )
+    code, output, error = run_child(CmdShell(desktop), ["-c", "print(2); open('no.txt')"])
     assert (code, output) == (1, "2\n")
     assert error.endswith("FileNotFoundError: [Errno 2] No such file or directory: 'no.txt'\n")
 
@@ -112,7 +117,7 @@ def test_typing_takes_time_and_sleeping_takes_none_of_ours(desktop: Desktop) -> 
     clock = desktop.machine.clock
     before = clock.timestamp()
     run_child(
-        desktop,
+        CmdShell(desktop),
         ["-c", "import pyautogui, time; pyautogui.write('abcd', interval=0.5); time.sleep(30)"],
     )
     assert 32 <= clock.timestamp() - before < 33
@@ -120,6 +125,9 @@ def test_typing_takes_time_and_sleeping_takes_none_of_ours(desktop: Desktop) -> 
 
 def test_the_clipboard_is_shared(desktop: Desktop) -> None:
     clipboard: Clipboard = desktop.machine.clipboard
-    run_child(desktop, ["-c", "import pyperclip; pyperclip.copy('naïve')"])
+    run_child(CmdShell(desktop), ["-c", "import pyperclip; pyperclip.copy('naïve')"])
     assert clipboard.text == "naïve"
-    assert run_child(desktop, ["-c", "import pyperclip; print(pyperclip.paste())"])[1] == "naïve\n"
+    assert (
+        run_child(CmdShell(desktop), ["-c", "import pyperclip; print(pyperclip.paste())"])[1]
+        == "naïve\n"
+    )

@@ -9,13 +9,13 @@ from PIL import Image
 
 from bench_core.errors import InputError
 from waa_server_ext.simulate import Scene, SimulatedVm, load_scene, snapshot
-from waa_server_ext.simulate.accessibility import accessibility_xml
-from waa_server_ext.simulate.recorder import Recorder
+from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
+from waa_server_ext.simulate.desktop.recorder import Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.desktop.composition import Desktop
 
 _SCENE = """
 now: 2025-03-01 08:30

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from acting import leaves
+from actions import leaves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
-from waa_server_ext.simulate.accessibility import accessibility_xml
-from waa_server_ext.simulate.desktop import Desktop
-from waa_server_ext.simulate.machine import Machine
-from waa_server_ext.simulate.nodes import walk
-from waa_server_ext.simulate.painting import Painter
+from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.machine.computer import Machine
+from waa_server_ext.simulate.ui.nodes import walk
+from waa_server_ext.simulate.ui.painter import Painter
 
 if TYPE_CHECKING:
-    from waa_server_ext.simulate.nodes import Node
+    from waa_server_ext.simulate.ui.nodes import Node
 
 _APPS = (
     "notepad", "explorer", "calc", "mspaint", "ms-settings:", "ms-settings:storagesense", "ms-clock://Timers",

@@ -13,20 +13,20 @@ from click.testing import CliRunner
 from PIL import Image
 
 from bench_core.errors import InputError
+from waa_server_ext.built_in.session import Session, run_session
 from waa_server_ext.cli import main
 from waa_server_ext.simulate import load_scene
-from waa_server_ext.simulate.session import Session, run_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _lived(session: Session, use: str, *, times: int = 1) -> list[str]:
-    said: list[str] = []
+def _ran(session: Session, use: str, *, times: int = 1) -> list[str]:
+    lines: list[str] = []
     ready, over = threading.Event(), threading.Event()
 
     def say(text: str) -> None:
-        said.append(text)
+        lines.append(text)
         ready.set()
 
     thread = threading.Thread(
@@ -35,7 +35,7 @@ def _lived(session: Session, use: str, *, times: int = 1) -> list[str]:
     thread.start()
     try:
         assert ready.wait(60)
-        url = next(word for word in said[0].split() if word.startswith("http")).rstrip(";")
+        url = next(word for word in lines[0].split() if word.startswith("http")).rstrip(";")
         with httpx.Client(base_url=url, timeout=60, trust_env=False) as vm:
             for number in range(times):
                 if number:
@@ -46,14 +46,14 @@ def _lived(session: Session, use: str, *, times: int = 1) -> list[str]:
     finally:
         over.set()
         thread.join()
-    return said
+    return lines
 
 
 def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> None:
     film, end = tmp_path / "film.webp", tmp_path / "end.yaml"
-    said = _lived(Session(port=0, record=film, snapshot=end), "notepad")
-    assert "never WAA scores" in said[0]
-    assert said[-1] == "stopped"
+    lines = _ran(Session(port=0, record=film, snapshot=end), "notepad")
+    assert "never WAA scores" in lines[0]
+    assert lines[-1] == "stopped"
     with Image.open(film) as frames:
         assert getattr(frames, "n_frames", 1) == 2
     assert load_scene(end).build().active_title == "Untitled - Notepad"
@@ -61,7 +61,7 @@ def test_a_session_leaves_what_was_seen_and_where_it_ended(tmp_path: Path) -> No
 
 def test_a_film_goes_on_after_a_reset(tmp_path: Path) -> None:
     film = tmp_path / "film.webp"
-    _lived(Session(port=0, record=film), "notepad", times=2)
+    _ran(Session(port=0, record=film), "notepad", times=2)
     with Image.open(film) as frames:
         assert getattr(frames, "n_frames", 1) == 4
 
@@ -69,7 +69,7 @@ def test_a_film_goes_on_after_a_reset(tmp_path: Path) -> None:
 def test_a_task_is_set_up_before_it_listens(tmp_path: Path) -> None:
     end = tmp_path / "end.yaml"
     task = "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"
-    _lived(Session(port=0, task=task, snapshot=end), "calc")
+    _ran(Session(port=0, task=task, snapshot=end), "calc")
     assert [window.title for window in load_scene(end).build().windows] == ["Clock", "Calculator"]
 
 
@@ -82,11 +82,11 @@ def test_an_unknown_task_and_a_taken_port_are_said() -> None:
 
 @pytest.mark.parametrize("what", ["record", "snapshot"])
 def test_a_file_that_cannot_be_written_is_told_before_it_listens(what: str, tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     session = Session.model_validate({"port": 0, what: tmp_path})
     with pytest.raises(IsADirectoryError):
-        run_session(session, say=said.append)
-    assert said == []
+        run_session(session, say=lines.append)
+    assert lines == []
 
 
 def test_help_loads_neither_pillow_nor_flask() -> None:

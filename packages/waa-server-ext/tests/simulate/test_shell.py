@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from waa_server_ext.simulate.code.shell import Shell
-from waa_server_ext.simulate.desktop import Desktop
-from waa_server_ext.simulate.machine import Machine
+from waa_server_ext.simulate.code.cmd import CmdShell
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.machine.computer import Machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,11 +20,11 @@ _DOWNLOADS = "C:\\Users\\Docker\\Downloads"
 
 
 @pytest.fixture
-def shell(desktop: Desktop) -> Shell:
-    return Shell(desktop)
+def shell(desktop: Desktop) -> CmdShell:
+    return CmdShell(desktop)
 
 
-def test_pipes_and_redirections(shell: Shell) -> None:
+def test_pipes_and_redirections(shell: CmdShell) -> None:
     result = shell.run(
         f'echo one > "{_DOWNLOADS}\\a.txt" & echo two >> "{_DOWNLOADS}\\a.txt" && type "{_DOWNLOADS}\\a.txt" | findstr tw'
     )
@@ -38,11 +38,11 @@ def test_pipes_and_redirections(shell: Shell) -> None:
      ("cd /d C:\\Windows && cd", "C:\\Windows\n"), ("set X=5& echo %USERNAME%", "Docker\n"), ("ver | findstr /v Windows", "\n"),
      ('echo "a b" c', '"a b" c\n'), ("whoami", "winarena\\docker\n")],
 )  # fmt: skip
-def test_conditions_and_variables(shell: Shell, line: str, output: str) -> None:
+def test_conditions_and_variables(shell: CmdShell, line: str, output: str) -> None:
     assert shell.run(line).output == output
 
 
-def test_the_set_up_of_the_empty_folders_task_runs_as_sent(shell: Shell) -> None:
+def test_the_set_up_of_the_empty_folders_task_runs_as_sent(shell: CmdShell) -> None:
     made = ["rmdir", "/s", "/q", f"{_DOWNLOADS}\\Photos", "|", "mkdir", f"{_DOWNLOADS}\\Photos", "|", "echo",
             "Hello World 1", ">", f"{_DOWNLOADS}\\Photos\\HelloWorld1.txt"]  # fmt: skip
     shell.start(["cmd", "/c", *made])
@@ -52,7 +52,7 @@ def test_the_set_up_of_the_empty_folders_task_runs_as_sent(shell: Shell) -> None
     assert " Directory of " in listing
 
 
-def test_the_registry_is_one_for_reg_and_powershell(shell: Shell) -> None:
+def test_the_registry_is_one_for_reg_and_powershell(shell: CmdShell) -> None:
     key = "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\Explorer\\Advanced"
     shell.start(
         ["cmd", "/c", "reg", "add", key, "/v", "Hidden", "/t", "REG_DWORD", "/d", "1", "/f"]
@@ -70,7 +70,7 @@ def test_the_registry_is_one_for_reg_and_powershell(shell: Shell) -> None:
     assert not shell.machine.show_hidden
 
 
-def test_a_missing_value_is_an_error_in_red(shell: Shell) -> None:
+def test_a_missing_value_is_an_error_in_red(shell: CmdShell) -> None:
     result = shell.start(
         ["powershell", "-Command", "Get-ItemPropertyValue -Path 'HKCU:\\No' -Name 'X'"]
     )
@@ -89,7 +89,7 @@ def test_a_missing_value_is_an_error_in_red(shell: Shell) -> None:
      ("New-Item -ItemType Directory -Force -Path C:\\a\\b | Out-Null; Test-Path C:\\a\\b", "True\n"),
      ("Set-Content -Path C:\\n.txt -Value 'x y'; Get-Content C:\\n.txt", "x y\n")],
 )  # fmt: skip
-def test_powershell_lines(shell: Shell, command: str, output: str | None) -> None:
+def test_powershell_lines(shell: CmdShell, command: str, output: str | None) -> None:
     result = shell.start(["powershell", "-Command", command])
     if output is None:
         assert result.code in {0, 1}
@@ -97,7 +97,7 @@ def test_powershell_lines(shell: Shell, command: str, output: str | None) -> Non
         assert (result.output, result.error) == (output, "")
 
 
-def test_objects_become_json(shell: Shell) -> None:
+def test_objects_become_json(shell: CmdShell) -> None:
     line = 'powershell -Command "Get-AppxPackage | Select-Object Name,PackageFullName | ConvertTo-Json"'
     packages = json.loads(shell.start(line).output)
     assert {"Name", "PackageFullName"} == set(packages[0])
@@ -113,7 +113,7 @@ def test_objects_become_json(shell: Shell) -> None:
     assert zone == {"DisplayName": "(UTC) Coordinated Universal Time", "StandardName": "UTC"}
 
 
-def test_processes_are_windows(shell: Shell) -> None:
+def test_processes_are_windows(shell: CmdShell) -> None:
     shell.desktop.programs.launch(["mspaint"])
     assert "mspaint.exe" in shell.run("tasklist").output
     assert shell.run("taskkill /F /IM mspaint.exe").code == 0
@@ -121,7 +121,7 @@ def test_processes_are_windows(shell: Shell) -> None:
     assert shell.desktop.windows == []
 
 
-def test_extensions_of_the_editor_are_listed_and_installed(shell: Shell) -> None:
+def test_extensions_of_the_editor_are_listed_and_installed(shell: CmdShell) -> None:
     shell.start(["cmd", "/c", "code", "--install-extension", "ms-python.python"])
     line = ["cmd", "/c", "code", "--list-extensions", "|", "findstr", "ms-python.python"]
     assert shell.start(line).output == "ms-python.python\n"
@@ -131,14 +131,14 @@ def test_extensions_of_the_editor_are_listed_and_installed(shell: Shell) -> None
     )
 
 
-def test_large_files_take_no_memory(shell: Shell) -> None:
+def test_large_files_take_no_memory(shell: CmdShell) -> None:
     shell.run(f"fsutil file createnew {_DOWNLOADS}\\testing.bin 15000000")
     entry = shell.machine.files.entry(f"{_DOWNLOADS}\\testing.bin")
     assert (entry.size, entry.data) == (15_000_000, b"")
 
 
 def test_every_command_of_the_evaluation_cases_is_understood(
-    golden: list[dict[str, Any]], shell: Shell
+    golden: list[dict[str, Any]], shell: CmdShell
 ) -> None:
     for case in golden:
         for call in case["vanilla_http"]:
@@ -156,7 +156,7 @@ def test_every_set_up_command_of_the_tasks_is_understood(waa_data: Path) -> None
         for step in json.loads(path.read_text(encoding="utf-8"))["config"]:
             if step["type"] in {"command", "execute"}:
                 command = step["parameters"]["command"]
-                error = Shell(Desktop(Machine.fresh())).start(command).error
+                error = CmdShell(Desktop(Machine.fresh())).start(command).error
                 assert "not recognized" not in error, (path.stem, command, error)
 
 
@@ -164,5 +164,5 @@ def test_every_set_up_command_of_the_tasks_is_understood(waa_data: Path) -> None
 @settings(max_examples=200)
 def test_no_line_breaks_a_shell(text: str) -> None:
     desktop = Desktop(Machine.fresh())
-    assert isinstance(Shell(desktop).run(text).code, int)
-    assert isinstance(Shell(desktop).start(["powershell", "-Command", text]).code, int)
+    assert isinstance(CmdShell(desktop).run(text).code, int)
+    assert isinstance(CmdShell(desktop).start(["powershell", "-Command", text]).code, int)

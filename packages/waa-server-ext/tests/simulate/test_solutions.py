@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from acting import Hands
+from actions import Hands
 
-from waa_server_ext.simulate import SimulatedDesktopWorld
-from waa_server_ext.simulate.solutions import solutions
+from waa_server_ext.built_in import SimulatedDesktopWorld
+from waa_server_ext.built_in.solutions import solutions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bench_core.agents.records import Action
+    from bench_core.agents import Action
 
 _ALL = sorted(solutions())
 _FEW = [

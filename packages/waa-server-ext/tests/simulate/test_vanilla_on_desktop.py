@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from acting import Hands
+from actions import Hands
 
 from bench_core.errors import InputError
-from waa_server_ext.evaluating import EvaluatorSettings, make_evaluator
+from waa_server_ext.built_in.reference_files import write_assets
+from waa_server_ext.built_in.solutions import solutions
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.simulate import SimulatedVm
-from waa_server_ext.simulate.reference import write_assets
-from waa_server_ext.simulate.solutions import solutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.evaluating import Evaluator
+    from waa_server_ext.evaluation.evaluators import Evaluator
 
 pytestmark = pytest.mark.slow
 

@@ -11,14 +11,14 @@ import httpx
 import pytest
 from PIL import Image
 
-from bench_core.agents.records import Click, ElementRef
+from bench_core.agents import Click, ElementRef
 from bench_core.errors import InputError
 from waa_server_ext.simulate import SimulatedVm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from acting import Hands
+    from actions import Hands
 
 
 _HOME = "C:\\Users\\Docker"

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from acting import Hands
+from actions import Hands
 
-from bench_core.agents.records import Click, ElementRef, TypeText
+from bench_core.agents import Click, ElementRef, TypeText
 from bench_core.discovery import load_plugin
 from bench_core.errors import UnknownTaskError
 from bench_core.testing import WorldConformance
-from waa_server_ext.simulate import SimulatedDesktopWorld, SimulatedVm
-from waa_server_ext.simulate.desktop import MAX_WINDOWS, Desktop
-from waa_server_ext.simulate.keyboard import KEYS
-from waa_server_ext.simulate.machine import Machine
+from waa_server_ext.built_in import SimulatedDesktopWorld
+from waa_server_ext.simulate import SimulatedVm
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.keyboard import KEYS
+from waa_server_ext.simulate.desktop.window_manager import MAX_WINDOWS
+from waa_server_ext.simulate.machine.computer import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

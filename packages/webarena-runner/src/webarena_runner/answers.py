@@ -1,8 +1,8 @@
-"""What an agent answers: the file it becomes, whether it is well formed, what is odd about it.
+"""Agents' answers: the file they are stored in, whether they are well formed, and doubtful forms.
 
 The response format is webarena-verified's `{task_type, status, retrieved_data, error_details}`.
-Its evaluator reads the file like this: JSON, or JSON in a fenced block; anything else is a wrong
-answer. An answer it cannot read at all is the agent's failure, never the evaluator's.
+Its evaluator reads JSON, or JSON in a fenced block; anything else is a wrong answer. An answer it
+cannot read at all is the agent's failure, never the evaluator's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import JsonValue
 
-from bench_core.codec import decode_json
 from bench_core.records import Record
+from bench_core.records.codec import decode_json
 from webarena_runner.patterns import is_pattern
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AgentAnswer(Record):
     """An agent's answer as the evaluator will read it.
 
     Attributes:
-        problem: Why it is malformed, or null. An absent answer is malformed.
+        problem: Why it is malformed, or None. An absent answer is malformed.
     """
 
     value: JsonValue = None
@@ -79,10 +79,10 @@ def read_answer(text: str) -> AgentAnswer:
 
 
 def without_patterns(answer: JsonValue) -> JsonValue:
-    """Return `answer` with texts of the form `^…$` written as patterns of just themselves.
+    """Return `answer` with texts of the form `^…$` escaped, so that they match only themselves.
 
-    The evaluator honours regular expressions from the agent: as it is, `^.*$` would match
-    whatever is expected.
+    The evaluator honours regular expressions from the agent: unescaped, `^.*$` passes all 71 tasks
+    that expect plain text.
     """
     if not isinstance(answer, dict) or "retrieved_data" not in answer:
         return answer
@@ -100,7 +100,7 @@ def _escaped(value: JsonValue) -> JsonValue:
 
 
 def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple[Flag, ...]:
-    """Name what makes a score doubtful although the official evaluator gave it.
+    """Return what makes a score doubtful although the official evaluator gave it.
 
     - `regex-answer`: the evaluator honours `^…$` from the agent: `^.*$` matches any text. A run
       stores such answers escaped (`without_patterns`), so that they match themselves only.
@@ -115,6 +115,7 @@ def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple
     flags: list[Flag] = []
     if any(map(is_pattern, strings)):
         flags.append("regex-answer")
+    # one item with a list of all numbers from 0 to 39 passes any task that expects one of them
     if any(isinstance(each, list) for each in _parts(items)):
         flags.append("alternatives-answer")
     if "date" in _formats(results_schema) and any(map(_is_partial_date, strings)):
@@ -127,6 +128,7 @@ def _problem(value: Any) -> str | None:
         return "there is no answer"
     if not isinstance(value, dict):
         return f"the answer is a JSON {type(value).__name__}, not an object"
+    # the older name, which the evaluator still accepts
     kind = value.get("task_type", value.get("performed_operation"))
     return _bad_word("task_type", kind, _TASK_TYPES) or _bad_word(
         "status", value.get("status"), AGENT_STATUSES
@@ -161,7 +163,7 @@ def _formats(schema: Any) -> set[str]:
 
 
 def _is_partial_date(text: str) -> bool:
-    """Numbers and month names of a whole date are three; fewer leave something to today."""
+    """Return whether a date lacks a part, which the evaluator fills in from today's date."""
     numbers = re.findall(r"\d+", text)
     months = re.findall(r"(?i)\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*", text)
     packed = len(numbers) == 1 and len(numbers[0]) == len("20240131")

@@ -1,4 +1,4 @@
-"""WebArena-Verified as Proctor's benchmark: its tasks, the sites of one trial, and its evaluator."""
+"""Proctor's benchmark class for WebArena-Verified: its tasks, the sites of a trial, its evaluator."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
 from webarena_runner.environment import RECORDING_FULL, EnvironmentSettings, open_environment
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
+from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
-from webarena_runner.verdicts import as_evaluation
-from webarena_runner.worlds import real_environment
+from webarena_runner.world.launch import real_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.environment import SiteEnvironment
     from webarena_runner.evaluators import Evaluator
-    from webarena_runner.worlds import Environment
+    from webarena_runner.world.launch import Environment
 
 __all__ = ["WebArenaBenchmark"]
 
@@ -33,10 +33,10 @@ class WebArenaBenchmark:
     """The 812 tasks on one set of sites.
 
     Args:
-        sites: The sites; by default what the environment variables say.
+        sites: The sites; by default those in the environment variables.
         settings: Time limits of the parts around the agent, and Chromium's options.
-        redactor: Knows the keys that must not reach the disk.
-        evaluator: Scores; by default the installed webarena-verified.
+        redactor: Removes keys from what is written.
+        evaluator: The evaluator; by default the installed webarena-verified.
     """
 
     name = BENCHMARK
@@ -57,7 +57,7 @@ class WebArenaBenchmark:
 
     @property
     def sites(self) -> Environment:
-        """The sites; read from the variables when none were given."""
+        """The sites; read from the environment variables when none were given."""
         if self._sites is None:
             self._sites = real_environment()
         return self._sites
@@ -73,7 +73,7 @@ class WebArenaBenchmark:
     async def open(
         self, task: Task, context: TrialContext, agent: Agent
     ) -> AsyncIterator[SiteEnvironment]:
-        """Open a fresh Chromium on the task's sites, logged in, its traffic recorded.
+        """Open a fresh Chromium on the task's sites, logged in and with its traffic recorded.
 
         Raises:
             EnvironmentFaultError: A site, Chromium or the recorder failed.
@@ -81,6 +81,7 @@ class WebArenaBenchmark:
         del agent
         config = self.sites.config
         reset_s = await self._reset(task)
+        # before the agent begins: scoring needs it even where the trial breaks off
         write_config(context.folder, config)
         opened = open_environment(task, config, context, self._settings, self._redactor)
         async with opened as environment:
@@ -91,8 +92,8 @@ class WebArenaBenchmark:
         """Score a trial from its answer, its traffic and its site list.
 
         Raises:
-            EvaluationError: One of the three is missing, or it seems a success and what came later is
-                not recorded.
+            EvaluationError: One of the three is missing, or a success is in doubt because later requests
+                are not recorded.
         """
         task, folder = evidence.task, evidence.folder
         found = await asyncio.to_thread(evaluate, task, folder, self._evaluator)
@@ -106,7 +107,7 @@ class WebArenaBenchmark:
         return as_evaluation(found, task.task_id, evidence.ending.status, evidence.steps)
 
     async def _reset(self, task: Task) -> dict[str, float]:
-        """Put a mutating task's sites back to their first state and return how long it took."""
+        """Reset the sites of a mutating task and return how long it took."""
         if self.sites.reset is None or task_type(task) != "MUTATE":
             return {}
         began = time.monotonic()
@@ -115,11 +116,11 @@ class WebArenaBenchmark:
 
 
 def _locked_by_url(task: Task, config: EnvironmentConfig) -> Task:
-    """Name what a task holds by its sites' origins, so that other sites do not wait for it."""
+    """Return a task whose resources have its sites' origins, so that it excludes no other deployment's trials."""
     resources = tuple(
-        held.model_copy(update={"name": f"{held.name}@{config.site(site).origin}"})
+        resource.model_copy(update={"name": f"{resource.name}@{config.site(site).origin}"})
         if site in config.sites
-        else held
-        for site, held in zip(task_sites(task), task.resources, strict=True)
+        else resource
+        for site, resource in zip(task_sites(task), task.resources, strict=True)
     )
     return task.model_copy(update={"resources": resources})

@@ -1,4 +1,4 @@
-"""How many trials at once this machine has room for."""
+"""The default number of trials at once, from the memory and processors of this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _PER_TRIAL = 600 * _MIB
 """Measured: one Chromium holds about 430 MB, browser-use and the recorder most of the rest."""
 _SPARE = 1024 * _MIB
 _MOST = 8
-"""More than six sites cannot keep busy: trials that change a site hold it alone."""
+"""More are of no use for six sites, because trials that change a site need it for themselves."""
 _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
 
 
 def default_workers(meminfo: Path = Path("/proc/meminfo"), processors: int | None = None) -> int:
-    """Return how many trials fit into the free memory and on the processors, at least one.
+    """Return how many trials free memory and processors allow, at least one.
 
     Args:
-        meminfo: The kernel's figures; where there are none, the processors alone decide.
+        meminfo: The kernel's file; where there is none, the processors alone decide.
         processors: By default those of this machine.
     """
     count = processors or os.cpu_count() or 1

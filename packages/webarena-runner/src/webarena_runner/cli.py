@@ -1,4 +1,4 @@
-"""The `webarena-runner` command; what is about sites rather than tasks is in `cli_hosting`."""
+"""The `webarena-runner` command; its commands about sites are in `cli_sites`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench_core.cli import (
     task_options,
 )
 from webarena_runner.__about__ import __version__
-from webarena_runner.cli_hosting import SITES, auth, config, environment_options, sites
+from webarena_runner.cli_sites import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +47,9 @@ for _group in (auth, config, sites):
 
 
 def _query_options(command: _Command) -> _Command:
-    """Add the options that choose tasks by what WebArena knows of them."""
+    """Add the options that choose tasks by their sites, type, template and difficulty."""
     for option in (
-        click.option("--hard/--not-hard", default=None, help="Only the hard subset of 258, or the rest."),
+        click.option("--hard/--not-hard", default=None, help="Only the hard subset of 258 tasks, or only the others."),
         click.option("--template", "templates", metavar="ID", multiple=True,
                      help="Only tasks made from this template."),
         click.option("--type", "types", type=click.Choice(_TYPES, case_sensitive=False), multiple=True,
@@ -65,21 +65,21 @@ def _query_options(command: _Command) -> _Command:
 
 
 def _environment_options(command: _Command) -> _Command:
-    """Add the options that say where the sites are, the built-in ones among them."""
+    """Add the options that choose the sites: hosted ones or the built-in world."""
     world = click.option("--world", type=click.Choice(["real", "built-in"]), default="real", show_default=True,
-                         help="The sites you host, or the stand-ins that come with this package.")  # fmt: skip
+                         help="The sites you host, or the stand-in sites of this package.")  # fmt: skip
     return environment_options(world(command))
 
 
 def _site_use_options(command: _Command) -> _Command:
-    """Add the options that say how a run treats its sites."""
+    """Add the options for logins and resets of sites."""
     for option in (
         click.option("--restore-contact-probe", is_flag=True,
-                     help="Give the shop's contact form the script that current images lack."),
-        click.option("--auth", "auth_folder", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
-                     help="Keep logins in FOLDER and use them again instead of logging in for each trial."),
+                     help="Add to the shop's contact form the script that current images lack."),
+        click.option("--auth", "auth_folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+                     help="Store logins in DIR and reuse them, instead of logging in for each trial."),
         click.option("--reset-batch", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
-                     help="Mutating trials between two resets of a site under per-batch."),
+                     help="Mutating trials between two resets of a site with per-batch."),
         click.option("--reset", "resets", metavar="[SITE=]POLICY", multiple=True,
                      help="Reset sites: never, before-run, before-mutating-trial or per-batch.  [default: never]"),
     ):  # fmt: skip
@@ -88,18 +88,18 @@ def _site_use_options(command: _Command) -> _Command:
 
 
 def _agent_options(command: _Command) -> _Command:
-    """Add the options that say how the agent works."""
+    """Add the options for the agent's model and answers."""
     for option in (
         click.option("--extract-model", metavar="PROVIDER:MODEL",
-                     help="Who restates answers under --extract model.  [default: the agent's model]"),
+                     help="Model for --extract model.  [default: the agent's model]"),
         click.option("--extract", type=click.Choice(["rules", "model"]),
-                     help="Make responses out of answers in prose.  [default: they score 0]"),
+                     help="Convert answers in prose to the response format.  [default: they score 0]"),
         click.option("--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
-                     help="Answer the model's calls from another run's --record-calls, in their order."),
+                     help="Replay the model's calls from another run with --record-calls, in their order."),
         click.option("--record-calls", is_flag=True,
-                     help="Keep every call of the model in model_calls.jsonl of its trial."),
+                     help="Write every call of the model to model_calls.jsonl of its trial."),
         click.option("--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
-                     help="Who calls the model: Proctor's adapters or browser-use's own chat classes."),
+                     help="Call the model by Proctor's adapters or by browser-use's own chat classes."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -113,12 +113,12 @@ def _agent_options(command: _Command) -> _Command:
     type=click.Choice(["real", "built-in"]),
     default="real",
     show_default=True,
-    help="With built-in, only the tasks its stand-in sites can serve.",
+    help="With built-in, only the tasks of its stand-in sites.",
 )
 @json_option
 def tasks(*, as_json: bool, **options: Any) -> None:
     """List the tasks; ids may be ranges like 0-50."""
-    from webarena_runner.running import WebArenaTaskOptions  # noqa: PLC0415  # heavy
+    from webarena_runner.options import WebArenaTaskOptions  # noqa: PLC0415  # heavy
     from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
 
     known = load_tasks()
@@ -134,14 +134,15 @@ def tasks(*, as_json: bool, **options: Any) -> None:
 @run_options(agent="browser-use", workers=None)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
-    from webarena_runner.running import WebArenaRunOptions, prepare  # noqa: PLC0415  # heavy
+    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # heavy
+    from webarena_runner.runs import prepare  # noqa: PLC0415  # heavy
 
     execute_prepared(prepare, WebArenaRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
 
 @main.command()
 @rescore_options
-@click.option("--evaluator-python", metavar="PATH", type=click.Path(dir_okay=False, exists=True, path_type=Path),
+@click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
               help="Score with the webarena-verified of this interpreter's environment.")  # fmt: skip
 def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> None:
     """Score a finished run again from its artifacts, without a browser, and show what changed."""
@@ -163,6 +164,7 @@ def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> 
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
+    metavar="N",
     help="Which trial of each task.",
 )
 @click.option(
@@ -171,11 +173,11 @@ def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> 
     type=click.Path(file_okay=False, path_type=Path),
     default="submissions",
     show_default=True,
-    metavar="FOLDER",
-    help="Gets the package.",
+    metavar="DIR",
+    help="Folder for the package.",
 )
-@click.option("--name", help="Of the package.  [default: the time]")
-@click.option("--folder", "as_folder", is_flag=True, help="A folder instead of a tar.gz.")
+@click.option("--name", metavar="NAME", help="Name of the package.  [default: the time]")
+@click.option("--folder", "as_folder", is_flag=True, help="Write a folder instead of a tar.gz.")
 @click.option(
     "--even-built-in", is_flag=True, help="Package a run on the built-in world, to try it out."
 )
@@ -193,13 +195,13 @@ def submission(run_folder: Path, as_json: bool, **options: Any) -> None:  # fmt:
 @main.command()
 @task_options
 @_query_options
-@click.option("--derive", is_flag=True, help="Ask the installed evaluator anew instead of the shipped notes.")  # fmt: skip
+@click.option("--derive", is_flag=True, help="Ask the installed evaluator instead of using the shipped notes.")  # fmt: skip
 @json_option
 def scorability(*, derive: bool, as_json: bool, **options: Any) -> None:
-    """Show which tasks cannot score 1.0, or score it for nothing, and why."""
-    from bench_core.planning import select_tasks  # noqa: PLC0415  # pydantic
-    from webarena_runner.oracle.scorability import derive_notes, installed_notes  # noqa: PLC0415  # same
-    from webarena_runner.running import WebArenaTaskOptions  # noqa: PLC0415  # heavy
+    """Show which tasks cannot score 1.0, or score it without any work, and why."""
+    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # pydantic
+    from webarena_runner.options import WebArenaTaskOptions  # noqa: PLC0415  # heavy
+    from webarena_runner.reference_solutions.scorability import derive_notes, installed_notes  # noqa: PLC0415  # same
     from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # reads the data set
 
     known = load_tasks()
@@ -224,7 +226,7 @@ def _by_kind(note: Any) -> tuple[str, int]:
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
 @json_option
 def doctor(*, as_json: bool, **options: Any) -> None:
-    """Check everything a run needs and say how to fix what is missing."""
+    """Check everything a run needs and print how to fix what is missing."""
     from webarena_runner.doctor import checks  # noqa: PLC0415  # heavy
 
     execute_doctor(checks(**options), as_json=as_json)
@@ -236,7 +238,7 @@ def doctor(*, as_json: bool, **options: Any) -> None:
 @click.option("--task", "-t", "ids", metavar="ID[,ID...]", help="Only these tasks.")
 @json_option
 def demo(out: Path, workers: int, ids: str | None, as_json: bool) -> None:  # noqa: FBT001  # click's flag
-    """Show the whole path on the built-in world: no key, no Docker, one or two minutes."""
+    """Run the whole pipeline on the built-in world: no key, no Docker, one or two minutes."""
     from webarena_runner.demo import demo_ids, run_demo  # noqa: PLC0415  # heavy
 
     chosen = demo_ids(ids)

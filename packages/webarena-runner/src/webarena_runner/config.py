@@ -1,6 +1,6 @@
-"""Where the sites answer and who logs in: from a file, the environment, or the defaults.
+"""Configuration of the sites: URLs and accounts, from a file, the environment, or the defaults.
 
-Written out as webarena-verified's own configuration, whose rules then render the start URLs and
+For webarena-verified it is converted to its own configuration, whose rules render the start URLs and
 recognise the sites in recorded traffic.
 """
 
@@ -15,8 +15,8 @@ from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validat
 
 from bench_core.errors import InputError
 from bench_core.records import Record
-from webarena_runner.official import official
-from webarena_runner.sites import SITE_FACTS, SITES, SiteName
+from webarena_runner.evaluator_loader import evaluator_module
+from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,8 @@ __all__ = [
     "shared_cookie_hosts",
 ]
 
-# Both keep their session in a cookie named PHPSESSID, and cookies ignore ports.
+# Cookies ignore ports: on one host these sites overwrite each other's session cookie (PHPSESSID of the shop
+# and of reddit), so that a login on one ends the login on another.
 _SAME_COOKIE = ("reddit", "shopping", "shopping_admin")
 
 
@@ -41,23 +42,23 @@ LoginWay = Literal["form", "header", "browser"]
 
 
 class Credentials(Record):
-    """A user name and a password that never shows in a repr, a log or a run folder."""
+    """A user name, and a password that is never shown in a repr, a log or a run folder."""
 
     username: str = Field(min_length=1)
     password: SecretStr
 
 
 class SiteConfig(Record):
-    """One site: all the URLs it is known by, the first of which the browser uses.
+    """One site: all its URLs, of which the browser uses the first.
 
     Attributes:
         urls: Every alias (host name, address), so that the evaluator recognises recorded traffic.
-        credentials: Who logs in; null for sites without accounts.
-        login: How; `form` over plain HTTP and, where that fails, in the trial's browser; `header`
-            by the header the images understand; `browser` in the browser only.
-        local_storage: Entries that every page of the site finds in its localStorage.
-        reset_hook: A command (`{site}` is filled in) or a URL to POST to that resets the site.
-        data_dir: What the container of wikipedia needs.
+        credentials: The account for the login; None for sites without accounts.
+        login: How to log in: `form` over plain HTTP and, where that fails, in the trial's browser;
+            `header` by the header of the images; `browser` in the browser only.
+        local_storage: Entries that are set in the localStorage of every page of the site.
+        reset_hook: A command (`{site}` is filled in), or a URL to POST to, that resets the site.
+        data_dir: The data folder for the container of wikipedia.
     """
 
     urls: tuple[str, ...] = Field(min_length=1)
@@ -125,7 +126,7 @@ class EnvironmentConfig(Record):
         return {name: list(site.urls) for name, site in sorted(self.sites.items())}
 
     def described(self) -> dict[str, JsonValue]:
-        """Return everything as a file of `load_config` would say it, passwords blanked."""
+        """Return everything in the form of a file for `load_config`, with passwords blanked."""
         return {"sites": {str(name): _described(self.sites[name]) for name in sorted(self.sites)}}
 
     def official(self) -> dict[str, JsonValue]:
@@ -138,14 +139,14 @@ class EnvironmentConfig(Record):
         }
 
     def render(self, urls: Sequence[str], sites: Sequence[str]) -> list[str]:
-        """Replace `__SITE__` placeholders by webarena-verified's own rules.
+        """Replace `__SITE__` placeholders in `urls` by webarena-verified's own rules.
 
         Raises:
             InputError: A site is not configured.
         """
         for name in sites:
             self.site(name)
-        site_of = official("types.task").WebArenaSite
+        site_of = evaluator_module("types.task").WebArenaSite
         rendered = official_config(self).render_url(list(urls), [site_of(s) for s in sites])
         return [str(url) for url in rendered]
 
@@ -160,15 +161,15 @@ def config_template(host: str = "localhost") -> str:
 def load_config(
     path: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> EnvironmentConfig:
-    """Read the environment from a YAML or JSON file and from variables, which win.
+    """Read the environment from a YAML or JSON file and from variables, which override the file.
 
     The file is `sites: {shopping: {url: …, aliases: […], username: …, password: …}}` or
     webarena-verified's own configuration. The variables are `WEBARENA_<SITE>_URL` (several URLs
     separated by commas, the first is used), `WEBARENA_<SITE>_USERNAME` and
-    `WEBARENA_<SITE>_PASSWORD`; `WA_<SITE>`, which BrowserGym reads, is understood as a URL.
+    `WEBARENA_<SITE>_PASSWORD`; `WA_<SITE>`, which BrowserGym reads, is accepted as a URL.
 
     Raises:
-        InputError: The file cannot be read or says something else.
+        InputError: The file cannot be read or has another content.
     """
     environ = os.environ if environ is None else environ
     sites = _read_file(path) if path else {}
@@ -201,7 +202,7 @@ def default_config(host: str = "localhost") -> EnvironmentConfig:
 
 def official_config(config: EnvironmentConfig) -> Any:
     """Return `config` as a `webarena_verified.types.config.WebArenaVerifiedConfig`."""
-    return official("types.config").WebArenaVerifiedConfig.model_validate(config.official())
+    return evaluator_module("types.config").WebArenaVerifiedConfig.model_validate(config.official())
 
 
 def shared_cookie_hosts(config: EnvironmentConfig) -> dict[str, list[str]]:
@@ -214,15 +215,15 @@ def shared_cookie_hosts(config: EnvironmentConfig) -> dict[str, list[str]]:
 
 
 _TEMPLATE_HEAD = """\
-# Where the sites answer and who logs in; see docs/webarena.md.
+# The URLs and accounts of the sites; see docs/webarena.md.
 # The first URL is the one the browser uses; `aliases` are other names of the same site, by which
-# the evaluator recognises recorded traffic. Variables win over this file: WEBARENA_<SITE>_URL,
+# the evaluator recognises recorded traffic. Variables override this file: WEBARENA_<SITE>_URL,
 # WEBARENA_<SITE>_USERNAME, WEBARENA_<SITE>_PASSWORD. Passwords that are not given here are those
 # documented with the images.
 sites:
 """
 _NOTES = {
-    "map": "webarena-verified's compose file publishes the map on 3030 instead of 3000: put first what holds",
+    "map": "webarena-verified's compose file publishes the map on 3030 instead of 3000: put the right one first",
     "shopping_admin": "the tasks expect /admin to belong to the URL",
     "wikipedia": "the tasks expect the whole path of the landing page",
 }
@@ -242,15 +243,19 @@ def _template_block(name: SiteName, site: SiteConfig) -> str:
 
 
 def _described(site: SiteConfig) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"url": site.url}
+    described: dict[str, JsonValue] = {"url": site.url}
     if site.urls[1:]:
-        told["aliases"] = list(site.urls[1:])
+        described["aliases"] = list(site.urls[1:])
     if site.credentials:
-        told |= {"username": site.credentials.username, "password": "***", "login": site.login}
+        described |= {
+            "username": site.credentials.username,
+            "password": "***",
+            "login": site.login,
+        }
     for name in ("local_storage", "reset_hook", "data_dir"):
         if value := getattr(site, name):
-            told[name] = str(value) if isinstance(value, Path) else value
-    return told
+            described[name] = str(value) if isinstance(value, Path) else value
+    return described
 
 
 def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:
@@ -263,7 +268,7 @@ def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:
 
 
 def _filled(name: str, site: Any) -> Any:
-    """Turn the short forms of a site, a bare URL among them, into the full one with defaults."""
+    """Return the full form of a site, with defaults, from a short form or a bare URL."""
     if not isinstance(site, str | dict):
         return site
     site = _mapping(site)
@@ -285,6 +290,7 @@ def _filled(name: str, site: Any) -> Any:
 
 def _with_default_path(name: str, url: Any) -> Any:
     path = SITE_FACTS[name].base_path if name in SITE_FACTS else ""
+    # without `/admin` in the URL every network check of the shop's back office scores 0
     if path and isinstance(url, str) and not urlsplit(url).path.strip("/"):
         return url.rstrip("/") + path
     return url
@@ -316,7 +322,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
         return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}
     if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):
-        raise InputError(f"{path} holds no 'sites': see docs/webarena.md for the form")
+        raise InputError(f"{path} has no 'sites': see docs/webarena.md for the form")
     for name, site in data["sites"].items():
         if not isinstance(site, str | dict):
             raise InputError(f"{path}: {name} is {site!r}, not a URL or a mapping with one")
@@ -328,7 +334,7 @@ def _mapping(site: Any) -> dict[str, Any]:
 
 
 def _site_of(key: str) -> str:
-    """`__SHOPPING__` and `shopping` are the same site to webarena-verified."""
+    """Return a site's name from webarena-verified's key, `__SHOPPING__` or `shopping`."""
     return str(key).strip("_").lower()
 
 

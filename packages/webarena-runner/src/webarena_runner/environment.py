@@ -1,8 +1,9 @@
-"""The sites of one trial in a browser of its own: log in, record, keep the traffic.
+"""The sites of one trial in a Chromium of its own: login, recording, end of the browser.
 
 The order matters. The recorder starts after the login and before the first start page. However
 the agent ends, the recorder stops first, so that the traffic is kept; then Chromium is killed,
-because an agent stuck in a page that never answers does not notice that it was cancelled.
+because an agent that waits for a page that never answers does not notice its cancellation (browser-use's
+own `kill()` hung for more than 60 s there).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
 from bench_core.protocols import BrowserHandle
 from bench_core.trial import TrialEnvironment
 from webarena_runner.answers import read_answer, without_patterns
-from webarena_runner.auth import cdp_cookies, enter_all
 from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
-from webarena_runner.injection import inject_cookies
-from webarena_runner.live_login import log_in_live
+from webarena_runner.login.browser_login import log_in_live
+from webarena_runner.login.cookie_injection import inject_cookies
+from webarena_runner.login.http_login import cdp_cookies, enter_all
 from webarena_runner.recording import HarRecorder, RecordingLimits
 from webarena_runner.recording.link import CONNECTION_ERRORS
-from webarena_runner.sites import check_sites
+from webarena_runner.site_checks import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding, Task
     from bench_core.redaction import Redactor
-    from webarena_runner.auth import SiteSession
     from webarena_runner.config import EnvironmentConfig
+    from webarena_runner.login.session import SiteSession
     from webarena_runner.recording import Har
 
 __all__ = [
@@ -54,21 +55,21 @@ __all__ = [
 ]
 
 CONTACT_PROBE = "restore_contact_probe"
-"""The run's setting that injects the contact form's missing script."""
+"""Setting of a run: inject the script that the shop's contact form lacks."""
 RECORDING_FULL = "recording_full"
-"""Flags a trial that made more requests than are kept: a zero stands, a success does not."""
+"""Flag of a trial with more requests than are recorded: a failure counts, a success does not."""
 
-# browser-use shows a logo of its maker's in every new tab; a trial talks to its sites alone.
+# browser-use loads a logo from cf.browser-use.com in every new tab; only the sites belong into the trace.
 _CHROMIUM = ChromiumOptions(host_resolver_rules="MAP cf.browser-use.com ~NOTFOUND")
 
 
 @dataclass(frozen=True)
 class EnvironmentSettings:
-    """How long the parts around the agent may take, in seconds, and how Chromium is started.
+    """Time limits of the parts around the agent, in seconds, and how Chromium is started.
 
     Attributes:
-        close_s: How long a Chromium whose recording broke off may take to end.
-        auth_folder: Where logins are kept; null: every trial logs in anew.
+        close_s: For the end of a Chromium whose recording broke off.
+        auth_folder: Folder of stored logins; with None every trial logs in itself.
     """
 
     site_s: float = 30.0
@@ -82,7 +83,7 @@ class EnvironmentSettings:
 
 @dataclass(frozen=True)
 class _Conditions:
-    """What a trial's environment is opened with."""
+    """The arguments with which a trial's environment is opened."""
 
     task: Task
     config: EnvironmentConfig
@@ -103,7 +104,7 @@ async def open_environment(
     settings: EnvironmentSettings,
     redactor: Redactor,
 ) -> AsyncIterator[SiteEnvironment]:
-    """Open a fresh Chromium on the task's sites, logged in, its traffic recorded.
+    """Open a fresh Chromium on the task's sites, logged in and with its traffic recorded.
 
     Raises:
         EnvironmentFaultError: A site, Chromium or the recorder failed.
@@ -117,7 +118,7 @@ async def open_environment(
         open_gateway(chromium.cdp_url) as gateway,
     ):
         if chromium.pid is not None:
-            context.processes.own(chromium.pid)  # should this trial be given up
+            context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
         await _answered(inject_cookies(chromium.ws_url, cdp_cookies(sessions)))
         for name in live:
             await _answered(log_in_live(chromium.ws_url, name, config.site(name)))
@@ -135,7 +136,7 @@ async def open_environment(
 
 
 async def _answered(work: Awaitable[None]) -> None:
-    """Do something in Chromium; one that does not answer is the environment's fault."""
+    """Await a command to Chromium; no answer is a fault of the environment, not of the agent."""
     try:
         await work
     except CONNECTION_ERRORS as error:
@@ -143,7 +144,7 @@ async def _answered(work: Awaitable[None]) -> None:
 
 
 async def _open_sites(given: _Conditions) -> tuple[list[SiteSession], list[str]]:
-    """Log in where that works over HTTP; also name the sites that are left to the browser."""
+    """Log in over HTTP where that works; also return the sites where the browser must log in."""
     settings = given.settings
     entered = await enter_all(given.config, given.sites, settings.site_s, settings.auth_folder)
     reached = {session.site for session in entered[0]}
@@ -189,9 +190,9 @@ class SiteEnvironment(TrialEnvironment):
         await self._chromium.wait_closed()
 
     async def why_gone(self, *, reported: bool) -> str | None:
-        """Blame the end of Chromium on the agent only where it told it to end.
+        """Attribute the end of Chromium to the agent only where a command of the agent ended it.
 
-        An agent that is done may end it: what it did is recorded.
+        An agent that has reported its answer may end it, because all its traffic is recorded.
         """
         if self._fault is not None:
             raise self._fault
@@ -211,20 +212,20 @@ class SiteEnvironment(TrialEnvironment):
             self._chromium.kill()
 
     async def stop_recording(self) -> None:
-        """Stop the recorder and write what it has; does nothing when that is done."""
+        """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
-        # Of evidence only known keys are removed: what is stored is what is scored.
+        # Only known keys are removed from evidence: what is scored must be what was recorded.
         self._har.write(self._given.context.folder / HAR_FILE, self._without_secrets)
         self.details["browser"] = dict(self._har.document["log"]["browser"])
 
     async def capture(self, ending: AgentEnding) -> None:
-        """Keep the answer beside the traffic.
+        """Write the answer beside the traffic.
 
         Raises:
-            EnvironmentFaultError: The recording has gaps that the agent did not make by ending its
-                browser, or the model that restates an answer in words failed.
+            EnvironmentFaultError: The recording has gaps that are not from the agent's ending its browser,
+                or the model that restates an answer in words failed.
         """
         given = self._given
         answer = given.redactor.redact_json(ending.answer, evidence=True)
@@ -245,13 +246,14 @@ class SiteEnvironment(TrialEnvironment):
             write_answer(given.context.folder, without_patterns(answer))
 
     async def check(self) -> None:
-        """Failing on a site that has gone is not the agent's failure."""
+        """Raise EnvironmentFaultError where a site is down: a failure on it is not the agent's."""
         given = self._given
         await _require_sites(given.config, given.sites, given.settings.site_s)
 
     def _without_secrets(self, text: str) -> str:
         given = self._given
         for value in login_headers(given.config, given.sites).values():
+            # in the form in which the HAR's JSON has the value
             text = text.replace(json.dumps(value)[1:-1], "[login header]")
         return given.redactor.redact(text, evidence=True)
 
@@ -259,7 +261,7 @@ class SiteEnvironment(TrialEnvironment):
 async def restated_answer(
     answer: JsonValue, goal: str, context: TrialContext
 ) -> dict[str, JsonValue] | None:
-    """Make a response out of an answer in prose, where the run asks for it; null elsewhere.
+    """Return a response made from an answer in prose, where the run asks for it, else None.
 
     Raises:
         ModelError: The model that restates it gave no usable reply.

@@ -1,11 +1,10 @@
-"""Scoring a trial folder with webarena-verified's own evaluator.
+"""Scores of trial folders from webarena-verified's own evaluator.
 
-Its scores are taken as they are, except where it reports `error` with score 0.0. Whose error that
-is, is found out by asking it again about the same recording with no answer at all. If that
-gives no error, the answer was the cause, and the agent failed, 0.0: an answer with a null
-`task_type`, one with data where the task has none, one that is no valid regular expression.
-Otherwise the recording, the task definition or the evaluator is the cause: the trial gets no
-score, and the official one stays in the details.
+Its scores are used unchanged, except where it reports `error` with score 0.0. To find the cause of the
+error it is asked again about the same recording with no answer at all. If that gives no error, the
+answer was the cause, and the agent failed, 0.0: an answer with a null `task_type`, one with data where
+the task has none, one that is no valid regular expression. Otherwise the recording, the task definition
+or the evaluator is the cause: the trial gets no score, and the official one stays in the details.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import FiniteFloat, JsonValue
+from pydantic import AliasChoices, Field, FiniteFloat, JsonValue
 
-from bench_core.codec import decode_json
 from bench_core.errors import EvaluationError
 from bench_core.records import Check, Record
+from bench_core.records.codec import decode_json
 from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluators import InstalledEvaluator
 from webarena_runner.expectations import expected_requests
 from webarena_runner.tasks import task_sites
-from webarena_runner.trouble import Trouble, trouble_in
+from webarena_runner.traffic_faults import TrafficFault, traffic_fault_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,14 +53,14 @@ _ANSWER_EVALUATOR = "AgentResponseEvaluator"
 
 
 class Evaluation(Record):
-    """What webarena-verified said of a trial and what Proctor makes of it.
+    """webarena-verified's result of a trial, and the score Proctor records for it.
 
     Attributes:
-        score: The official score, or null for an official error that the answer did not cause.
+        score: The official score, or None for an official error that the answer did not cause.
         malformed: Whether the answer is outside the response format.
         problem: Why there is no score, what is malformed, or what the evaluator could not read.
-        trouble: What the traffic shows that may explain the score.
-        official: webarena-verified's own result, without nulls.
+        traffic_fault: A fault in the traffic that may explain the score.
+        official: webarena-verified's own result, without its null fields.
     """
 
     score: FiniteFloat | None
@@ -72,13 +71,16 @@ class Evaluation(Record):
     answer: AgentAnswer
     checks: tuple[Check, ...] = ()
     flags: tuple[str, ...] = ()
-    trouble: Trouble | None = None
+    traffic_fault: TrafficFault | None = Field(
+        default=None,
+        validation_alias=AliasChoices("traffic_fault", "trouble"),  # as it is in folders of 0.1
+    )
     method: str
     official: dict[str, JsonValue]
 
 
 def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Evaluation:
-    """Score what a trial left in `folder`: the answer, the traffic and the sites' URLs.
+    """Score a trial from the files in its folder: the answer, the traffic and the sites' URLs.
 
     Raises:
         EvaluationError: One of the three files is missing or unreadable.
@@ -96,17 +98,22 @@ def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Ev
     fault = None if result["evaluators_results"] else recording_fault(folder)
     found = _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
     expected = expected_requests(task, found.checks)
-    trouble = trouble_in(har, config, task_sites(task), expected)
-    return found if trouble is None else found.model_copy(update={"trouble": trouble})
+    traffic_fault = traffic_fault_in(har, config, task_sites(task), expected)
+    return (
+        found
+        if traffic_fault is None
+        else found.model_copy(update={"traffic_fault": traffic_fault})
+    )
 
 
 def recording_fault(folder: Path) -> str | None:
-    """Return why the recording in `folder` cannot be evaluated, or null when it can."""
+    """Return why the recording in `folder` cannot be evaluated, or None when it can."""
     try:
         entries = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return f"{HAR_FILE} is no HAR: {error!r}"
-    return None if entries else f"{HAR_FILE} holds no entries: no request was recorded"
+    # without entries the evaluator reports an error even for tasks that check the answer alone
+    return None if entries else f"{HAR_FILE} has no entries: no request was recorded"
 
 
 def write_answer(folder: Path, answer: JsonValue) -> None:
@@ -115,7 +122,7 @@ def write_answer(folder: Path, answer: JsonValue) -> None:
 
 
 def write_config(folder: Path, config: EnvironmentConfig) -> None:
-    """Store the sites' URLs, without credentials, beside the traffic they explain."""
+    """Store the sites' URLs, without credentials, beside the traffic, to score it again."""
     text = json.dumps(config.official(), indent=2)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 

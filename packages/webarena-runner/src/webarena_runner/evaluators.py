@@ -1,4 +1,4 @@
-"""Who scores: the installed webarena-verified, or one in another Python environment."""
+"""Evaluators: the installed webarena-verified, or one in another Python environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from bench_core.closing import Closing
 from bench_core.errors import BenchError, EvaluationError, InputError
 from webarena_runner.config import EnvironmentConfig, official_config
-from webarena_runner.official import official, quiet
+from webarena_runner.evaluator_loader import evaluator_module, quiet
 
 __all__ = ["Evaluator", "ForeignEvaluator", "InstalledEvaluator"]
 
@@ -25,16 +25,16 @@ _PATIENCE_S = 300.0
 
 
 class _BrokenError(Exception):
-    """The evaluator's process is of no use any more."""
+    """The evaluator's process has ended or must be ended."""
 
 
 class Evaluator(Protocol):
-    """Gives webarena-verified's own result for an answer and a recording."""
+    """An evaluator: webarena-verified's own result for an answer and a recording."""
 
     def result(
         self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
     ) -> dict[str, Any]:
-        """Return the official result as JSON, nulls left out, for an answer or for none at all."""
+        """Return the official result as JSON without null fields, for an answer or for none at all."""
         ...
 
 
@@ -57,11 +57,11 @@ class InstalledEvaluator:
 class ForeignEvaluator(Closing):
     """webarena-verified of another environment, in a process of its own; a context manager.
 
-    A process that ended leaves one trial without a score; the next trial gets a new one.
+    If the process ends one trial has no score; the next trial gets a new process.
 
     Args:
         python: That environment's interpreter.
-        patience_s: How long it may take to evaluate one trial.
+        patience_s: Longest time for the evaluation of one trial.
     """
 
     def __init__(self, python: Path, patience_s: float = _PATIENCE_S) -> None:
@@ -73,12 +73,13 @@ class ForeignEvaluator(Closing):
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The id of its process."""
         return self._process.pid
 
     def _start(self) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603  # the user's own interpreter
+                # warnings would fill the pipe of stderr, which is read only where the process does not start
                 [str(self.python), "-W", "ignore", str(_WORKER)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -106,7 +107,7 @@ class ForeignEvaluator(Closing):
         Raises:
             EvaluationError: Its process has died, failed, or did not answer.
         """
-        order = {
+        request = {
             "config": config.official(),
             "task_id": int(task_id),
             "answer": None if answer is None else str(answer.resolve()),
@@ -117,7 +118,7 @@ class ForeignEvaluator(Closing):
                 self.close()
                 self._start()
             try:
-                return self._ask(order)
+                return self._ask(request)
             except _BrokenError as error:
                 self._process.kill()
                 self._process.wait()
@@ -126,17 +127,17 @@ class ForeignEvaluator(Closing):
     def close(self) -> None:
         """End the process."""
         if self._process.stdin is not None:
-            with suppress(OSError):  # it has died with an order unread
+            with suppress(OSError):  # it has died with a request unread
                 self._process.stdin.close()
         self._process.wait()
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
 
-    def _ask(self, order: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None  # noqa: S101  # it is a pipe
         try:
-            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except OSError as error:
             raise _BrokenError(f"has died: {error}") from error
@@ -145,7 +146,7 @@ class ForeignEvaluator(Closing):
     def _read(self, *, starting: bool = False) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101  # it is a pipe
         assert self._process.stderr is not None  # noqa: S101  # same
-        # each order gets one line, so that nothing read before waits in Python's own buffer
+        # `select` sees the pipe only: one line per request leaves nothing in Python's own buffer
         within_s = _START_S if starting else self.patience_s
         if not select.select([self._process.stdout], [], [], within_s)[0]:
             raise _BrokenError(f"did not answer within {within_s:g} s")
@@ -153,9 +154,9 @@ class ForeignEvaluator(Closing):
         if not line and not starting:
             raise _BrokenError("has died")
         if not line:
-            said = self._process.stderr.read().strip()[-300:]
+            message = self._process.stderr.read().strip()[-300:]
             raise InputError(
-                f"{self.python} cannot evaluate: {said or 'it said nothing'}; it needs "
+                f"{self.python} cannot evaluate: {message or 'it printed nothing'}; it needs "
                 "`pip install webarena-verified`"
             )
         try:
@@ -170,6 +171,6 @@ class ForeignEvaluator(Closing):
 @lru_cache(maxsize=8)
 def _evaluator(config_json: str) -> Any:
     """Return the evaluator for these URLs; making one reads all 812 tasks."""
-    api, config = official("api"), EnvironmentConfig.model_validate_json(config_json)
+    api, config = evaluator_module("api"), EnvironmentConfig.model_validate_json(config_json)
     with quiet():
         return api.WebArenaVerified(config=official_config(config))

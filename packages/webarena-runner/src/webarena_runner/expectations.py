@@ -1,4 +1,4 @@
-"""The requests that a task's definition expects, recognised by method, address and query."""
+"""The requests that a task's definition expects, matched by method, address and query."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ExpectedRequest", "expected_requests"]
 
 _EVALUATOR = "NetworkEventEvaluator"
+# The status of the eight contact-form tasks' request, which goes to a port that browsers refuse.
 _UNANSWERED = -1
 
 
@@ -26,8 +27,8 @@ class ExpectedRequest:
     Attributes:
         urls: Alternatives, as the definition has them: with `__SITE__`, or a pattern `^...$`.
         query: Values that the query must have.
-        passed: What the evaluator said.
-        is_any: Whether any such request will do, not only the last one.
+        passed: The evaluator's result.
+        is_any: Whether any such request counts, not only the last one.
     """
 
     method: str
@@ -37,7 +38,7 @@ class ExpectedRequest:
     is_any: bool = False
 
     def matches(self, method: str, url: str) -> bool:
-        """Tell whether a request is this one; its body and answer are not looked at.
+        """Return whether a request is this one, without regard to its body and response.
 
         `url` begins with `__SITE__`, as in a definition.
         """
@@ -54,9 +55,9 @@ class ExpectedRequest:
 
 
 def expected_requests(task: Task, checks: Sequence[Check]) -> Iterator[ExpectedRequest]:
-    """Yield what `checks`, those of `task` in order, look for in the traffic.
+    """Yield the requests that `checks`, those of `task` in order, look for in the traffic.
 
-    Left out are requests that must not be made, and those that no site is expected to answer.
+    Requests that must not be made are left out, and those that no site is expected to answer.
     """
     definitions: Any = task.config["eval"]
     # After an error of the evaluator's there may be fewer checks than definitions.
@@ -73,6 +74,7 @@ def expected_requests(task: Task, checks: Sequence[Check]) -> Iterator[ExpectedR
                 urls=tuple(urls),
                 query=expected.get("query_params") or {},
                 passed=bool(check.passed),
+                # six tasks of the data set accept any such request
                 is_any=not definition.get("last_event_only", True),
             )
 
@@ -81,6 +83,7 @@ def _same_address(wanted: str, url: str) -> bool:
     address = url.partition("?")[0]
     if is_pattern(wanted):
         return same_text(wanted, address) or same_text(wanted, url)
+    # the evaluator compares paths without regard to case and to a slash at the end
     return _bare(wanted.partition("?")[0]) == _bare(address)
 
 

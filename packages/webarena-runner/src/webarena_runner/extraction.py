@@ -1,7 +1,7 @@
-"""Making a response out of prose, from the goal and the agent's words alone.
+"""Responses made from answers in prose, from the goal and the agent's words alone.
 
 Agents that cannot answer in the response format are scored 0.0 unless a run asks for this with
-`--extract`. Neither way sees what is expected; results say that it was used.
+`--extract`. Neither rules nor model see what is expected; results are flagged where it was used.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _RETRIEVE = re.compile(
     r"find|give|compare|is|are|do|does|among|summarize|calculate|measure)\b|\?\s*$"
 )
 _REFUSALS = (
+    # the general words are last, because they occur in the other sentences, too
     ("PERMISSION_DENIED_ERROR", r"permission|not authori[sz]ed|access (?:is )?denied"),
     ("NOT_FOUND_ERROR", (r"not found|(?:could|can) ?not (?:find|locate)|couldn't (?:find|locate)"
                         r"|(?:does not|doesn't|do not|don't) exist|there (?:is|are|were|was) no\b"
@@ -64,7 +65,7 @@ def needs_extraction(answer: JsonValue) -> bool:
 
 
 def by_rules(goal: str, text: str) -> dict[str, JsonValue]:
-    """Read type, status and data off the words; the same words always give the same response.
+    """Derive type, status and data from the words; the same words always give the same response.
 
     >>> by_rules("Get the best seller", "The best seller is **Band**.")["retrieved_data"]
     ['Band']
@@ -85,7 +86,7 @@ def by_rules(goal: str, text: str) -> dict[str, JsonValue]:
 async def by_model(
     model: Model, goal: str, text: str, *, meter: Meter | None = None
 ) -> dict[str, JsonValue]:
-    """Let a model restate the report; what it cannot restate goes by the rules.
+    """Have a model restate the report; where it cannot the rules are used.
 
     Raises:
         ModelError: The provider gave no usable reply in time.
@@ -106,7 +107,7 @@ async def by_model(
 
 
 def _embedded(text: str) -> dict[str, JsonValue] | None:
-    """Find a response among the words around it."""
+    """Return the response that a text contains, None without one."""
     found = _OBJECT.search(text)
     if found is None or read_answer(found.group()).problem is not None:
         return None
@@ -128,7 +129,7 @@ def _status(text: str) -> str:
 
 
 def _data(text: str) -> list[JsonValue]:
-    """Take listed items, else emphasised words, else what follows "is", else numbers, else all."""
+    """Return listed items, else emphasised words, else what follows "is", else numbers, else all."""
     text = text.strip()
     for pattern in (_ITEM, _BOLD, _QUOTED):
         if found := pattern.findall(text):
@@ -151,6 +152,6 @@ def _value(text: str) -> Any:
 
 
 def _padded(text: str) -> bool:
-    """Tell order numbers such as 000000170 from numbers."""
+    """Return whether a text has leading zeros, as order numbers such as 000000170 have."""
     digits = text.lstrip("+-")
     return len(digits) > 1 and digits[0] == "0" and not digits.startswith("0.")

@@ -1,6 +1,6 @@
-"""One word for why a trial did not succeed, with the line that shows it.
+"""The failure mode of a trial without success, and the evidence for it.
 
-From the statuses, the evaluator's details and the agent's own declaration; the modes::
+It is derived from the statuses, the evaluator's details and the agent's own declaration; the modes::
 
     environment_error, evaluation_error, budget_exceeded, cancelled    no score, not the agent
     step_limit, time_limit, agent_error    the agent stopped before it answered
@@ -9,7 +9,7 @@ From the statuses, the evaluator's details and the agent's own declaration; the 
     missed_impossible       it declared success, or another error, where the task cannot be done
     wrong_declaration       everything recorded is right, the declared type or status is not
     wrong_answer            the retrieved data is wrong
-    forbidden_action        it did something the task must not lead to
+    forbidden_action        it made a request that the task must not lead to
     wrong_action            the expected request was made, with other content
     missing_action          the expected request was never made
     not_attempted           the agent reported no step, and left none in its trajectory
@@ -17,10 +17,10 @@ From the statuses, the evaluator's details and the agent's own declaration; the 
     site_error              a site answered with a server error
     navigation_blocked      a page could not be opened
 
-The last three are what the traffic shows around a failure, and go with the same suspect cause. On a
-request that the task expects they win over whatever the agent may have done wrong on account of
-them; on another page they win where the agent did nothing else wrong. A malformed answer, a wrong
-declaration and a forbidden request are the agent's own acts even there.
+The last three are faults in the traffic, and go with the suspect cause of the same name. On a request
+that the task expects they take precedence over mistakes of the agent that they may have caused; on
+another page they take precedence where the agent made no other mistake. A malformed answer, a wrong
+declaration and a forbidden request are the agent's own acts in any case.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bench_core.records import Status
 if TYPE_CHECKING:
     from bench_core.records import Check
     from webarena_runner.evaluation import Evaluation
-    from webarena_runner.trouble import Trouble
+    from webarena_runner.traffic_faults import TrafficFault
 
 __all__ = ["classify_failure", "suspect_cause"]
 
@@ -43,7 +43,7 @@ _STOPPED = {
 }
 
 
-_MAY_BE_TROUBLE = frozenset(
+_MAY_BE_FAULT = frozenset(
     {"step_limit", "time_limit", "agent_error", "gave_up", "wrong_answer", "missing_action"}
 )
 _MAY_BE_IDLE = frozenset(
@@ -54,48 +54,48 @@ _MAY_BE_IDLE = frozenset(
 def classify_failure(
     status: Status, evaluation: Evaluation, *, steps: int | None = None
 ) -> tuple[str, str] | None:
-    """Return the failure mode of a trial and the evidence for it; null for a success.
+    """Return the failure mode of a trial and the evidence for it; None for a success.
 
-    `steps` tells an agent that did nothing from one that did the wrong thing.
+    With `steps` 0 an agent that did nothing is distinguished from one that did the wrong thing.
     """
     found = _failure(status, evaluation)
     if found is None or evaluation.score is None:
         return found
-    trouble = evaluation.trouble
-    if trouble is not None and _explains(trouble, found[0], evaluation):
-        return trouble.kind, trouble.evidence
+    fault = evaluation.traffic_fault
+    if fault is not None and _explains(fault, found[0], evaluation):
+        return fault.kind, fault.evidence
     if steps == 0 and found[0] in _MAY_BE_IDLE:
         return "not_attempted", f"the agent reported no step; {found[1]}"
     return found
 
 
 def suspect_cause(status: Status, evaluation: Evaluation) -> str | None:
-    """Return why the score may not be the agent's own doing; null where that is not to be seen.
+    """Return why the score may not be the agent's own doing; None where nothing shows that.
 
-    A failure is suspect where its mode is trouble. A success is where the request it was given for
-    met with trouble, or where the task cannot be done and a page that might have shown that did not
-    open.
+    A failure is suspect where its mode is a fault of the traffic. A success is suspect where there was a
+    fault on the request it depends on, or where the task cannot be done and a page that might have shown
+    that did not open.
     """
-    trouble = evaluation.trouble
-    if trouble is None or evaluation.score is None:
+    fault = evaluation.traffic_fault
+    if fault is None or evaluation.score is None:
         return None
     failure = classify_failure(status, evaluation)
     if failure is not None:
-        return trouble.kind if failure[0] == trouble.kind else None
-    is_suspect = trouble.on == "expected" or (trouble.on == "page" and _is_impossible(evaluation))
-    return trouble.kind if is_suspect else None
+        return fault.kind if failure[0] == fault.kind else None
+    is_suspect = fault.on == "expected" or (fault.on == "page" and _is_impossible(evaluation))
+    return fault.kind if is_suspect else None
 
 
-def _explains(trouble: Trouble, mode: str, evaluation: Evaluation) -> bool:
-    """Tell whether trouble may be why a trial failed so; a wrong type fails it in any case."""
+def _explains(fault: TrafficFault, mode: str, evaluation: Evaluation) -> bool:
+    """Return whether a fault may be the cause of a failure; a wrong type fails the trial in any case."""
     expected, actual = (
         _fields(evaluation.checks[0].expected),
         _fields(evaluation.checks[0].actual),
     )
     wrong_type = _word(actual, "task_type") != _word(expected, "task_type")
-    if trouble.on == "other" or (wrong_type and not evaluation.malformed):
+    if fault.on == "other" or (wrong_type and not evaluation.malformed):
         return False
-    return mode in _MAY_BE_TROUBLE or (trouble.on == "expected" and mode == "wrong_action")
+    return mode in _MAY_BE_FAULT or (fault.on == "expected" and mode == "wrong_action")
 
 
 def _is_impossible(evaluation: Evaluation) -> bool:
@@ -111,12 +111,13 @@ def _failure(status: Status, evaluation: Evaluation) -> tuple[str, str] | None:
         if status in _STOPPED and evaluation.answer.value is None:
             return status.value, _STOPPED[status]
         return "malformed_answer", evaluation.problem or ""
+    # the check of the answer is the first one in all 812 tasks
     answer, *requests = evaluation.checks
     return _declaration(answer, requests) or _request(requests) or ("wrong_answer", _why(answer))
 
 
 def _declaration(answer: Check, requests: list[Check]) -> tuple[str, str] | None:
-    """Judge the declared type and status, the scored part of every answer."""
+    """Return the failure mode of a wrong status or type, which are scored in every answer."""
     expected, actual = _fields(answer.expected), _fields(answer.actual)
     wanted, declared = _word(expected, "status"), _word(actual, "status")
     if declared != wanted:
@@ -146,7 +147,7 @@ def _why(check: Check) -> str:
 
 
 def _word(fields: dict[str, Any], name: str) -> str:
-    """The evaluator lowers the words of an answer it could read, but not of one it could not."""
+    """Return a field in lower case: the evaluator lowers the words of readable answers only."""
     return str(fields.get(name)).strip().lower()
 
 

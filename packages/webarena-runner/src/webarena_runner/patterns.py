@@ -1,4 +1,4 @@
-"""Texts of task definitions and answers that the evaluator takes for regular expressions."""
+"""Texts of task definitions and answers that the evaluator treats as regular expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["is_pattern", "same_text"]
 
 
 def is_pattern(value: Any) -> bool:
-    """Return whether the evaluator takes `value` for a regular expression.
+    """Return whether the evaluator treats `value` as a regular expression.
 
     >>> is_pattern("^.*$"), is_pattern("$5"), is_pattern("^")
     (True, False, False)
@@ -18,7 +18,7 @@ def is_pattern(value: Any) -> bool:
 
 
 def same_text(wanted: str, value: str) -> bool:
-    """Return whether `value` is what a definition wants, a text or a pattern, in either case.
+    """Return whether `value` matches a definition's text or pattern, without regard to case.
 
     >>> same_text("^usb.*$", "USB hub"), same_text("usb", " USB"), same_text("usb", "usb hub")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""What would fail in every trial is refused, or told, before the first one starts."""
+"""Checks before a run: what would fail in every trial is refused, partial failures are warned about."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from bench_core.agent_process import agent_of
 from bench_core.browser import find_chromium
 from bench_core.errors import InputError
-from bench_core.planning import select_tasks
 from bench_core.protocols import TrialContext
+from bench_core.run_spec import select_tasks
 from webarena_runner.config import shared_cookie_hosts
-from webarena_runner.oracle.scorability import installed_notes
-from webarena_runner.sites import check_sites
+from webarena_runner.reference_solutions.scorability import installed_notes
+from webarena_runner.site_checks import check_sites
 from webarena_runner.tasks import load_tasks, task_sites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.planning import RunSpec
     from bench_core.records import Task
+    from bench_core.run_spec import RunSpec
     from webarena_runner.config import EnvironmentConfig
-    from webarena_runner.oracle.scorability import Kind
+    from webarena_runner.reference_solutions.scorability import Kind
 
 __all__ = ["planned_sites", "preflight"]
 
@@ -65,7 +65,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
 
 
 def _notes(tasks: Sequence[Task]) -> list[str]:
-    """Tell what the planned tasks' scores cannot say; nothing is left out of the run for it."""
+    """Return notes on planned tasks whose scores mean little; no task is left out for them."""
     found = installed_notes().count(task.task_id for task in tasks)
     return [
         f"{len(found[kind])} of {len(tasks)} tasks {meaning} (`webarena-runner scorability`)"
@@ -75,8 +75,9 @@ def _notes(tasks: Sequence[Task]) -> list[str]:
 
 
 def _refuse_shared_cookies(tasks: Sequence[Task], config: EnvironmentConfig) -> None:
-    """Each trial has a browser of its own, so only tasks on both sites are hurt."""
+    """Refuse tasks on two sites that share a cookie; others are safe, as each trial has its own browser."""
     for host, names in shared_cookie_hosts(config).items():
+        # of the 812 tasks five are on both the shop and reddit
         hurt = [t.task_id for t in tasks if len(set(names) & set(task_sites(t))) > 1]
         if hurt:
             raise InputError(
@@ -98,7 +99,7 @@ def _refuse_unusable_agent(spec: RunSpec) -> None:
 
 
 def _trial_of(spec: RunSpec) -> TrialContext:
-    """Return a trial of the run, to open the agent's model beforehand; nothing is recorded there."""
+    """Return a trial context of the run, to open the agent's model before any trial; nothing is recorded."""
     return TrialContext(
         run_id="preflight",
         folder=Path(),

@@ -1,10 +1,10 @@
-"""What a run folder says about the versions that made its numbers."""
+"""The package versions that are recorded with a run."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from bench_core.running import Provenance
+from bench_core.runs import Provenance
 
 __all__ = ["PACKAGES", "provenance"]
 
@@ -14,7 +14,7 @@ PACKAGES = (
 
 
 def provenance() -> Provenance:
-    """Return the version of the benchmark and the packages whose versions matter."""
+    """Return the version of the benchmark and the packages to record."""
     return Provenance(benchmark_version=_version("webarena-verified"), packages=PACKAGES)
 
 

@@ -1,4 +1,4 @@
-"""Packaging a run with webarena-verified's own packager."""
+"""Submission packages of runs, made with webarena-verified's own packager."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 from bench_core.errors import InputError
 from bench_core.records import Record
 from bench_core.run_folder import read_run
-from webarena_runner.official import official, quiet
+from webarena_runner.evaluator_loader import evaluator_module, quiet
 from webarena_runner.tasks import BENCHMARK
 
 __all__ = ["Package", "package_run"]
 
 
 class Package(Record):
-    """What the packager made of a run.
+    """The result of the packager.
 
     Attributes:
         path: The tar.gz or folder.
-        packaged: Task ids in it.
-        unusable: Task ids whose answer or recording is missing or invalid.
-        missing: Task ids of the data set that the run does not hold.
-        summary: Its report on all this.
+        packaged: Ids of the tasks in it.
+        unusable: Ids of tasks whose answer or recording is missing or invalid.
+        missing: Ids of tasks of the data set that are not in the run.
+        summary: The packager's own report.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Package(Record):
 
     @property
     def text(self) -> str:
-        """Say it in words."""
+        """The result as text."""
         lines = [f"{self.path}: {len(self.packaged)} tasks"]
         if self.unusable:
             lines.append(f"left out, answer or recording unusable: {_some(self.unusable)}")
@@ -56,7 +56,7 @@ def package_run(  # noqa: PLR0913  # keywords with defaults
     as_folder: bool = False,
     even_built_in: bool = False,
 ) -> Package:
-    """Let webarena-verified package one trial of each task of a run into `out`.
+    """Package one trial of each task of a run into `out` with webarena-verified's packager.
 
     Raises:
         InputError: The run is of another benchmark, of the built-in world, has no such trial, or
@@ -67,7 +67,8 @@ def package_run(  # noqa: PLR0913  # keywords with defaults
     if info.benchmark != BENCHMARK:
         raise InputError(f"{run_folder} is a run of {info.benchmark!r}, not {BENCHMARK!r}")
     if info.world != "real" and not even_built_in:
-        raise InputError(f"{run_folder} ran on stand-in sites: it is nothing to submit")
+        raise InputError(f"{run_folder} ran on stand-in sites: its results must not be submitted")
+    # the packager finds tasks in folders named by their numbers alone, so each trial has its own root
     trials = run_folder / "trials" / str(trial)
     if not trials.is_dir():
         raise InputError(f"{run_folder} has no trial {trial}")
@@ -79,7 +80,7 @@ def _package(trials: Path, out: Path, name: str | None, *, as_folder: bool) -> P
     try:
         with quiet():
             made: Any = (
-                official("api")
+                evaluator_module("api")
                 .WebArenaVerified()
                 .create_submission(
                     output_dirs=[trials], output_root=out, no_tar=as_folder, custom_name=name

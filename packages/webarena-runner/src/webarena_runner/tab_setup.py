@@ -1,11 +1,11 @@
-"""What every tab of a trial gets before its first request: login headers, localStorage, scripts."""
+"""DevTools commands for every tab of a trial before its first request: headers, localStorage, scripts."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from webarena_runner.sites import SITE_FACTS
+from webarena_runner.site_facts import SITE_FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,8 +16,9 @@ __all__ = ["login_headers", "tab_setup"]
 
 Command = tuple[str, "Mapping[str, Any]"]
 
-# Current images lack the script by which the benchmark sees a contact form that was filled in but
-# not sent. Port 6666 is one that browsers refuse: the request is seen and goes nowhere.
+# Eight tasks check a contact form that was filled in but not sent, by a request that a script of older
+# images makes. Browsers refuse port 6666: the request is recorded with status -1, and goes nowhere.
+# browser-use types key by key, about 86 requests for one message, of which the evaluator reads the last.
 _CONTACT_PROBE = """
 if (ORIGINS.includes(location.origin)) {
   const report = (form) => {
@@ -64,7 +65,7 @@ def tab_setup(
 
 
 def login_headers(config: EnvironmentConfig, sites: Iterable[str]) -> dict[str, str]:
-    """Return the headers that log in to those of `sites` that are configured so."""
+    """Return the login headers of those of `sites` that are configured for them."""
     headers = {}
     for name in sites:
         site, header = config.site(name), SITE_FACTS[name].login_header
@@ -75,7 +76,7 @@ def login_headers(config: EnvironmentConfig, sites: Iterable[str]) -> dict[str, 
 
 
 def _script(source: str, site: SiteConfig, **values: Any) -> str:
-    """Fill the names in capitals in; each script has a scope of its own."""
+    """Return a script with its names in capitals filled in, in a scope of its own."""
     filled = {"ORIGINS": _origins(site), **values}
     for name, value in filled.items():
         source = source.replace(name, json.dumps(value))

@@ -1,4 +1,4 @@
-"""The tabs a trial starts with: one per start URL, in order, the first in front."""
+"""The tabs with which a trial starts: one per start URL, in order, the first in front."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ async def open_tabs(
     *,
     before: Callable[[str], Awaitable[None]] | None = None,
 ) -> None:
-    """Open `urls` one after the other over a DevTools connection of our own.
+    """Open `urls` one after the other over a separate DevTools connection.
 
     `before` is awaited with each tab's id before anything is opened in it.
 
-    A page counts as open when the site has answered and something of it is shown; what is still
-    loading after ten seconds goes on loading in front of the agent.
+    A page counts as open when the site has answered and something of it is shown; a page that still
+    loads after ten seconds continues to load while the agent works.
 
     Raises:
         EnvironmentFaultError: A site refuses, answers with an error or an empty page, or does not
@@ -44,15 +44,17 @@ async def open_tabs(
 
     async with CDPClient(ws_url) as cdp:
         targets = [await _target(cdp, is_first=index == 0) for index in range(len(urls))]
+        # in the task's order, as webarena-verified's own agent for people opens them
         for target, url in zip(targets, urls, strict=True):
             if before is not None:
                 await before(target)
             await _open(cdp, target, url, timeout_s)
+        # a new tab comes to the front, and agents begin in the front one
         await cdp.send_raw("Target.activateTarget", {"targetId": targets[0]})
 
 
 async def _target(cdp: Any, *, is_first: bool) -> str:
-    """Take the tab Chromium came with, then new ones."""
+    """Return the tab that Chromium opened at its start, or a new one."""
     if is_first:
         found = await cdp.send_raw("Target.getTargets")
         for target in found["targetInfos"]:
@@ -82,7 +84,7 @@ async def _open(cdp: Any, target: str, url: str, timeout_s: float) -> None:
 
 
 async def _settle(cdp: Any, session: str, url: str, timeout_s: float) -> None:
-    """Wait until the page has loaded, but not for ever: a busy script never lets it answer."""
+    """Wait until the page has loaded, with a limit: a page with a busy script never answers."""
     began = asyncio.get_running_loop().time()
     question = {"expression": _LOOK, "returnByValue": True}
     while (past := asyncio.get_running_loop().time() - began) < timeout_s:
@@ -91,10 +93,10 @@ async def _settle(cdp: Any, session: str, url: str, timeout_s: float) -> None:
             answer = await asyncio.wait_for(asking, max(_SETTLE_S - past, _POLL_S))
         except asyncio.TimeoutError:
             return
-        except RuntimeError:  # between two documents there is nothing to ask
+        except RuntimeError:  # between two documents there is nothing to evaluate in
             answer = {}
         seen = answer.get("result", {}).get("value") or {}
-        if seen.get("status"):  # 0 is of the document before it
+        if seen.get("status"):  # 0 is the status of the document before it
             _refuse_error(url, seen)
             if seen["loaded"]:
                 return

@@ -1,4 +1,4 @@
-"""The 812 tasks of webarena-verified as Proctor's records, and the filters users need.
+"""The 812 tasks of webarena-verified as Proctor's records, and filters of tasks.
 
 The dataset is read from the installed distribution's file: importing `webarena_verified` costs
 more than a second, reading its JSON a fiftieth of that.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.codec import decode_json
 from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Limits, Record, Resource, Task
-from webarena_runner.official import official_folder
-from webarena_runner.sites import SITES
+from bench_core.records.codec import decode_json
+from webarena_runner.evaluator_loader import evaluator_folder
+from webarena_runner.site_facts import SITES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,23 +37,23 @@ BENCHMARK = "webarena"
 TASK_TYPES = ("MUTATE", "NAVIGATE", "RETRIEVE")
 
 DEFAULT_LIMITS = Limits(max_steps=30, time_limit_s=600.0)
-"""What a trial may use unless the run says otherwise; 30 steps are WebArena's custom."""
+"""The limits of a trial unless the run sets others; 30 steps are usual for WebArena."""
 
 _DATASET = Path("assets", "dataset", "webarena-verified.json")
 _HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
 
 
 class TaskQuery(Record):
-    """Which tasks to run; empty fields select everything, filled ones must all hold.
+    """A filter of tasks; empty fields select everything, a task must match all others.
 
-    There is no filter by expected status: a run restricted to the tasks that expect an error
-    would tell the agent the answer.
+    There is no filter by expected status: a run of only the tasks that expect an error would give the
+    agent the answer.
 
     Attributes:
         ids: Task ids and ranges, e.g. `"0-50,132"`.
-        sites: Tasks that use any of these sites; with `exact_sites`, exactly these.
-        without_sites: Not tasks that use any of these.
-        types: Of `MUTATE`, `NAVIGATE`, `RETRIEVE`.
+        sites: Only tasks that use any of these sites; with `exact_sites`, exactly these.
+        without_sites: No tasks that use any of these.
+        types: Some of `MUTATE`, `NAVIGATE`, `RETRIEVE`.
         templates: Intent template ids.
         hard: True for the hard subset of 258, False for the rest.
     """
@@ -76,7 +76,7 @@ def load_tasks(dataset: Path | None = None) -> list[Task]:
     Raises:
         InputError: webarena-verified is not installed or the file is not its dataset.
     """
-    package = official_folder()
+    package = evaluator_folder()
     rows = _read_json(dataset or dataset_path())
     hard = frozenset(_read_json(package / _HARD)["task_ids"])
     try:
@@ -92,11 +92,11 @@ def dataset_path() -> Path:
     Raises:
         InputError: webarena-verified is not installed.
     """
-    return official_folder() / _DATASET
+    return evaluator_folder() / _DATASET
 
 
 def select_tasks(tasks: Sequence[Task], wanted: TaskQuery, owner: str = BENCHMARK) -> list[Task]:
-    """Return the tasks that `wanted` lets through, in their order; `owner` is named in errors.
+    """Return the tasks that match `wanted`, in their order; `owner` is named in errors.
 
     Raises:
         UnknownTaskError: An id does not exist.
@@ -135,7 +135,7 @@ def task_sites(task: Task) -> tuple[str, ...]:
 
 
 def task_type(task: Task) -> str:
-    """Return the type the evaluator expects; never shown to an agent."""
+    """Return the type that the evaluator expects; it is scored, so agents never get it."""
     return task.groups["type"][0]
 
 
@@ -159,8 +159,9 @@ def _fits(task: Task, wanted: TaskQuery) -> bool:
 
 
 def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
-    sites = tuple(sorted(row["sites"]))
+    sites = tuple(sorted(row["sites"]))  # the data set has both gitlab-reddit and reddit-gitlab
     kind = _expected_type(row)
+    # the data set's own `require_reset` is false for all tasks, so the expected type decides
     mode = "exclusive" if kind == "MUTATE" else "shared"
     template = str(row["intent_template_id"])
     return Task(
@@ -181,7 +182,8 @@ def _task(row: Mapping[str, Any], *, hard: bool) -> Task:
 
 
 def _expected_type(row: Mapping[str, Any]) -> str:
-    """Every task has exactly one AgentResponseEvaluator, which names the expected type."""
+    """Return the expected type, which every task's one AgentResponseEvaluator has."""
+    # all 812 tasks have exactly one of these evaluators
     answer = next(each for each in row["eval"] if each["evaluator"] == "AgentResponseEvaluator")
     return str(answer["expected"]["task_type"]).upper()
 

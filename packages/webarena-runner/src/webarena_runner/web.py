@@ -1,6 +1,6 @@
-"""A small HTTP client for the sites: own cookies, redirects, loopback names and a hard deadline.
+"""A small HTTP client for the sites, with cookies, redirects, loopback names and a hard deadline.
 
-Written here because the standard cookie jar files `localhost` under `localhost.local`, and because
+It is written here because the standard cookie jar turns `localhost` into `localhost.local`, and because
 `*.localhost`, which every browser resolves to this machine, does not resolve in Python everywhere.
 """
 
@@ -26,12 +26,13 @@ _MAX_BODY = 8 * 1024 * 1024
 _MAX_HOPS = 10
 _CHUNK = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Browsers repeat a POST for these, and send a GET for the other redirects.
 _KEEPS_METHOD = frozenset({307, 308})
 
 
 @dataclass(frozen=True)
 class Cookie:
-    """One cookie as a browser would keep it; `expires` is seconds since the epoch."""
+    """One cookie with the fields that browsers store; `expires` is seconds since the epoch."""
 
     name: str
     value: str = field(repr=False)
@@ -56,7 +57,7 @@ class Cookie:
 
 @dataclass(frozen=True)
 class Page:
-    """What a request ended at after its redirects."""
+    """The page at the end of a request's redirects."""
 
     url: str
     status: int
@@ -65,7 +66,7 @@ class Page:
 
 
 class WebClient:
-    """Fetches pages like a browser with an empty profile would, without running scripts.
+    """HTTP client that fetches pages like a browser with an empty profile, without running scripts.
 
     Args:
         timeout_s: Longest time one call may take, redirects and slow bodies included.
@@ -137,6 +138,7 @@ class WebClient:
             "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) webarena-runner",
             **self._extra,
         }
+        # by host only, as browsers do: cookies ignore ports
         sent = [cookie for cookie in self.cookies if cookie.goes_to(url)]
         if sent:
             headers["Cookie"] = "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)
@@ -157,7 +159,7 @@ class WebClient:
 
 
 def parse_cookie(line: str, url: str) -> Cookie | None:
-    """Read one `Set-Cookie` line received from `url` (RFC 6265, section 5.2); null if unusable."""
+    """Read one `Set-Cookie` line received from `url` (RFC 6265, section 5.2); None if unusable."""
     pair, *rest = line.split(";")
     name, equals, value = pair.partition("=")
     if not equals or not name.strip():
@@ -167,6 +169,7 @@ def parse_cookie(line: str, url: str) -> Cookie | None:
         key, _, content = each.partition("=")
         attributes[key.strip().lower()] = content.strip()
     parts = urlsplit(url)
+    # a dot at the beginning has no meaning (RFC 6265, section 5.2.3)
     domain = attributes.get("domain", "").lstrip(".").lower()
     return Cookie(
         name=name.strip(),
@@ -184,10 +187,12 @@ def parse_cookie(line: str, url: str) -> Cookie | None:
 def _cookie_path(given: str, requested: str) -> str:
     if given.startswith("/"):
         return given
+    # the default is the path up to its last slash (RFC 6265, section 5.1.4)
     return requested.rpartition("/")[0] or "/"
 
 
 def _expiry(attributes: dict[str, str]) -> float | None:
+    # Max-Age has precedence over Expires (RFC 6265, section 5.3)
     age = attributes.get("max-age", "")
     if age.lstrip("-").isdecimal():
         return time.time() + int(age)
@@ -198,7 +203,7 @@ def _expiry(attributes: dict[str, str]) -> float | None:
 
 
 class _Connection(http.client.HTTPConnection):
-    """Connects `*.localhost` to this machine, whatever the resolver says."""
+    """A connection that goes to this machine for `*.localhost`, without asking the resolver."""
 
     def connect(self) -> None:
         own = self.host.lower().endswith(".localhost")
@@ -224,7 +229,7 @@ def _connection(url: str, timeout_s: float) -> _Connection:
 
 
 def _read(response: http.client.HTTPResponse, connection: _Connection, deadline: float) -> str:
-    """Read a body that may trickle: each read gets what is left of the whole call's time."""
+    """Read a body that may arrive slowly: each read gets the remaining time of the whole call."""
     body = bytearray()
     while len(body) < _MAX_BODY:
         if connection.sock is not None:

@@ -1,4 +1,4 @@
-"""The built-in world, Chromium, trials on both, and a model server that does as it is told."""
+"""The built-in world, Chromium, trials on both, and a model server with scripted replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench_core.records import Limits
 from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.world import BuiltInWorld
-from webarena_runner.worlds import environment_of
+from webarena_runner.world.launch import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.browser_use import AgentSettings, BrowserUseAgent
-from bench_core.browser_use.scripted import answer, click, go
-from bench_core.browser_use.watch import Patience
-from bench_core.jsonl import read_lines
+from bench_core.browser_use import AgentSettings, BrowserUseAgent, Patience
+from bench_core.browser_use.scripted_chat import answer, click, go
 from bench_core.records import AgentTask, Limits, Step, Usage
-from bench_core.testing.model_server import Answer as Said
+from bench_core.run_folder import read_lines
+from bench_core.testing.model_server import Answer as ModelAnswer
 from bench_core.testing.model_server import ModelServer as OfficialFormats
 from webarena_runner.tasks import load_tasks
 
@@ -115,11 +114,11 @@ async def test_the_model_sees_the_goal_and_nothing_of_what_is_expected(
 
     await agent.run(task.for_agent(), handle, context)
 
-    told = json.dumps(model_server.asked, ensure_ascii=False)
-    assert task.goal in told
-    assert "Lumaflex" not in told
-    assert "results_schema" not in told
-    assert "AgentResponseEvaluator" not in told
+    prompts = json.dumps(model_server.asked, ensure_ascii=False)
+    assert task.goal in prompts
+    assert "Lumaflex" not in prompts
+    assert "results_schema" not in prompts
+    assert "AgentResponseEvaluator" not in prompts
 
 
 OUTPUT = json.dumps(
@@ -139,7 +138,7 @@ async def test_proctors_adapters_report_the_model_and_can_be_replayed(
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-test")
     recorded = _in_run(tmp_path / "first", context, {"record_calls": True})
     replayed = _in_run(tmp_path / "second", context, {"replay_calls": str(tmp_path / "first")})
-    with OfficialFormats([Said(text=OUTPUT, model="local-1-dated")]) as server:
+    with OfficialFormats([ModelAnswer(text=OUTPUT, model="local-1-dated")]) as server:
         agent = BrowserUseAgent(AgentSettings(base_url=server.base_url("openai"), use_vision=False))
         first = await agent.run(TASK, handle, recorded)
         monkeypatch.delenv("OPENAI_API_KEY")

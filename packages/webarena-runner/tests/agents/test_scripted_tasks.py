@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.browser_use.scripted import answer, click, fill
+from bench_core.browser_use.scripted_chat import answer, click, fill
 from bench_core.discovery import load_agent
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
-from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import RunEnvironment, run_benchmark_sync
+from bench_core.scheduling import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.evaluation import evaluate
-from webarena_runner.oracle import write_trial
-from webarena_runner.oracle.variants import wrong_variants
+from webarena_runner.reference_solutions import write_trial
+from webarena_runner.reference_solutions.variants import wrong_variants
 from webarena_runner.tasks import load_tasks
 from webarena_runner.world import demo_task_ids, scripted_task_ids
-from webarena_runner.worlds import built_in_world, environment_of
+from webarena_runner.world.launch import built_in_world, environment_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,8 +61,10 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     spec = RunSpec(tasks=TaskFilter(ids=tuple(IDS)), agent="scripted", workers=2, world="built-in")
     with built_in_world() as world:
         environment = environment_of(world)
-        surroundings = Surroundings(locks=NoLocks())
-        run_benchmark_sync(WebArenaBenchmark(environment), spec, out, surroundings=surroundings)
+        run_environment = RunEnvironment(locks=NoLocks())
+        run_benchmark_sync(
+            WebArenaBenchmark(environment), spec, out, run_environment=run_environment
+        )
     return Campaign(out, environment.config)
 
 

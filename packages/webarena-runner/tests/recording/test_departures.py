@@ -1,6 +1,6 @@
-"""What Chromium's Network domain reports to nobody: downloads, farewells, tabs the browser opens.
+"""Requests that Chromium's Network domain does not report: downloads, requests while a page is left, new tabs.
 
-A site logs what it served; the recording must hold the same requests.
+A site logs the requests it served; the recording must have the same ones.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ async def test_a_downloaded_link_is_recorded_and_is_no_navigation(
     assert recorded(har) == served(site)
     for entry in of_site(har)[1:]:
         assert entry["_recovered"] is True
-        assert "accept" not in header_names(entry)  # by which the evaluator knows a navigation
+        assert "accept" not in header_names(entry)  # by which the evaluator recognises a navigation
         assert "referer" in header_names(entry)
 
 
@@ -142,9 +142,9 @@ async def test_what_a_page_sends_while_it_is_left_is_recorded(
         har = await recorder.stop()
     assert recorded(har) == served(site)
     HAR_1_2.validate(har.document)
-    said = {(each.method, each.path): each.body for each in site.log}
+    bodies = {(each.method, each.path): each.body for each in site.log}
     posts = [each for each in of_site(har) if "postData" in each["request"]]
-    assert [len(said[line(each)[:2]]) for each in posts] == [
+    assert [len(bodies[line(each)[:2]]) for each in posts] == [
         each["request"]["bodySize"] for each in posts
     ]
 
@@ -264,7 +264,7 @@ async def test_pages_do_not_wait_for_an_agent_that_keeps_the_event_loop_busy(
 
 
 def busy_until(holds: Callable[[], bool]) -> bool:
-    """Keep this thread, and with it the event loop, until `holds`; tell whether it ever did."""
+    """Block this thread, and with it the event loop, until `holds`; return whether it ever did."""
     end = time.monotonic() + 60
     while not holds() and time.monotonic() < end:
         time.sleep(0.01)

@@ -63,7 +63,7 @@ def traffic(*events: Event, limit: int = 100) -> Traffic:
     return seen
 
 
-def marks(exchanges: list[Exchange]) -> list[tuple[str, str | None, int | None]]:
+def wire_headers(exchanges: list[Exchange]) -> list[tuple[str, str | None, int | None]]:
     return [
         (
             each.hop.url.removeprefix("http://site.test"),
@@ -85,7 +85,7 @@ def test_each_hop_of_a_redirect_keeps_its_own_headers_and_status() -> None:
         response(200),
         finished(),
     )
-    assert marks(seen.exchanges()) == [("/a", "first", 302), ("/b", "second", 200)]
+    assert wire_headers(seen.exchanges()) == [("/a", "first", 302), ("/b", "second", 200)]
     assert [each.hop.response.status for each in seen.exchanges() if each.hop.response] == [
         302,
         200,
@@ -108,7 +108,7 @@ def test_reports_of_the_wire_find_their_hop_however_the_two_streams_interleave(
     while renderer or network:
         take_network = not renderer or (network and wire.draw(st.booleans()))
         events.append(network.pop(0) if take_network else renderer.pop(0))
-    assert marks(traffic(*events).exchanges()) == [
+    assert wire_headers(traffic(*events).exchanges()) == [
         ("/a", "a", 301),
         ("/b", "b", 307),
         ("/c", "c", 200),
@@ -119,7 +119,7 @@ def test_a_hop_that_never_touched_the_wire_takes_no_report_from_the_next() -> No
     upgraded = request("/b", 1.1, redirected=307)
     upgraded[1]["redirectHasExtraInfo"] = False
     seen = traffic(request("/a"), upgraded, sent("b"), received(200), response(200))
-    assert marks(seen.exchanges()) == [("/a", None, None), ("/b", "b", 200)]
+    assert wire_headers(seen.exchanges()) == [("/a", None, None), ("/b", "b", 200)]
 
 
 def test_a_response_from_memory_takes_no_report() -> None:
@@ -136,7 +136,7 @@ def test_copies_from_other_sessions_are_not_counted_again() -> None:
     for method, params in (request(), sent("x"), received(200), response(), finished()):
         seen.feed(method, params, "page")
         seen.feed(method, params, "browser")
-    assert marks(seen.exchanges()) == [("/", "x", 200)]
+    assert wire_headers(seen.exchanges()) == [("/", "x", 200)]
 
 
 def test_a_request_may_begin_in_one_session_and_end_in_another() -> None:
@@ -166,7 +166,7 @@ def test_exchanges_come_in_the_order_in_which_they_started() -> None:
         request("/early", 1.0, "early"),
         request("/between", 2.0, "early", redirected=302),
     )
-    assert [mark[0] for mark in marks(seen.exchanges())] == ["/early", "/between", "/late"]
+    assert [each[0] for each in wire_headers(seen.exchanges())] == ["/early", "/between", "/late"]
 
 
 def test_what_is_not_http_is_left_out_even_as_the_end_of_a_redirect() -> None:
@@ -181,7 +181,7 @@ def test_what_is_not_http_is_left_out_even_as_the_end_of_a_redirect() -> None:
     assert exchange.hop.failure is None
 
 
-def test_a_failure_tells_every_reason_the_browser_gave() -> None:
+def test_a_failure_has_every_reason_the_browser_gave() -> None:
     blocked = failed("net::ERR_FAILED", corsErrorStatus={"corsError": "MissingAllowOriginHeader"})
     (exchange,) = traffic(request(), blocked).exchanges()
     assert exchange.hop.failure == "net::ERR_FAILED MissingAllowOriginHeader"
@@ -257,7 +257,7 @@ def test_a_request_that_is_reported_after_all_is_recorded_once() -> None:
     assert seen.add(unreported("/b"))
     for method, params in (request("/a"), request("/b", 1.1, redirected=302)):
         seen.feed(method, params, "session")
-    assert [mark[0] for mark in marks(seen.exchanges())] == ["/a", "/b"]
+    assert [each[0] for each in wire_headers(seen.exchanges())] == ["/a", "/b"]
     assert [each.hop.is_recovered for each in seen.exchanges()] == [False, False]
     assert seen.dropped == 0
 

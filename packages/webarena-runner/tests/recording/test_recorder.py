@@ -1,4 +1,4 @@
-"""The recorder against a real Chromium: one kind of traffic or trouble at a time."""
+"""The recorder with a real Chromium: one kind of traffic or fault at a time."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_shared_workers_requests_are_recorded(browser: Chromium, tab: Any,
     (posted,) = of(har, "/json?from=shared")
     assert posted["request"]["postData"]["text"] == "from a shared worker"
     assert posted["response"]["status"] == 200
-    # Chromium does not tell what the wire saw of shared workers.
+    # Chromium does not report the wire's headers for shared workers.
     assert posted["request"]["_provisionalHeaders"] is True
 
 
@@ -328,7 +328,7 @@ async def test_the_agents_own_handlers_keep_their_events(
     assert len(of(har, "/page?both")) == 1
 
 
-async def test_bodies_over_the_limits_are_left_out_and_it_is_said(
+async def test_bodies_over_the_limits_are_left_out_with_a_note(
     browser: Chromium, tab: Any, site: Any
 ) -> None:
     limits = RecordingLimits(post_bytes=1000, body_bytes=50_000)
@@ -374,7 +374,7 @@ async def test_what_was_seen_before_the_browser_died_is_kept_and_marked(
     assert "closed the connection" in har.document["log"]["comment"]
 
 
-async def test_a_halted_browser_is_let_go_with_nothing_left_open(
+async def test_a_halted_browser_is_disconnected_with_nothing_left_open(
     site: Any, opened: Callable[[str], Any]
 ) -> None:
     async with launch_chromium() as chromium, HarRecorder(chromium.cdp_url) as recorder:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from webarena_runner.world.messages import Request, redirect
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 
 
 def _posted(kind: str, body: bytes) -> Request:

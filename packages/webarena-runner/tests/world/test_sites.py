@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench_core.errors import EnvironmentFaultError
-from webarena_runner.auth import is_logged_in, log_in
+from webarena_runner.login.http_login import is_logged_in, log_in
 from webarena_runner.web import WebClient
-from webarena_runner.worlds import environment_of
+from webarena_runner.world.launch import environment_of
 
 if TYPE_CHECKING:
     from webarena_runner.web import Page
@@ -89,8 +89,8 @@ def test_a_wish_is_answered_by_a_redirect_and_a_cookie(world: BuiltInWorld) -> N
 
     assert landed.url == f"{shop}/wishlist/index/index/wishlist_id/1/"
     assert "Mint Whitening Toothpaste" in landed.text
-    told = next(each for each in client.cookies if each.name == "mage-messages")
-    assert "has%20been%20added%20to%20your%20Wish%20List" in told.value
+    notice = next(each for each in client.cookies if each.name == "mage-messages")
+    assert "has%20been%20added%20to%20your%20Wish%20List" in notice.value
 
 
 def test_strangers_are_sent_to_the_login(world: BuiltInWorld) -> None:

@@ -34,7 +34,7 @@ class AgentFiles:
         self.folder = self._stage.joinpath(*self._trial.parts[1:][-_NAMED_BY:])
 
     def make(self) -> Path:
-        """Make the folder that the agent is told."""
+        """Make the folder that the agent gets."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
 

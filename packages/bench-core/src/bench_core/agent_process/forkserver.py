@@ -50,7 +50,7 @@ def main(descriptor: int) -> None:
     orders.send(json.dumps({"threads": threading.active_count() - 1}).encode())
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors tell their run themselves
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors report to their run themselves
     while True:
         message, descriptors, _, _ = socket.recv_fds(orders, _MAX_ORDER, 2)
         if not message:
@@ -66,7 +66,7 @@ def main(descriptor: int) -> None:
 
 
 def _preload(agent: str) -> None:
-    with contextlib.suppress(BaseException):  # each trial meets it again, and tells
+    with contextlib.suppress(BaseException):  # each trial raises it again, and reports it
         load_plugin("agent", agent)
 
 
@@ -89,6 +89,7 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
     os.setsid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The supervisor may have died before the line above took effect: then no signal comes.
     if os.getppid() != supervisor:
         os._exit(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -96,6 +97,7 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
         os.dup2(source, target)
     os.close(nothing)
     os.close(output)
+    # The dumps of agents that crash in every trial would fill the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if order["memory"] is not None:
         # what it may write to, by process; address space alone costs nothing
@@ -109,7 +111,7 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
 
 
 class _Supervisor:
-    """One agent's process, what it prints, and the run's word to end it."""
+    """One agent's process, its output, and the run's request to end it."""
 
     def __init__(self, agent: int, control: socket.socket, output: int) -> None:
         self._agent = agent
@@ -122,7 +124,7 @@ class _Supervisor:
 
     def run(self) -> int:
         signal.signal(signal.SIGTERM, lambda *_: self._kill())
-        self._tell(pid=self._agent)
+        self._report(pid=self._agent)
         ended = os.pidfd_open(self._agent)
         os.set_blocking(self._output, False)
         with selectors.DefaultSelector() as selector:
@@ -141,7 +143,7 @@ class _Supervisor:
         left = _end_children()
         self._drain()
         code = os.waitstatus_to_exitcode(status)
-        self._tell(code=code, left=left, output=self._printed())
+        self._report(code=code, left=left, output=self._printed())
         return 0
 
     def _obey(self) -> None:
@@ -167,6 +169,7 @@ class _Supervisor:
 
     def _drain(self) -> bool:
         """Read what the agent printed; False at the end. A flood costs this process alone."""
+        # Bounded, so that an agent which prints without end cannot hide its own end.
         for _ in range(64):
             try:
                 chunk = os.read(self._output, _CHUNK)
@@ -191,8 +194,8 @@ class _Supervisor:
         cut = f"\n[... {self._cut:,} bytes left out ...]\n".encode() if self._cut else b""
         return bytes(self._head + cut + b"".join(self._tail)).decode("utf-8", "replace")
 
-    def _tell(self, **facts: Any) -> None:
-        with contextlib.suppress(OSError):  # nobody is left to be told
+    def _report(self, **facts: Any) -> None:
+        with contextlib.suppress(OSError):  # the run may be gone
             self._control.sendall(json.dumps(facts).encode() + b"\n")
 
 

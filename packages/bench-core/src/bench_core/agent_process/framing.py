@@ -10,7 +10,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from bench_core.codec import decode_json
+from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:
     from typing import IO
@@ -66,7 +66,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Return the next message, null where the other end has closed the pipe.
+    """Return the next message, None where the other end has closed the pipe.
 
     The reader's limit must be `MAX_LINE`.
 
@@ -87,7 +87,7 @@ async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
 
 
 def read_frame_from(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Return the next message of a blocking stream, null at its end.
+    """Return the next message of a blocking stream, None at its end.
 
     Raises:
         FrameError: What came is no message.

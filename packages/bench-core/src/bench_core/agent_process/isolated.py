@@ -15,20 +15,20 @@ from pydantic import ValidationError
 
 from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
-from bench_core.agent_process.messages import answer_to, checked_hello, hello, told_error
+from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
 from bench_core.errors import (
-    AgentProcessError,
     BudgetExceededError,
     EnvironmentFaultError,
     InputError,
 )
 from bench_core.processes import is_below
+from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentCode, AgentOutcome, ErrorInfo
 from bench_core.redaction import Redactor
 from bench_core.trial.results import CLAIMS_FAULT
 
 if TYPE_CHECKING:
-    from bench_core.agent_process.launching import Exit, Launcher, Started
+    from bench_core.agent_process.launcher import Exit, Launcher, Started
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -50,8 +50,8 @@ class Isolation:
     """How an agent's process is treated.
 
     Attributes:
-        memory: Bytes it may write to, null for no limit.
-        stop_s: Seconds it may take to end once it was told to.
+        memory: Bytes it may write to, None for no limit.
+        stop_s: Seconds it may take to end after it was asked to.
         trusted: Whether it is Proctor's own code, so that it may say whose fault something is.
         redactor: Knows the run's secrets; by default those in the environment.
     """
@@ -94,19 +94,19 @@ class IsolatedAgent:
         self.agent_code = code or AgentCode(process="own")
         self._launcher = launcher
         self._isolation = isolation or Isolation()
-        told = self._ask("describe")
-        if told["in_process"]:
+        described = self._ask("describe")
+        if described["in_process"]:
             raise SharedOnlyError(
                 f"the agent {reference!r} works on the opened environment itself (`in_process`), "
                 "which no other process has: run it with `--agent-process shared`"
             )
-        self.name: str = told["name"]
+        self.name: str = described["name"]
         # only what the agent has: a benchmark reads more out of a name that is there
         for each in ("environments", "observes"):
-            if each in told:
-                setattr(self, each, tuple(told[each]))
-        for each in told["asked"]:
-            setattr(self, each, partial(self._asked, each))
+            if each in described:
+                setattr(self, each, tuple(described[each]))
+        for each in described["asked"]:
+            setattr(self, each, partial(self._call, each))
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -115,7 +115,7 @@ class IsolatedAgent:
 
         Raises:
             AgentProcessError: It raised something, or its process died or had to be ended.
-            BudgetExceededError: It was told that the budget is spent.
+            BudgetExceededError: The budget is spent.
             EnvironmentFaultError: No process could be started.
             InputError: The model cannot be handed to another process.
         """
@@ -131,13 +131,13 @@ class IsolatedAgent:
         )
         process = await self._launcher.start(self._isolation.memory)
         try:
-            return await _Conversation(process, context, self._isolation).hold(order)
+            return await _Conversation(process, context, self._isolation).run(order)
         finally:
             refused = await asyncio.to_thread(files.take_over)
             for name in refused:
                 _log.warning("the agent's file %s is left out: the run writes one itself", name)
 
-    def _asked(self, method: str, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> Any:
         *before, context = arguments
         return self._ask(
             "ask", method=method, arguments=before, context=context.model_dump(mode="json")
@@ -150,9 +150,9 @@ class IsolatedAgent:
             InputError: It raised something or died.
         """
         lines = hello() + encode_line(kind, agent=self.reference, **fields)
-        said, ended = self._launcher.ask(lines)
+        output, ended = self._launcher.ask(lines)
         try:
-            frames = [decode_line(line) for line in said.splitlines(keepends=True)]
+            frames = [decode_line(line) for line in output.splitlines(keepends=True)]
             checked_hello(frames[0] if frames else None)
         except FrameError as error:
             raise InputError(
@@ -163,7 +163,7 @@ class IsolatedAgent:
         if last["type"] == "result":
             return last["value"]
         if last["type"] == "error":
-            raise InputError(_as_input(self.reference, told_error(last), last.get("claims")))
+            raise InputError(_as_input(self.reference, error_of_frame(last), last.get("claims")))
         raise InputError(
             f"the agent {self.reference!r} cannot be loaded: its process {ended.in_words()}"
         )
@@ -189,7 +189,7 @@ def _pickled(context: TrialContext) -> str | None:
 
 
 class _Conversation:
-    """What is said with one agent's process, from its order to its end."""
+    """The exchange with one agent's process, from its order to its end."""
 
     def __init__(self, process: Started, context: TrialContext, isolation: Isolation) -> None:
         self._process = process
@@ -198,7 +198,7 @@ class _Conversation:
         self._logged = 0
         self._groups: set[int] = set()
 
-    async def hold(self, order: bytes) -> AgentOutcome:
+    async def run(self, order: bytes) -> AgentOutcome:
         """Return what the agent reports; when this returns or raises, nothing of it is left."""
         for group in self._process.groups:
             with contextlib.suppress(ValueError):
@@ -208,7 +208,7 @@ class _Conversation:
         except asyncio.CancelledError:
             if (hung := await self._stop()) is None:
                 raise
-            message = "the agent did not end when it was told to, so its process was ended"
+            message = "the agent did not end when it was asked to, so its process was ended"
             message += hung.last_lines()
             raise AgentProcessError(_info("AgentHung", message)) from None
         except FrameError as error:
@@ -232,8 +232,10 @@ class _Conversation:
             if kind == "error":
                 await self._exits_within(_EXIT_S)
                 raise self._raised(frame)
-            self._heard(kind, frame)
-            await asyncio.sleep(0)  # one that talks without end is not the only one
+            self._handle(kind, frame)
+            await asyncio.sleep(
+                0
+            )  # an agent that writes without end must not block the other trials
 
     async def _next(self) -> dict[str, Any]:
         frame = await read_frame(self._process.reader)
@@ -244,7 +246,7 @@ class _Conversation:
             raise AgentProcessError(_info("AgentDied", f"the agent's process {how}"))
         return frame
 
-    def _heard(self, kind: str, frame: dict[str, Any]) -> None:
+    def _handle(self, kind: str, frame: dict[str, Any]) -> None:
         if kind == "spend":
             self._process.writer.write(answer_to(frame, self._context.meter))
         elif kind in {"own", "disown"}:
@@ -252,10 +254,10 @@ class _Conversation:
         elif kind == "log":
             self._note(frame)
         else:
-            raise FrameError(f"no worker says {kind[:60]!r}")
+            raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
 
     def _group(self, kind: str, pgid: object) -> None:
-        """Remember a process group of the agent's; any other is not for it to name."""
+        """Remember a process group of the agent's; a group of any other process is ignored."""
         if not isinstance(pgid, int):
             raise FrameError(f"not a process group: {pgid!r}"[:200])
         if kind == "disown" and pgid in self._groups:
@@ -294,7 +296,7 @@ class _Conversation:
 
         Only Proctor's own code is believed that something else has failed.
         """
-        info, claims = told_error(frame), frame.get("claims")
+        info, claims = error_of_frame(frame), frame.get("claims")
         if claims == "budget" and getattr(self._context.meter, "stopped", False):
             return BudgetExceededError(info.message)
         if self._isolation.trusted and claims == "environment":
@@ -309,22 +311,22 @@ class _Conversation:
         return AgentProcessError(info, flags)
 
     async def _stop(self) -> Exit | None:
-        """Tell the agent to end; where it does not, end it and return how that was."""
+        """Ask the agent to end; where it does not, end it and return how that was."""
         with contextlib.suppress(OSError, RuntimeError):
             self._process.writer.write(encode_line("cancel"))
-        listening = asyncio.ensure_future(self._listen_on())
+        answering = asyncio.ensure_future(self._answer_calls())
         obeyed = await self._exits_within(self._isolation.stop_s)
         ended = await self._end()
-        listening.cancel()
+        answering.cancel()
         return None if obeyed else ended
 
-    async def _listen_on(self) -> None:
+    async def _answer_calls(self) -> None:
         """Answer model calls while the agent cleans up: what it spends then counts, too."""
         with contextlib.suppress(FrameError, AgentProcessError):
             while (frame := await read_frame(self._process.reader)) is not None:
                 if frame["type"] in {"result", "error"}:
                     return
-                self._heard(frame["type"], frame)
+                self._handle(frame["type"], frame)
 
     async def _exits_within(self, seconds: float) -> bool:
         exited = asyncio.ensure_future(self._process.exited())

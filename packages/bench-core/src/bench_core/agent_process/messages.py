@@ -1,4 +1,4 @@
-"""What is said between a run and what works for it elsewhere: agents' processes, later executors.
+"""The messages between a run and its workers: agents' processes, later executors.
 
 ==========  =====================  ============================================================
 from        type                   fields
@@ -7,7 +7,7 @@ both        `hello`                `protocol`, `bench_core`
 the run     `describe`             `agent`
 the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`
 the run     `ask`                  `agent`, `method`, `arguments`, `context`
-the run     `answer`               `id`, `go`, `reason`: what a `spend` is told
+the run     `answer`               `id`, `go`, `reason`: the answer to a `spend`
 the run     `cancel`
 the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
 the worker  `own`, `disown`        `pgid`: a process group it started
@@ -32,7 +32,15 @@ from bench_core.trial.agent_work import error_info
 if TYPE_CHECKING:
     from bench_core.protocols import Meter
 
-__all__ = ["Spend", "answer_to", "checked_hello", "error_line", "hello", "spend_line", "told_error"]
+__all__ = [
+    "Spend",
+    "answer_to",
+    "checked_hello",
+    "error_line",
+    "error_of_frame",
+    "hello",
+    "spend_line",
+]
 
 _MAX_TEXT = 100_000
 _CLAIMS: tuple[tuple[type[Exception], str], ...] = (
@@ -55,7 +63,7 @@ _SPEND = TypeAdapter(Spend)
 
 
 def hello() -> bytes:
-    """Return the first line of either end."""
+    """Return the first line of either side."""
     return encode_line("hello", protocol=PROTOCOL, bench_core=__version__)
 
 
@@ -81,7 +89,7 @@ def spend_line(number: int, source: str, usage: Usage, cost_usd: float | None) -
 
 
 def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
-    """Count a model call and return what the worker is told: to go on or to stop.
+    """Count a model call and return the answer to the worker: go on, or stop.
 
     Raises:
         FrameError: It is no model call.
@@ -117,8 +125,8 @@ def error_line(error: BaseException) -> bytes:
     )
 
 
-def told_error(frame: dict[str, Any]) -> ErrorInfo:
-    """Return what an `error` says.
+def error_of_frame(frame: dict[str, Any]) -> ErrorInfo:
+    """Return the error that an `error` frame carries.
 
     Raises:
         FrameError: It says nothing that can be recorded.

@@ -1,4 +1,4 @@
-"""The agent's side of the border: runs one agent on one task and speaks for it.
+"""The agent's side of the process boundary: runs one agent on one task and reports for it.
 
 The agent's own thread and loop are left to it; another thread reads what the run says, so that an
 agent that blocks its loop is no reason why an answer does not arrive.
@@ -52,18 +52,18 @@ class _Outgoing(Protocol):
 
 
 def serve(incoming: IO[bytes], outgoing: _Outgoing) -> int:
-    """Do what the other end asks for; return the exit code.
+    """Carry out the order of the other side; return the exit code.
 
     The caller has pointed standard output and error elsewhere: agents print.
     """
-    talk = _Talk(incoming, outgoing)
-    talk.send(hello())
+    connection = _Connection(incoming, outgoing)
+    connection.send(hello())
     try:
-        checked_hello(talk.receive())
-        order = talk.receive()
+        checked_hello(connection.receive())
+        order = connection.receive()
         if order is None:
             return 0
-        talk.send(_carried_out(order, talk))
+        connection.send(_last_line(order, connection))
     except FrameError as error:
         print(f"bench-core agent-process: {error}", file=sys.stderr)  # noqa: T201  # to its log
         return 1
@@ -87,7 +87,7 @@ def leave(code: int) -> None:
     os._exit(code)
 
 
-class _Talk:
+class _Connection:
     """The pipes, for all threads of the agent."""
 
     def __init__(self, incoming: IO[bytes], outgoing: _Outgoing) -> None:
@@ -110,13 +110,13 @@ class _Talk:
         threading.Thread(target=self._listen, args=(on_cancel,), daemon=True).start()
 
     def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
-        """Tell of a model call and wait for the word to go on."""
+        """Report a model call and wait for the permission to go on."""
         number = next(self._numbers)
         answer = self._waiting[number] = queue.SimpleQueue()
         self.send(spend_line(number, source, usage, cost_usd))
-        told = answer.get()
-        if not told["go"]:
-            raise BudgetExceededError(str(told["reason"]))
+        decision = answer.get()
+        if not decision["go"]:
+            raise BudgetExceededError(str(decision["reason"]))
 
     def _listen(self, on_cancel: Callable[[], object]) -> None:
         with contextlib.suppress(FrameError):
@@ -125,85 +125,89 @@ class _Talk:
                     self._waiting.pop(frame["id"]).put(frame)
                 elif frame["type"] == "cancel":
                     on_cancel()
-        os._exit(_ORPHANED)  # nobody waits for the agent any longer
+        os._exit(_ORPHANED)  # the run is gone, so no one waits for the agent
 
 
 class _PipeMeter:
-    """Tells the run of each model call before the next one may begin."""
+    """Reports each model call to the run before the next one may begin."""
 
-    def __init__(self, talk: _Talk, source: str = "agent") -> None:
-        self._talk = talk
+    def __init__(self, connection: _Connection, source: str = "agent") -> None:
+        self._connection = connection
         self._source = source
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call; see `bench_core.protocols.Meter`."""
-        self._talk.spend(self._source, usage, cost_usd)
+        self._connection.spend(self._source, usage, cost_usd)
 
     def of(self, source: str) -> _PipeMeter:
         """Return the meter of another source on the same budget."""
-        return _PipeMeter(self._talk, source)
+        return _PipeMeter(self._connection, source)
 
 
-class _ToldProcesses(ProcessGroups):
-    """Tells the run of process groups, which ends what still lives when the trial is over."""
+class _ReportedProcesses(ProcessGroups):
+    """Reports process groups to the run, which ends what still runs when the trial is over."""
 
-    def __init__(self, talk: _Talk) -> None:
+    def __init__(self, connection: _Connection) -> None:
         super().__init__()
-        self._talk = talk
+        self._connection = connection
 
     def own(self, pgid: int) -> None:
         super().own(pgid)
-        self._talk.send(encode_line("own", pgid=pgid))
+        self._connection.send(encode_line("own", pgid=pgid))
 
     def disown(self, pgid: int) -> None:
         super().disown(pgid)
-        self._talk.send(encode_line("disown", pgid=pgid))
+        self._connection.send(encode_line("disown", pgid=pgid))
 
 
-class _ToldLog(logging.Handler):
-    """Tells the run what is logged."""
+class _ReportedLog(logging.Handler):
+    """Sends log records to the run."""
 
-    def __init__(self, talk: _Talk) -> None:
+    def __init__(self, connection: _Connection) -> None:
         super().__init__(logging.INFO)
         self.setFormatter(logging.Formatter("%(message)s"))
-        self._talk = talk
+        self._connection = connection
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)[:_LOG_TEXT]
-        self._talk.send(encode_line("log", level=record.levelno, name=record.name, text=text))
+        self._connection.send(encode_line("log", level=record.levelno, name=record.name, text=text))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the base's name
         """Stay silent: a record that cannot be written is no failure of the agent's."""
 
 
-def _carried_out(order: dict[str, Any], talk: _Talk) -> bytes:
-    """Return the last line of this end."""
+def _last_line(order: dict[str, Any], connection: _Connection) -> bytes:
+    """Carry out the order and return the last line to send."""
     try:
         agent = load_agent(order["agent"])
         if order["type"] == "work":
             # not `asyncio.run`: it waits for what the agent left running, threads included
-            return _result(asyncio.new_event_loop().run_until_complete(_work(agent, order, talk)))
+            return _result(
+                asyncio.new_event_loop().run_until_complete(_work(agent, order, connection))
+            )
         if order["type"] == "ask":
             context = TrialContext.model_validate(order["context"])
             answer = getattr(agent, order["method"])(*order["arguments"], context)
             return encode_line("result", value=_plain(answer))
         return encode_line("result", value=_described(agent))
-    except BaseException as error:  # noqa: BLE001  # whatever an agent raises is told
-        return error_line(_told(error))
+    except BaseException as error:  # noqa: BLE001  # whatever an agent raises is recorded
+        return error_line(_as_reported(error))
 
 
-async def _work(agent: Agent, order: dict[str, Any], talk: _Talk) -> object:
+async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) -> object:
     task = AgentTask.model_validate(order["task"])
     handle = _HANDLE.validate_python(order["environment"])
     context = TrialContext.model_validate(order["context"])
-    context = context.with_meter(_PipeMeter(talk)).with_processes(_ToldProcesses(talk))
+    context = context.with_meter(_PipeMeter(connection)).with_processes(
+        _ReportedProcesses(connection)
+    )
     if order.get("opener"):
         opener = pickle.loads(base64.b64decode(order["opener"]))  # noqa: S301  # the run's own
         context = context.with_model_opener(opener)
-    logging.basicConfig(level=logging.INFO, handlers=[_ToldLog(talk)], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[_ReportedLog(connection)], force=True)
     loop, work = asyncio.get_running_loop(), asyncio.current_task()
     assert work is not None  # noqa: S101  # a coroutine runs in one
-    talk.listen(lambda: loop.call_soon_threadsafe(work.cancel))
+    connection.listen(lambda: loop.call_soon_threadsafe(work.cancel))
     try:
         return await agent.run(task, handle, context)
     except GeneratorExit as error:
@@ -217,7 +221,7 @@ def _result(outcome: object) -> bytes:
     return error_line(TypeError(f"the agent returned {kind} instead of an AgentOutcome"))
 
 
-def _told(error: BaseException) -> BaseException:
+def _as_reported(error: BaseException) -> BaseException:
     """Return an exception that says what the agent did, where its own would not."""
     if isinstance(error, SystemExit):
         return _as("SystemExit", f"the agent called sys.exit({error.code!r})", error)
@@ -227,8 +231,8 @@ def _told(error: BaseException) -> BaseException:
 
 
 def _as(name: str, message: str, error: BaseException) -> BaseException:
-    told: Exception = type(name, (Exception,), {})(message)
-    return told.with_traceback(error.__traceback__)
+    reported: Exception = type(name, (Exception,), {})(message)
+    return reported.with_traceback(error.__traceback__)
 
 
 def _described(agent: Agent) -> dict[str, Any]:

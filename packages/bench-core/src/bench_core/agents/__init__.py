@@ -1,18 +1,25 @@
-"""Agents and what they stand on: observations, actions, the step loop, agents over models.
+"""Agents and what they are built on: observations, actions, the step loop, agents for any model.
 
 Names load lazily.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from bench_core.agents.browser import BrowserEnvironment
     from bench_core.agents.computer_use import computer_use_agent
-    from bench_core.agents.environment import Connect, Environment, connect
+    from bench_core.agents.conversation import Conversation
+    from bench_core.agents.element_finder import named_element
+    from bench_core.agents.environment import Environment
+    from bench_core.agents.handles import Connect, connect
     from bench_core.agents.http import http_agent
     from bench_core.agents.loop import LoopAgent, StepAgent
+    from bench_core.agents.plugins import images_shown
+    from bench_core.agents.prompts import observation_parts, system_prompt
     from bench_core.agents.records import (
         Action,
         ActionResult,
@@ -36,16 +43,21 @@ if TYPE_CHECKING:
         TypeText,
         Wait,
     )
-    from bench_core.agents.remote import RemoteEnvironment, serve_environment
+    from bench_core.agents.remote_environment import RemoteEnvironment, serve_environment
     from bench_core.agents.replay import read_actions, replay_agent, scripted_agent
-    from bench_core.agents.tool_calling import tool_calling_agent
+    from bench_core.agents.tool_calling import CallingStepper, tool_calling_agent
+    from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 
 __all__ = [
+    "TOOLS",
     "Action",
     "ActionResult",
     "Back",
+    "BrowserEnvironment",
+    "CallingStepper",
     "Click",
     "Connect",
+    "Conversation",
     "Decision",
     "Done",
     "Drag",
@@ -54,6 +66,7 @@ __all__ = [
     "Environment",
     "Fail",
     "Goto",
+    "InvalidCallError",
     "LoopAgent",
     "Move",
     "Observation",
@@ -67,34 +80,60 @@ __all__ = [
     "Target",
     "TypeText",
     "Wait",
+    "action_of",
     "computer_use_agent",
     "connect",
     "http_agent",
+    "images_shown",
+    "named_element",
+    "observation_parts",
     "read_actions",
     "replay_agent",
     "scripted_agent",
     "serve_environment",
+    "system_prompt",
     "tool_calling_agent",
 ]
 
-_HOMES = {
-    "computer_use": ("computer_use_agent",),
-    "environment": ("Connect", "Environment", "connect"),
-    "http": ("http_agent",),
-    "loop": ("LoopAgent", "StepAgent"),
-    "records": (
-        "Action", "ActionResult", "Back", "Click", "Decision", "Done", "Drag", "Element",
-        "ElementRef", "Fail", "Goto", "Move", "Observation", "Point", "PressKeys", "RunCode",
-        "Scroll", "SwitchTab", "Target", "TypeText", "Wait",
-    ),
-    "remote": ("RemoteEnvironment", "serve_environment"),
-    "replay": ("read_actions", "replay_agent", "scripted_agent"),
-    "tool_calling": ("tool_calling_agent",),
-}  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "browser": ("BrowserEnvironment",),
+        "computer_use": ("computer_use_agent",),
+        "conversation": ("Conversation",),
+        "element_finder": ("named_element",),
+        "environment": ("Environment",),
+        "handles": ("Connect", "connect"),
+        "http": ("http_agent",),
+        "loop": ("LoopAgent", "StepAgent"),
+        "plugins": ("images_shown",),
+        "prompts": ("observation_parts", "system_prompt"),
+        "records": (
+            "Action",
+            "ActionResult",
+            "Back",
+            "Click",
+            "Decision",
+            "Done",
+            "Drag",
+            "Element",
+            "ElementRef",
+            "Fail",
+            "Goto",
+            "Move",
+            "Observation",
+            "Point",
+            "PressKeys",
+            "RunCode",
+            "Scroll",
+            "SwitchTab",
+            "Target",
+            "TypeText",
+            "Wait",
+        ),
+        "remote_environment": ("RemoteEnvironment", "serve_environment"),
+        "replay": ("read_actions", "replay_agent", "scripted_agent"),
+        "tool_calling": ("CallingStepper", "tool_calling_agent"),
+        "tools": ("InvalidCallError", "TOOLS", "action_of"),
+    },
+)

@@ -145,6 +145,7 @@ class BrowserEnvironment:
         elif isinstance(action, Drag):
             await page.mouse.move(*self._at(action.start))
             await page.mouse.down()
+            # In steps: pages that follow the pointer ignore a drag that jumps.
             await page.mouse.move(*self._at(action.end), steps=10)
             await page.mouse.up()
         elif isinstance(action, Scroll):

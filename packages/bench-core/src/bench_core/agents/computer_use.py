@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.agents.environment import Connect
+    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Action
     from bench_core.models.client import Model
     from bench_core.models.records import ToolCall
@@ -43,6 +43,7 @@ _BETAS = {
     "computer_20251124": "computer-use-2025-11-24",
     "computer_20250124": "computer-use-2025-01-24",
 }
+# Claude's `scroll_amount` counts notches of a wheel; actions count pixels.
 _NOTCH_PX = 100
 _MOST_WAIT_S = 60.0
 _BUTTONS: dict[str, dict[str, Any]] = {

@@ -60,7 +60,7 @@ class Conversation:
         self._pending: tuple[ToolCall, ...] = ()
 
     async def say(self, parts: tuple[Part, ...], errors: dict[str, str] | None = None) -> Reply:
-        """Show the model what came of its calls, or the first observation, and get its reply.
+        """Send the model the results of its calls, or the first observation, and get its reply.
 
         `errors` has, by call id, what was wrong with a call.
 
@@ -83,6 +83,7 @@ class Conversation:
         )
         if reply.stop == "refusal":
             raise AgentError(f"the model declined: {reply.refusal or 'no reason given'}")
+        # The APIs refuse an assistant's turn without content.
         if reply.message.parts:
             self._turns.append(reply.message)
         self._pending = reply.tool_calls
@@ -108,7 +109,7 @@ class Conversation:
 
 
 def _thinned(turns: list[Message], images: int) -> tuple[Message, ...]:
-    """Replace all but the latest screenshots by a word."""
+    """Replace all but the latest screenshots by a short text."""
     left = images
     thinned: list[Message] = []
     for turn in reversed(turns):

@@ -1,4 +1,4 @@
-"""Agents that live elsewhere: `POST /act {task, observation, history}` to `{actions, usage}`."""
+"""Agents that run elsewhere: `POST /act {task, observation, history}` to `{actions, usage}`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pydantic import ValidationError
 
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.records import Decision
-from bench_core.agents.remote import post_json
+from bench_core.agents.remote_environment import post_json
 from bench_core.errors import AgentError, EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from bench_core.agents.environment import Connect
+    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Observation
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
 __all__ = ["http_agent"]
 
+# A proxy in front of the agent answers these: the agent itself was not reached.
 _GATEWAY = frozenset({502, 503, 504})
 _SHOWN = 300
 
@@ -83,9 +84,9 @@ class _HttpStepper:
                 post_json, self._url, body, self._headers, self._timeout_s
             )
         except urllib.error.HTTPError as error:
-            said = error.read(_SHOWN).decode("utf-8", "replace")
+            refusal = error.read(_SHOWN).decode("utf-8", "replace")
             kind = EnvironmentFaultError if error.code in _GATEWAY else AgentError
-            raise kind(f"{self._url} answered HTTP {error.code}: {said}") from error
+            raise kind(f"{self._url} answered HTTP {error.code}: {refusal}") from error
         except OSError as error:
             raise EnvironmentFaultError(
                 f"the agent at {self._url} does not answer: {error}"

@@ -9,16 +9,17 @@ import traceback
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench_core.agents.environment import connect
+from bench_core.agents.handles import connect
 from bench_core.agents.records import ActionResult, Decision, Done, Fail
-from bench_core.artifacts import TrialArtifacts
 from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.agents.environment import Connect, Environment
+    from bench_core.agents.environment import Environment
+    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Observation
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask

@@ -8,7 +8,7 @@ from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
 from bench_core.agents.tool_calling import tool_calling_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
-from bench_core.models.opening import model_of
+from bench_core.models.factory import model_of
 from bench_core.protocols import BrowserHandle, DesktopHandle
 from bench_core.records import AgentOutcome
 
@@ -28,9 +28,10 @@ _IMAGES = 3
 
 
 class DoNothingPlugin:
-    """`do-nothing`: the floor. It looks at nothing, does nothing and claims to be done."""
+    """`do-nothing`: the lower bound. It observes nothing, does nothing and claims to be done."""
 
     name = "do-nothing"
+    # Nothing is taken for it: an accessibility tree alone may take seconds.
     observes = ()
     in_process = True
 

@@ -1,4 +1,4 @@
-"""What agents over models are told; kept apart from how it is sent and read."""
+"""The texts that agents send to their models; how they are sent and read is elsewhere."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MOST_NAME = 120
 
 
 def system_prompt() -> str:
-    """Return the system prompt shared by all agents over models."""
+    """Return the system prompt shared by all agents that call models."""
     return _SYSTEM
 
 
 def task_text(task: AgentTask) -> str:
-    """Return the user's task, with what the benchmark lets the agent know."""
+    """Return the user's task, with what the benchmark gives the agent beside it."""
     lines = [f"Task: {task.goal}"]
     lines += [f"{name}: {value}" for name, value in task.inputs.items()]
     return "\n".join(lines)

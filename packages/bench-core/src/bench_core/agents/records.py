@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Element(Record):
-    """Something on the screen one can act on, by its id; `rect` is x, y, width, height in pixels."""
+    """Something on the screen that an action can target, by its id; `rect` is x, y, width, height in pixels."""
 
     id: str
     role: str = ""
@@ -68,7 +68,7 @@ class Observation(Record):
 
 
 class ActionResult(Record):
-    """What became of one action; `error` tells the agent why it had no effect."""
+    """What became of one action; `error` is why it had no effect, for the agent."""
 
     ok: bool = True
     text: str = ""
@@ -201,7 +201,7 @@ class Done(Record):
 
 
 class Fail(Record):
-    """The task cannot be done, says the agent."""
+    """The agent declares that the task cannot be done."""
 
     kind: Literal["fail"] = "fail"
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Agents that do what they are told: a fixed list of actions, or those of an earlier trial."""
+"""Agents that carry out a fixed list of actions, or those of an earlier trial."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.records import Action, Decision
-from bench_core.codec import decode_json
 from bench_core.errors import AgentError, RecordError
 from bench_core.records import Step
+from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.environment import Connect
+    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Observation
 
 __all__ = ["read_actions", "replay_agent", "scripted_agent"]
@@ -37,7 +37,7 @@ def scripted_agent(
 
 
 def replay_agent(trajectory: Path | str, *, connect: Connect | None = None) -> LoopAgent:
-    """Return an agent that does again what `trajectory.jsonl` says was done.
+    """Return an agent that repeats the actions in `trajectory.jsonl`.
 
     Raises:
         RecordError: A line is not a step in this vocabulary.

@@ -1,4 +1,4 @@
-"""An agent over any model that can call tools."""
+"""An agent for any model that can call tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench_core.models.records import TextPart
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.agents.environment import Connect
+    from bench_core.agents.handles import Connect
     from bench_core.agents.records import Action, Observation
     from bench_core.models.client import Model
     from bench_core.models.records import Part, Reply, ToolCall
@@ -32,7 +32,7 @@ _NUDGE = "You called no tool. Act with a tool; call `done` or `fail` to end."
 class CallingStepper:
     """Asks a model what to do and turns its tool calls into actions.
 
-    A call that makes no sense is told to the model; after three useless replies in a row the agent
+    A call that makes no sense is answered with an error; after three useless replies in a row the agent
     has failed.
 
     Args:

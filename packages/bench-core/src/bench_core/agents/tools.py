@@ -100,6 +100,7 @@ def _placed(kind: str, *, required: bool = False) -> Callable[[dict[str, Any]], 
     def make(arguments: dict[str, Any]) -> dict[str, Any]:
         element, x, y = (arguments.pop(name, None) for name in ("element", "x", "y"))
         if element not in (None, ""):
+            # Models copy the brackets in which the list shows ids.
             arguments["target"] = {"element": str(element).strip("[]")}
         elif x is not None and y is not None:
             arguments["target"] = {"x": x, "y": y}
@@ -121,6 +122,7 @@ def _drag(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    # Models fill optional arguments with null; the actions have defaults of their own.
     return {name: value for name, value in arguments.items() if value is not None}
 
 

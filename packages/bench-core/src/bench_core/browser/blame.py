@@ -1,4 +1,4 @@
-"""Whose doing the end of a browser was."""
+"""Decide whether the agent ended its browser."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WINDOW_S = 1.0
 
 
 async def why_ended(chromium: Chromium, gateway: Gateway) -> str | None:
-    """Return the agent's command that ended its browser, as a sentence; null while that runs.
+    """Return the agent's command that ended its browser, as a sentence; None while that runs.
 
     A browser that is about to end is waited for: its connections break before its process is gone.
 
     Raises:
-        BrowserError: It ended and nothing the agent told it ends a browser, or the gateway failed.
+        BrowserError: It ended and no command of the agent ends a browser, or the gateway failed.
     """
     if gateway.fault is not None:
         raise BrowserError(f"the gateway to the browser failed: {gateway.fault!r}")

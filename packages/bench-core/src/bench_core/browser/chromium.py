@@ -1,4 +1,4 @@
-"""Launch Chromium under a keeper process, wait for its port, and end it on every way out."""
+"""Launch Chromium under a supervisor process, wait for its port, and end it on every way out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser import keeper
-from bench_core.browser.finding import find_chromium
+from bench_core.browser import supervisor
+from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
 from bench_core.browser.profiles import create_profile, sweep_leftovers
 from bench_core.errors import BrowserError
@@ -28,7 +28,7 @@ __all__ = ["Chromium", "launch_chromium"]
 _LOG_LINES = 400
 _LOG_TAIL = 8
 _POLL_S = 0.02
-_KEEPER_EXTRA_S = 10.0
+_SUPERVISOR_EXTRA_S = 10.0
 # Chromium puts `/org.chromium.Chromium.XXXXXX/SingletonSocket` below TMPDIR.
 _SOCKET_TAIL = 45
 _SOCKET_LIMIT = 107 if sys.platform == "linux" else 103
@@ -40,7 +40,7 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
 
     However the block is left - normally, by an exception, by cancellation - Chromium is closed,
     its whole process group ended and its profile removed. When this process is killed outright,
-    the keeper process does the same; what even that misses the next launch sweeps up.
+    the supervisor process does the same; what even that misses the next launch sweeps up.
 
     Raises:
         BrowserError: There is no Chromium, or it did not open its DevTools port in time.
@@ -54,11 +54,11 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
         async with _kept(executable, profile, options) as chromium:
             yield chromium
     finally:
-        keeper.remove_tree(profile)
+        supervisor.remove_tree(profile)
 
 
 class Chromium:
-    """A running Chromium: where to reach it, whether it lives, what it printed.
+    """A running Chromium: where to reach it, whether it runs, what it printed.
 
     Attributes:
         executable: The program.
@@ -81,7 +81,7 @@ class Chromium:
         self._ended = asyncio.Event()
         self._gone = asyncio.Event()
         self._alive = True
-        self._keeper = _start_keeper()
+        self._process = _start_supervisor()
         # A thread, not a task: it works on when the event loop is blocked or closed.
         threading.Thread(target=self._read, daemon=True).start()
         self._send(order)
@@ -99,7 +99,7 @@ class Chromium:
     def check_alive(self) -> None:
         """Raise BrowserError with the end of the log when it is dead."""
         if not self.alive:
-            raise BrowserError(self._obituary("died"))
+            raise BrowserError(self._end_message("died"))
 
     async def wait_closed(self) -> int | None:
         """Wait until it ended, for whatever reason, and return its exit code if known."""
@@ -110,15 +110,15 @@ class Chromium:
         """Ask it to close; end its process group if it does not; return when all is gone."""
         self._send(b"close\n")
         try:
-            await asyncio.wait_for(self._gone.wait(), close_s + _KEEPER_EXTRA_S)
+            await asyncio.wait_for(self._gone.wait(), close_s + _SUPERVISOR_EXTRA_S)
         except asyncio.TimeoutError:
             self._force()
 
     def kill(self) -> None:
-        """End its process group now, without asking; `wait_closed` tells when it is done."""
-        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
+        """End its process group now, without asking; `wait_closed` waits until it is done."""
+        assert self._process.stdin is not None  # noqa: S101  # created with a pipe
         with contextlib.suppress(BrokenPipeError):
-            self._keeper.stdin.close()
+            self._process.stdin.close()
 
     async def wait_for_port(self, startup_s: float) -> None:
         """Wait until the DevTools port answers.
@@ -130,12 +130,12 @@ class Chromium:
             await asyncio.wait_for(self._wait_for_port(), startup_s)
         except asyncio.TimeoutError:
             why = f"did not open its DevTools port within {startup_s:g} s"
-            raise BrowserError(self._obituary(why)) from None
+            raise BrowserError(self._end_message(why)) from None
 
     async def _wait_for_port(self) -> None:
         while True:
             if not self.alive:
-                raise BrowserError(self._obituary("ended while it started"))
+                raise BrowserError(self._end_message("ended while it started"))
             endpoint = _read_endpoint(self.profile)
             if endpoint is not None and await _answers(endpoint[0]):
                 break
@@ -145,21 +145,21 @@ class Chromium:
         self.ws_url = f"ws://127.0.0.1:{port}{path}"
 
     def _send(self, order: bytes) -> None:
-        assert self._keeper.stdin is not None  # noqa: S101  # created with a pipe
-        if not self._keeper.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # the keeper is gone
-                self._keeper.stdin.write(order)
-                self._keeper.stdin.flush()
+        assert self._process.stdin is not None  # noqa: S101  # created with a pipe
+        if not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):  # the supervisor is gone
+                self._process.stdin.write(order)
+                self._process.stdin.flush()
 
     def _read(self) -> None:
-        assert self._keeper.stdout is not None  # noqa: S101  # created with a pipe
-        with self._keeper.stdout as events:
+        assert self._process.stdout is not None  # noqa: S101  # created with a pipe
+        with self._process.stdout as events:
             for line in events:
                 self._note(json.loads(line))
-        if self._alive:  # the keeper itself was killed
+        if self._alive:  # the supervisor itself was killed
             self._force()
             self._note({"event": "exited", "code": None})
-        self._keeper.wait()
+        self._process.wait()
         self._set(self._gone)
 
     def _note(self, event: dict[str, Any]) -> None:
@@ -173,19 +173,19 @@ class Chromium:
             self._set(self._ended)
 
     def _set(self, event: asyncio.Event) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed, nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no one waits
             self._loop.call_soon_threadsafe(event.set)
 
     def _force(self) -> None:
         if self.pid is not None:
-            keeper.end_group(self.pid)
-        self._keeper.kill()
+            supervisor.end_group(self.pid)
+        self._process.kill()
 
-    def _obituary(self, what: str) -> str:
+    def _end_message(self, what: str) -> str:
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
         # Without a desktop bus it complains a dozen times, which is never the reason.
         lines = [line for line in self._lines if line and "dbus/" not in line][-_LOG_TAIL:]
-        log = "\n  ".join(["; its last words:", *lines]) if lines else "; it printed nothing"
+        log = "\n  ".join(["; the end of its log:", *lines]) if lines else "; it printed nothing"
         return f"{self.executable} {what}{code}{log}"
 
 
@@ -201,9 +201,9 @@ async def _kept(
         await _close(chromium, options.close_s)
 
 
-def _start_keeper() -> subprocess.Popen[bytes]:
+def _start_supervisor() -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our own file
-        [sys.executable, "-I", "-S", keeper.__file__],
+        [sys.executable, "-I", "-S", supervisor.__file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -211,7 +211,7 @@ def _start_keeper() -> subprocess.Popen[bytes]:
 
 
 async def _close(chromium: Chromium, close_s: float) -> None:
-    """Close politely; when cancelled meanwhile, leave the rest to the keeper."""
+    """Close politely; when cancelled meanwhile, leave the rest to the supervisor."""
     try:
         await chromium.close(close_s)
     finally:

@@ -1,4 +1,4 @@
-"""What an agent told its browser to do, and which of it ends a browser: evidence for blame."""
+"""The commands an agent gave its browser, and which of them end a browser: evidence for blame."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class AgentCommand:
 
 
 class CommandLog:
-    """Everything an agent told its browser, by name and number, within bounds.
+    """The commands an agent gave its browser, by name and number, within bounds.
 
     Attributes:
         counts: How often each method was called; methods beyond 500 names count as one.
         recent: The last thousand commands.
-        ending: The last one that ends a browser or closed its only page; null without any.
+        ending: The last one that ends a browser or closed its only page; None without any.
         crashed: Whether one was to crash a page.
     """
 
@@ -101,18 +101,18 @@ def closes_page(command: AgentCommand) -> bool:
 def command_of_message(message: bytes, connection: int, page: str = "") -> AgentCommand:
     """Return the command in a message; `page` is the one its connection is about."""
     try:
-        told = json.loads(message.decode())
-        method = told["method"][:_TEXT]
+        command = json.loads(message.decode())
+        method = command["method"][:_TEXT]
     except (ValueError, TypeError, KeyError, RecursionError):
         return AgentCommand(_UNREADABLE, connection=connection)
-    params = told.get("params")
-    about = page if method == "Page.close" and "sessionId" not in told else ""
+    params = command.get("params")
+    about = page if method == "Page.close" and "sessionId" not in command else ""
     subject = about or _subject(method, params if isinstance(params, dict) else {})
     return AgentCommand(method, subject, connection)
 
 
 def command_of_request(path: str, connection: int) -> AgentCommand | None:
-    """Return the command that an HTTP request is; null for one that opens a websocket."""
+    """Return the command that an HTTP request is; None for one that opens a websocket."""
     found = _REQUEST.fullmatch(path)
     if found is None:
         return None

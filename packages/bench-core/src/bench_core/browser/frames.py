@@ -1,4 +1,4 @@
-"""WebSocket frames as they stand on the wire (RFC 6455, section 5)."""
+"""WebSocket frames as they are sent (RFC 6455, section 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEY = 4
 
 
 class FrameError(Exception):
-    """What cannot be passed on: too large, or of an extension nobody agreed to."""
+    """A frame that cannot be passed on: too large, or of an extension that was not agreed on."""
 
 
 class Frame(NamedTuple):
@@ -35,12 +35,12 @@ class Frame(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """Whether it is no part of a message: a ping, a pong, a close."""
+        """Whether it is no part of a message but a ping, a pong or a close."""
         return self.opcode >= _CLOSE
 
     @property
     def closes(self) -> bool:
-        """Whether nothing may follow it."""
+        """Whether it is the last frame of its connection."""
         return self.opcode == _CLOSE
 
 

@@ -64,7 +64,7 @@ class _Connection:
 
     Attributes:
         path: What it asked for.
-        leaving: Whether the agent said that it closes it.
+        leaving: Whether the agent has announced that it closes it.
     """
 
     number: int
@@ -80,7 +80,7 @@ class _Connection:
 
 @asynccontextmanager
 async def open_gateway(cdp_url: str) -> AsyncIterator[Gateway]:
-    """Stand between an agent and the Chromium at `cdp_url`, `http://HOST:PORT`, while the block runs.
+    """Relay between an agent and the Chromium at `cdp_url`, `http://HOST:PORT`, while the block runs.
 
     Raises:
         BrowserError: No port can be opened.
@@ -94,11 +94,11 @@ async def open_gateway(cdp_url: str) -> AsyncIterator[Gateway]:
 
 
 class Gateway:
-    """Passes on what an agent and its Chromium say to each other, and keeps a log of the commands.
+    """Passes messages between an agent and its Chromium, and keeps a log of the commands.
 
     Attributes:
         cdp_url: What the agent is given, `http://127.0.0.1:PORT`.
-        log: What the agent told the browser.
+        log: The agent's commands to the browser.
         hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
         fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
     """
@@ -136,14 +136,14 @@ class Gateway:
         await asyncio.to_thread(self._thread.join, _JOIN_S)
 
     async def _look(self, command: AgentCommand) -> None:
-        """Look at a command before it is passed on; whatever is to become of commands begins here."""
+        """Note a command before it is passed on; any handling of commands begins here."""
         pages = await self._pages() if closes_page(command) else ()
         self.log.note(command, pages)
 
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as error:  # noqa: BLE001  # told to whoever started or reads it
+        except Exception as error:  # noqa: BLE001  # raised again for whoever started it or reads from it
             self.fault = error
         finally:
             self._ready.set()
@@ -226,8 +226,8 @@ class Gateway:
                 message += frame.payload
                 begun = not frame.final
                 if frame.final:
-                    told = command_of_message(bytes(message), connection.number, connection.page)
-                    await self._look(told)
+                    command = command_of_message(bytes(message), connection.number, connection.page)
+                    await self._look(command)
                     message = bytearray()
             if (
                 not begun or frame.closes
@@ -246,7 +246,7 @@ class Gateway:
             self.hung_up = True
 
     async def _pages(self) -> list[str]:
-        """Return the ids of Chromium's pages; none when it does not tell."""
+        """Return the ids of Chromium's pages; none when it does not answer."""
         try:
             return await asyncio.wait_for(self._ask_for_pages(), _PAGES_S)
         except (*_ENDINGS, ValueError, KeyError, TypeError):
@@ -284,5 +284,5 @@ async def _body(head: bytes, reader: asyncio.StreamReader) -> bytes:
 
 
 def _closing(head: bytes) -> bytes:
-    """Tell the agent that its next request needs a connection of its own."""
+    """Return the header that makes the agent open a new connection for its next request."""
     return _CONNECTION.sub(b"", head)[: -len(_END)] + b"\r\nConnection: close" + _END

@@ -163,7 +163,7 @@ def _sandboxed(options: ChromiumOptions) -> bool:
 
 
 def _shared_memory_is_small() -> bool:
-    """Tell whether tabs would crash for want of /dev/shm, of which Docker gives 64 MB."""
+    """Return whether tabs would crash because /dev/shm is too small; Docker gives 64 MB."""
     try:
         return shutil.disk_usage("/dev/shm").total < _SHARED_MEMORY_NEEDED  # noqa: S108
     except OSError:

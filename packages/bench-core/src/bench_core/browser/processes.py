@@ -1,4 +1,4 @@
-"""Tell one process from a later one with the same id, and list what runs."""
+"""Distinguish a process from a later one with the same id, and list what runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start_token(pid: int) -> str | None:
 
 
 def namespace() -> str:
-    """Return what tells our process ids from those of another container on the same disk."""
+    """Return what distinguishes our process ids from those of another container on the same disk."""
     try:
         return f"{(_PROC / 'self/ns/pid').stat().st_ino:x}"
     except OSError:

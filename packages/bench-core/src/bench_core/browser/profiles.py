@@ -1,4 +1,4 @@
-"""Temporary profiles that carry their owner's name, and removal of those whose owner is dead."""
+"""Temporary folders named after their owner's process, and removal of those whose owner is dead."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_core.browser.keeper import remove_tree
 from bench_core.browser.processes import command_lines, namespace, start_token
+from bench_core.browser.supervisor import remove_tree
 
-__all__ = ["create_profile", "sweep_leftovers"]
+__all__ = ["create_profile", "owned_folder", "owned_name", "sweep_leftovers"]
 
 # Short, because Chromium puts a socket below it, and paths of sockets are.
 _PREFIX = "proctor-c"
-_NAME = re.compile(rf"{_PREFIX}-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+")
+_NAME = re.compile(
+    # browser-use puts a folder of its own, named after its agent's id, beside ours
+    r"(?:proctor-(?:c|agent|browser-use)|browser_use_agent_proctor)"
+    r"-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+"
+)
+_PATTERNS = ("proctor-*", "browser_use_agent_proctor-*")
 
 
 @dataclass(frozen=True)
@@ -41,21 +46,38 @@ class _Owner:
 def create_profile(root: Path) -> Path:
     """Make an empty profile folder in `root` whose name says who owns it."""
     root.mkdir(parents=True, exist_ok=True)
+    return owned_folder(_PREFIX, root)
+
+
+def owned_folder(prefix: str, root: Path | None = None) -> Path:
+    """Make an empty folder in `root`, the system's temporary one by default, and return it.
+
+    Its name says who owns it, so that a later start removes it where this process is killed.
+
+    Args:
+        prefix: `proctor-c`, `proctor-agent` or `proctor-browser-use`.
+        root: Where.
+    """
+    return Path(tempfile.mkdtemp(prefix=f"{owned_name(prefix)}-", dir=root))
+
+
+def owned_name(prefix: str) -> str:
+    """Return a name that says that this process owns what has it; something is to follow it."""
     pid = os.getpid()
-    owner = f"{pid}-{start_token(pid) or 0}-{namespace()}"
-    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}-{owner}-", dir=root))
+    return f"{prefix}-{pid}-{start_token(pid) or 0}-{namespace()}"
 
 
 def sweep_leftovers(root: Path | None = None) -> list[Path]:
-    """End browsers and remove profiles in `root` whose owner is dead; return the profiles.
+    """End browsers and remove folders in `root` whose owner is dead; return the folders.
 
-    A live owner's profile is never touched, nor one of another container or another user.
-    Does nothing on Windows, where owners cannot be told from later processes.
+    A live owner's folder is never touched, nor one of another container or another user.
+    Does nothing on Windows, where owners cannot be distinguished from later processes.
     """
     if sys.platform == "win32":
         return []
     root = root or Path(tempfile.gettempdir())
-    leftovers = [folder for folder in root.glob(f"{_PREFIX}-*") if _is_leftover(folder)]
+    found = (folder for pattern in _PATTERNS for folder in root.glob(pattern))
+    leftovers = [folder for folder in found if _is_leftover(folder)]
     if leftovers:
         _end_browsers_of(leftovers)
     for folder in leftovers:

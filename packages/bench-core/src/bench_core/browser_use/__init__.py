@@ -6,17 +6,24 @@ browser-use reads when it is first imported. Works with browser-use 0.11.13 and 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from bench_core.browser_use.agent import AgentSettings, Briefing, BrowserUseAgent, open_chat
+    from bench_core.browser_use.agent import (
+        AgentSettings,
+        BrowserUseAgent,
+        TaskInstructions,
+        open_chat,
+    )
     from bench_core.browser_use.attempt import Attempt
     from bench_core.browser_use.cdp_handlers import fan_out, registry_fans_out
     from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
+    from bench_core.browser_use.patch import SharedPatch
     from bench_core.browser_use.providers import chat_for, known_providers
-    from bench_core.browser_use.releasing import release_session
-    from bench_core.browser_use.scripted import ScriptedChat, ScriptError
+    from bench_core.browser_use.release import release_session
+    from bench_core.browser_use.scripted_chat import ScriptedChat, ScriptError
     from bench_core.browser_use.session import attached_session
     from bench_core.browser_use.settings import import_browser_use, prepare
     from bench_core.browser_use.signals import without_signal_handlers
@@ -25,13 +32,14 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentSettings",
     "Attempt",
-    "Briefing",
     "BrowserUseAgent",
     "ModelChat",
     "ModelWatch",
     "Patience",
     "ScriptError",
     "ScriptedChat",
+    "SharedPatch",
+    "TaskInstructions",
     "attached_session",
     "chat_for",
     "fan_out",
@@ -46,23 +54,20 @@ __all__ = [
     "without_signal_handlers",
 ]
 
-_HOMES = {
-    "agent": ("AgentSettings", "Briefing", "BrowserUseAgent", "open_chat"),
-    "attempt": ("Attempt",),
-    "cdp_handlers": ("fan_out", "registry_fans_out"),
-    "chat": ("ModelChat", "is_known_model", "model_chat"),
-    "providers": ("chat_for", "known_providers"),
-    "releasing": ("release_session",),
-    "scripted": ("ScriptError", "ScriptedChat"),
-    "session": ("attached_session",),
-    "settings": ("import_browser_use", "prepare"),
-    "signals": ("without_signal_handlers",),
-    "watch": ("ModelWatch", "Patience"),
-}
-_HOME_OF = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "agent": ("AgentSettings", "BrowserUseAgent", "TaskInstructions", "open_chat"),
+        "attempt": ("Attempt",),
+        "cdp_handlers": ("fan_out", "registry_fans_out"),
+        "chat": ("ModelChat", "is_known_model", "model_chat"),
+        "patch": ("SharedPatch",),
+        "providers": ("chat_for", "known_providers"),
+        "release": ("release_session",),
+        "scripted_chat": ("ScriptError", "ScriptedChat"),
+        "session": ("attached_session",),
+        "settings": ("import_browser_use", "prepare"),
+        "signals": ("without_signal_handlers",),
+        "watch": ("ModelWatch", "Patience"),
+    },
+)

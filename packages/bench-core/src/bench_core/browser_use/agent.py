@@ -14,7 +14,7 @@ from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.models.cassettes import Cassette
-from bench_core.models.opening import model_of
+from bench_core.models.factory import model_of
 from bench_core.models.prices import published_prices
 from bench_core.protocols import BrowserHandle
 from bench_core.records import Limits
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
-__all__ = ["CALLS_FILE", "AgentSettings", "Briefing", "BrowserUseAgent", "open_chat"]
+__all__ = ["CALLS_FILE", "AgentSettings", "BrowserUseAgent", "TaskInstructions", "open_chat"]
 
 CALLS_FILE = "model_calls.jsonl"
 
 
-def _as_it_is(answer: JsonValue) -> JsonValue:
+def _unchanged(answer: JsonValue) -> JsonValue:
     return answer
 
 
 @dataclass(frozen=True)
-class Briefing:
-    """What a benchmark tells browser-use on a task.
+class TaskInstructions:
+    """A benchmark's instructions for browser-use on a task.
 
     Attributes:
-        goal: What it is told to do.
+        goal: What to do, in words.
         exclude_actions: browser-use's actions that it may not take.
         options: Further arguments of `browser_use.Agent`, such as the format of its answer.
         read_answer: Turns its final result into the answer that is scored.
@@ -50,7 +50,7 @@ class Briefing:
     goal: str
     exclude_actions: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    read_answer: Callable[[JsonValue], JsonValue] = _as_it_is
+    read_answer: Callable[[JsonValue], JsonValue] = _unchanged
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,21 @@ class BrowserUseAgent:
             patience=self.settings.patience,
             prices=published_prices(),
         )
-        brief = guide_of(task.benchmark).browser_use
-        briefing = Briefing(task.goal) if brief is None else brief(task, environment)
-        options = {"use_vision": self.settings.use_vision, **briefing.options}
+        instructions_for = guide_of(task.benchmark).browser_use
+        instructions = (
+            TaskInstructions(task.goal)
+            if instructions_for is None
+            else instructions_for(task, environment)
+        )
+        options = {"use_vision": self.settings.use_vision, **instructions.options}
         try:
             outcome = await attempt.run(
-                briefing.goal, exclude_actions=briefing.exclude_actions, **options
+                instructions.goal, exclude_actions=instructions.exclude_actions, **options
             )
         finally:
             if hasattr(chat, "aclose"):
                 await chat.aclose()
-        return outcome.model_copy(update={"answer": briefing.read_answer(outcome.answer)})
+        return outcome.model_copy(update={"answer": instructions.read_answer(outcome.answer)})
 
     def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
         """Return the tighter of what task and run say, or the settings'."""
@@ -137,7 +141,7 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
     knows the provider.
 
     Raises:
-        InputError: There is no model, nobody knows its provider, its key is not set, or calls are to
+        InputError: There is no model, its provider is unknown, its key is not set, or calls are to
             be recorded that browser-use's own classes make.
     """
     name = context.model

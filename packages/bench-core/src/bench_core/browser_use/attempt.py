@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import secrets
 import shutil
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench_core.browser.profiles import owned_name
 from bench_core.browser_use.cdp_handlers import fan_out
 from bench_core.browser_use.session import attached_session, browser_answers
 from bench_core.browser_use.settings import import_browser_use
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import BrowserHandle, TrialContext
     from bench_core.records import Limits
 
-__all__ = ["Attempt", "GaveUpError"]
+__all__ = ["AgentGaveUpError", "Attempt"]
 
 _CANCEL_S = 4.0
 _STEP_S = 3600  # browser-use's own limits must not bite before ours
@@ -33,7 +35,7 @@ _DEFAULT_PATIENCE = Patience()
 
 
 class Attempt:
-    """Lets `browser_use.Agent` work once; the browser stays with its owner.
+    """Lets `browser_use.Agent` work once; the browser is not closed.
 
     Args:
         chat: What browser-use calls its `llm`: `ModelChat`, one of browser-use's own chat classes,
@@ -70,10 +72,10 @@ class Attempt:
     async def run(
         self, goal: str, *, exclude_actions: Sequence[str] = (), **options: Any
     ) -> AgentOutcome:
-        """Let the agent work until it is done or out of limits, then say how it went.
+        """Let the agent work until it is done or out of limits, then report how it ended.
 
         Args:
-            goal: What it is told to do; the outcome's answer is its final result.
+            goal: What to do, in words; the outcome's answer is its final result.
             exclude_actions: browser-use's actions that it may not take.
             options: Further arguments of `browser_use.Agent`.
 
@@ -98,10 +100,15 @@ class Attempt:
             options = {**options, "enable_signal_handler": False}
         agent: Any = Agent(
             task=goal,
+            # It becomes part of the name of the folder that browser-use makes: a later start removes
+            # that where this process is killed.
+            task_id=f"{owned_name('proctor')}-{secrets.token_hex(4)}",
             llm=self._chat,
             browser_session=session,
             tools=Tools(exclude_actions=list(exclude_actions)),
+            # On by default, and one more model call per trial.
             use_judge=False,
+            # On by default, and opens any URL that the goal mentions.
             directly_open_url=False,
             calculate_cost=False,
             llm_timeout=_STEP_S,
@@ -126,6 +133,7 @@ class Attempt:
             await self._end(work, agent)
         finally:
             work.cancel()
+            # browser-use leaves a folder of its own in the temporary one for each agent.
             shutil.rmtree(agent.agent_directory, ignore_errors=True)
         finished = in_time and not work.cancelled()
         return _Ending(in_time, work.exception() if finished else None)
@@ -140,6 +148,7 @@ class Attempt:
         if not work.done():
             agent.stop()
             work.cancel()
+            # browser-use may wait for a page that never answers, cancelled or not.
             await asyncio.wait({work}, timeout=_CANCEL_S)
             await agent.eventbus.stop(clear=True, timeout=0)
         await self._trajectory.note(agent)
@@ -152,6 +161,7 @@ class Attempt:
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if history.is_done():
             return self._report(Status.COMPLETED, answer=history.final_result())
+        # Asked last: a browser that is closed after the answer takes nothing from it.
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
         if not ending.in_time:
@@ -186,7 +196,7 @@ class Attempt:
         )
 
 
-class GaveUpError(Exception):
+class AgentGaveUpError(Exception):
     """browser-use stopped by itself after too many failures in a row."""
 
 
@@ -199,10 +209,10 @@ class _Ending(NamedTuple):
 
 def _last_error(history: Any) -> Exception:
     errors = [each for each in history.errors() if each]
-    return GaveUpError(errors[-1] if errors else "browser-use stopped without saying why")
+    return AgentGaveUpError(errors[-1] if errors else "browser-use stopped without saying why")
 
 
 def _take_exception(work: asyncio.Future[Any]) -> None:
-    """Take the exception of a run nobody waits for, so that asyncio does not complain."""
+    """Take the exception of a run that is no longer awaited, so that asyncio does not log it."""
     if not work.cancelled():
         work.exception()

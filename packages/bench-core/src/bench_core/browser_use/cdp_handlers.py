@@ -1,6 +1,6 @@
-"""Let several handlers listen to one CDP event.
+"""Let several handlers receive one CDP event.
 
-cdp-use keeps one handler per CDP method, so whoever registers last silences everybody before.
+cdp-use keeps one handler per CDP method, so the last one that is registered replaces all earlier ones.
 browser-use 0.11.13 registers one `Page.lifecycleEvent` handler per tab; all but the newest tab's
 are lost and every navigation in the others waits for its full timeout, 3 s on the same host and
 8 s across hosts. 0.13 loses them only to its own HAR watchdog.
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use.patching import SharedPatch
+from bench_core.browser_use.patch import SharedPatch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -27,7 +27,7 @@ __all__ = ["SHARED_EVENTS", "fan_out", "registry_fans_out"]
 LOG = logging.getLogger(__name__)
 
 SHARED_EVENTS = ("Page.lifecycleEvent", "Network.*")
-"""Events whose handlers only look on.
+"""Events whose handlers only observe.
 
 Others must be answered exactly once (`Fetch.requestPaused`, `Page.javascriptDialogOpening`) or
 have handlers that take any event for their own (`Target.targetCrashed`); there the last handler
@@ -62,11 +62,11 @@ def fan_out() -> Iterator[bool]:
 def registry_fans_out() -> bool:
     """Try whether an event registry of the installed cdp-use calls two handlers of one event."""
     registry = _registry_class()()
-    heard: list[int] = []
+    called: list[int] = []
     for number in range(2):
-        registry.register("Page.lifecycleEvent", lambda *_, n=number: heard.append(n))
+        registry.register("Page.lifecycleEvent", lambda *_, n=number: called.append(n))
     _run_to_end(registry.handle_event("Page.lifecycleEvent", {}, None))
-    return heard == [0, 1]
+    return called == [0, 1]
 
 
 def _run_to_end(coroutine: Any) -> None:
@@ -79,12 +79,13 @@ def _run_to_end(coroutine: Any) -> None:
 
 
 class _Handlers:
-    """Handlers of one event that look like one: an error in one does not silence the others."""
+    """Handlers of one event that look like one: an error in one does not stop the others."""
 
     def __init__(self, first: Handler) -> None:
         self.handlers = [first]
 
     def __call__(self, event: Any, session_id: str | None = None) -> Awaitable[None] | None:
+        # A copy: a handler may register another one meanwhile.
         outcomes = [_outcome(each, event, session_id) for each in list(self.handlers)]
         waiting = [each for each in outcomes if inspect.isawaitable(each)]
         return self._wait_for(waiting) if waiting else None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
-from bench_core.models.opening import PROVIDERS, open_model
+from bench_core.models.factory import PROVIDERS, open_model
 from bench_core.models.prices import published_prices
 from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
-from bench_core.models.retrying import RetryPolicy
+from bench_core.models.retries import RetryPolicy
 from bench_core.models.schema import portable_schema
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class ModelChat:
         trial: Part of each call's identity in a cassette: repeated trials are calls of their own.
     """
 
+    # browser-use may otherwise check the key of a model before its first call.
     _verified_api_keys = True
 
     def __init__(self, model: Model, *, trial: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""What a script sees of a page and how it names the elements it means."""
+"""What a script gets of a page, and how it names elements."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Find:
         return all(have.get(name) == value for name, value in self.attributes.items())
 
     def among(self, elements: Iterable[Element]) -> Element | None:
-        """Return the `nth` element meant; null when there is none."""
+        """Return the `nth` element meant; None when there is none."""
         found = [each for each in elements if self.matches(each)]
         return found[self.nth] if self.nth < len(found) else None
 

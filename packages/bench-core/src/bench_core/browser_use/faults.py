@@ -1,4 +1,4 @@
-"""Tell a failing model server from a model that answered badly.
+"""Distinguish a failing model server from a model that answered badly.
 
 browser-use wraps both in `ModelProviderError`, usually with status 502, so the difference has to
 be read from the cause and the words.
@@ -37,7 +37,7 @@ _REFUSES_KEY = frozenset({401, 403})
 
 
 class CallFault(NamedTuple):
-    """Whose fault a failed model call is, whether to try again, and what to tell the user.
+    """Whose fault a failed model call is, whether to try again, and the message for the user.
 
     `own` is an error of ours passing through; `answer` the model's answer was unusable;
     `server` the provider failed; `code` something unforeseen in the chat class.

@@ -69,6 +69,7 @@ def chat_for(
     known = _fields_of(provider)
     chosen = {"max_retries": _fewest_retries(provider), **options, "model": name}
     if url is not None:
+        # Ollama's class calls it `host`.
         chosen["host" if "base_url" not in known else "base_url"] = url
     if provider.keys:
         chosen["api_key"] = _key(model, provider, environment, has_url=url is not None)

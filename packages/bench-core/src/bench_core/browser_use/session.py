@@ -1,20 +1,21 @@
-"""Attach browser-use to a browser that somebody else owns."""
+"""Attach browser-use to a browser that another program owns."""
 
 from __future__ import annotations
 
 import asyncio
-import tempfile
+import shutil
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
-from bench_core.browser_use.releasing import release_session
+from bench_core.browser.profiles import owned_folder
+from bench_core.browser_use.release import release_session
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from bench_core.protocols import BrowserHandle
 
@@ -26,20 +27,21 @@ _LOOKUP_S = 5.0
 
 @asynccontextmanager
 async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
-    """Attach to the browser, put the first start tab in front, and let go of it at the end.
+    """Attach to the browser, put the first start tab in front, and detach at the end.
 
     Raises:
         BrowserError: The browser cannot be reached.
     """
-    with tempfile.TemporaryDirectory(
-        prefix="proctor-agent-", ignore_cleanup_errors=True
-    ) as scratch:
-        session = await _new_session(handle, Path(scratch))
+    scratch = owned_folder("proctor-agent")
+    try:
+        session = await _new_session(handle, scratch)
         try:
             await _start(session, handle)
             yield session
         finally:
             await release_session(session)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 async def browser_answers(cdp_url: str) -> bool:
@@ -58,6 +60,7 @@ async def _new_session(handle: BrowserHandle, scratch: Path) -> Any:
     width, height = handle.viewport
     profile = BrowserProfile(
         cdp_url=await websocket_url(handle.cdp_url),
+        # Ours to end: browser-use kills the browsers that it counts as local.
         is_local=False,
         keep_alive=True,
         enable_default_extensions=False,

@@ -1,4 +1,4 @@
-"""The environment browser-use runs in: silent, private and without litter."""
+"""The environment browser-use runs in: no telemetry, no output, no files left behind."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import logging
 import os
 import shutil
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench_core.browser.profiles import owned_folder
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def import_browser_use() -> Any:
         raise InputError(
             f"browser-use does not import: {error}; `pip install 'bench-core[browser-use]'` adds it"
         ) from error
+    # browser-use makes these folders when it is imported, whether or not a browser follows.
     unused = session.DEFAULT_BROWSER_PROFILE
     for folder in (unused.user_data_dir, unused.downloads_path):
         if folder is not None:
@@ -90,9 +91,9 @@ def import_browser_use() -> Any:
 
 
 def _folder_of_this_process() -> str:
-    folder = tempfile.mkdtemp(prefix="proctor-browser-use-")
+    folder = owned_folder("proctor-browser-use")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return str(folder)
 
 
 def _keep_loggers_silent() -> None:

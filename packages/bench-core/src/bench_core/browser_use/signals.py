@@ -1,4 +1,4 @@
-"""Keep browser-use's hands off Ctrl-C.
+"""Keep browser-use from handling Ctrl-C.
 
 `Agent.run` replaces the event loop's SIGINT and SIGTERM handlers with ones that pause the agent
 and then kill the process, and leaves none behind. A run of many trials handles Ctrl-C itself.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use.patching import SharedPatch
+from bench_core.browser_use.patch import SharedPatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ __all__ = ["without_signal_handlers"]
 
 @contextmanager
 def without_signal_handlers() -> Iterator[None]:
-    """Let `Agent.run` leave the process's signal handlers alone while the context lasts."""
+    """Keep `Agent.run` from changing the process's signal handlers while the context lasts."""
     _PATCH.acquire()
     try:
         yield
@@ -36,6 +36,7 @@ def _utils() -> Any:
 
 def _quiet(handler: Any) -> Any:
     """Return a signal handler class that never registers anything."""
+    # A subclass, so that whatever else browser-use asks of the class is still there.
     return type("QuietSignalHandler", (handler,), {"register": _nothing, "unregister": _nothing})
 
 

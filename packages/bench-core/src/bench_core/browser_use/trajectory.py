@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TrialArtifacts
 from bench_core.records import Step
+from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
     from bench_core.browser_use.watch import ModelWatch
@@ -57,6 +57,7 @@ class Trajectory:
         if not taken or not Path(taken).is_file():
             return None
         name = f"screenshots/step-{self.steps:03d}.png"
+        # Moved, not copied: browser-use's own folder goes away with the agent.
         shutil.move(taken, self._artifacts.path(name))
         return name
 

@@ -1,4 +1,4 @@
-"""Watch the calls of one chat: count tokens, try again, and tell outages from bad answers."""
+"""Watch the calls of one chat: count tokens, try again, and separate outages from bad answers."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _DEFAULT_PATIENCE = Patience()
 
 
 class ModelWatch:
-    """Stands before a chat model's calls for the length of one trial.
+    """Wraps a chat model's calls during one trial.
 
     browser-use catches every error of its model and asks again, so an outage would look like an
     agent that failed. The watch keeps the error in `fault` and calls `on_fault`, which should
-    stop the agent; unusable answers it lets pass, they are browser-use's to handle.
+    stop the agent; it passes on unusable answers, which browser-use handles.
 
     Args:
-        on_call: Told the usage and the cost (null when unknown) of each call; may raise, e.g.
-            `BudgetExceededError`. What came from a cassette costs nothing and is not told.
+        on_call: Receives the usage and the cost (None when unknown) of each call; may raise, e.g.
+            `BudgetExceededError`. What came from a cassette costs nothing and is not reported.
         on_fault: Called once, when the trial cannot go on.
         patience: How long the server is given.
         prices: Knows what calls cost that do not say it themselves.
@@ -80,7 +80,7 @@ class ModelWatch:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost; null when there was none or the price of one is unknown."""
+        """What all calls cost; None when there was none or the price of one is unknown."""
         known = [cost for cost in self._costs if cost is not None]
         return sum(known) if known and len(known) == len(self._costs) else None
 
@@ -169,14 +169,14 @@ class ModelWatch:
 
 
 def _usage_of(completion: Any) -> Usage:
-    told = completion.usage
-    if told is None:
+    usage = completion.usage
+    if usage is None:
         return Usage(requests=1)
     return Usage(
         requests=1,
-        input_tokens=told.prompt_tokens,
-        cached_input_tokens=told.prompt_cached_tokens or 0,
-        cache_write_tokens=told.prompt_cache_creation_tokens or 0,
-        image_tokens=told.prompt_image_tokens or 0,
-        output_tokens=told.completion_tokens,
+        input_tokens=usage.prompt_tokens,
+        cached_input_tokens=usage.prompt_cached_tokens or 0,
+        cache_write_tokens=usage.prompt_cache_creation_tokens or 0,
+        image_tokens=usage.prompt_image_tokens or 0,
+        output_tokens=usage.completion_tokens,
     )

@@ -26,6 +26,7 @@ from bench_core.cli.options import (
     run_options,
     task_options,
 )
+from bench_core.cli.renamed_options import RenamedOptionsCommand
 from bench_core.cli.tables import render_table
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "CheckResult",
     "CommandFailed",
     "CommandUndecided",
+    "RenamedOptionsCommand",
     "demo_out_option",
     "demo_workers_option",
     "execute_demo",

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.planning import RunSpec, TaskFilter
-    from bench_core.preparing import Options, Prepare
     from bench_core.progress.interface import Progress
     from bench_core.records import Task, World
-    from bench_core.rescoring import RescoreOutcome
-    from bench_core.run_options import TaskOptions
-    from bench_core.run_plan import RunPlan
-    from bench_core.running import RunOutcome, Surroundings
+    from bench_core.run_spec import RunSpec, TaskFilter
+    from bench_core.runs.dry_run import RunPlan
+    from bench_core.runs.execute import RunEnvironment, RunOutcome
+    from bench_core.runs.options import TaskOptions
+    from bench_core.runs.prepare import Options, Prepare
+    from bench_core.runs.rescore import RescoreOutcome
     from bench_core.trial import Benchmark
 
 __all__ = [
@@ -48,7 +48,7 @@ _SHOWN_CHANGES = 50
 
 def task_filter(options: Mapping[str, Any]) -> TaskFilter:
     """Return the task filter that the options of `task_options` describe."""
-    from bench_core.run_options import TaskOptions  # noqa: PLC0415  # pydantic, which --help can do without
+    from bench_core.runs.options import TaskOptions  # noqa: PLC0415  # pydantic, which --help can do without
 
     known = TaskOptions.model_fields
     return TaskOptions(**{k: v for k, v in options.items() if k in known}).task_filter()
@@ -71,7 +71,7 @@ def run_spec(
         timing: How fast the harness acts, where the benchmark has a choice.
         config: The runner's own settings that make the run what it is.
     """
-    from bench_core.run_options import RunOptions  # noqa: PLC0415  # pydantic, see above
+    from bench_core.runs.options import RunOptions  # noqa: PLC0415  # pydantic, see above
 
     known = RunOptions.model_fields
     asked = RunOptions(**{k: v for k, v in options.items() if k in known})
@@ -82,22 +82,22 @@ def execute_run(
     benchmark: Benchmark,
     spec: RunSpec,
     options: Mapping[str, Any],
-    surroundings: Surroundings | None = None,
+    run_environment: RunEnvironment | None = None,
 ) -> None:
     """Do what a `run` command does, show it and exit with the right code.
 
-    Uses `out`, `dry_run` and `as_json` of the options; progress and redactor of the surroundings are
+    Uses `out`, `dry_run` and `as_json` of the options; progress and redactor of the run_environment are
     the command's own. Exit codes: 0 every planned trial has a lasting result, 1 some have none,
     75 aborted, 130 interrupted.
     """
-    from bench_core.run_plan import plan_run  # noqa: PLC0415  # see above
+    from bench_core.runs.dry_run import plan_run  # noqa: PLC0415  # see above
 
     out = run_folder(benchmark.name, spec, options)
     if options.get("dry_run"):
         plan = plan_run(benchmark, spec, out)
         click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
         return
-    outcome = _run(benchmark, spec, out, surroundings, as_json=bool(options.get("as_json")))
+    outcome = _run(benchmark, spec, out, run_environment, as_json=bool(options.get("as_json")))
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
 
 
@@ -109,14 +109,14 @@ def execute_prepared(
     Exit codes: 0 every planned trial has a lasting result, 1 some have none, 75 aborted, 130
     interrupted.
     """
-    from bench_core.preparing import plan_prepared, run_prepared  # noqa: PLC0415  # see above
+    from bench_core.runs.prepare import plan_prepared, run_prepared  # noqa: PLC0415  # see above
 
     if dry_run:
         plan = plan_prepared(prepare, options)
         click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))
         return
     outcome = run_prepared(
-        prepare, options, progress=_progress(as_json=as_json), guard=True, tell=_warn
+        prepare, options, progress=_progress(as_json=as_json), guard=True, on_warning=_warn
     )
     _show(outcome, as_json=as_json)
     _leave(_exit_code(outcome), at_once=outcome.abandoned > 0)
@@ -124,7 +124,7 @@ def execute_prepared(
 
 def run_folder(benchmark: str, spec: RunSpec, options: Mapping[str, Any]) -> Path:
     """Return the folder a `run` command writes: what `--out` says, or one named by the spec."""
-    from bench_core.run_plan import default_folder  # noqa: PLC0415  # see above
+    from bench_core.runs.dry_run import default_folder  # noqa: PLC0415  # see above
 
     return options.get("out") or Path("runs") / default_folder(benchmark, spec)
 
@@ -140,8 +140,8 @@ def list_tasks(
 
     `columns` are names of groups to show between id and goal; all by default.
     """
-    from bench_core.planning import select_tasks  # noqa: PLC0415  # see above
-    from bench_core.run_options import TaskOptions  # noqa: PLC0415
+    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # see above
+    from bench_core.runs.options import TaskOptions  # noqa: PLC0415
 
     wanted = options.task_filter() if isinstance(options, TaskOptions) else task_filter(options)
     chosen = select_tasks(tasks, wanted)
@@ -174,7 +174,7 @@ def execute_rescore(  # noqa: PLR0913  # keywords with defaults
     `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
     into the record.
     """
-    from bench_core.rescoring import rescore_run_sync  # noqa: PLC0415  # see above
+    from bench_core.runs.rescore import rescore_run_sync  # noqa: PLC0415  # see above
 
     outcome = rescore_run_sync(
         benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
@@ -186,15 +186,15 @@ def _run(
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,
-    surroundings: Surroundings | None,
+    run_environment: RunEnvironment | None,
     *,
     as_json: bool,
 ) -> RunOutcome:
-    from bench_core.running import Surroundings, run_benchmark_sync  # noqa: PLC0415  # see above
+    from bench_core.runs.execute import RunEnvironment, run_benchmark_sync  # noqa: PLC0415  # see above
 
     progress = _progress(as_json=as_json)
-    surroundings = replace(surroundings or Surroundings(), progress=progress)
-    outcome = run_benchmark_sync(benchmark, spec, out, surroundings=surroundings, guard=True)
+    run_environment = replace(run_environment or RunEnvironment(), progress=progress)
+    outcome = run_benchmark_sync(benchmark, spec, out, run_environment=run_environment, guard=True)
     _show(outcome, as_json=as_json)
     return outcome
 
@@ -305,7 +305,7 @@ def _wrapped(line: str) -> str:
 
 
 def _terminal_width() -> int | None:
-    """Return the terminal's width, or null where the output goes elsewhere and nothing is cut."""
+    """Return the terminal's width, or None where the output goes elsewhere and nothing is cut."""
     if not sys.stdout.isatty():
         return None
     return max(_MINIMUM_WIDTH, os.get_terminal_size(sys.stdout.fileno()).columns)

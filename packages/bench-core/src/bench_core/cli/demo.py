@@ -1,4 +1,4 @@
-"""The `demo` command: runs whose scores are known beforehand, and whether they came out."""
+"""The `demo` command: runs whose scores are known beforehand, and a check of these scores."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bench_core.cli.tables import render_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bench_core.demos import DemoRun
     from bench_core.progress.interface import Progress
+    from bench_core.runs.demo import DemoRun
 
 __all__ = ["DEMO_COLUMNS", "execute_demo"]
 

@@ -21,18 +21,18 @@ _DEBUG = "bench_core.cli.debug"
 
 
 class CommandFailed(click.ClickException):
-    """An error told to the user without a traceback; exit code 1."""
+    """An error shown to the user without a traceback; exit code 1."""
 
     exit_code = exit_codes.FELL_SHORT
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message to standard error, without anything a terminal would obey."""
+        """Print the message to standard error, without control characters for the terminal."""
         lines = [plain_text(line) for line in self.format_message().splitlines()]
         click.echo("Error: " + "\n".join(lines), file=file, err=file is None)
 
 
 class CommandUndecided(CommandFailed):
-    """What a command that gives a verdict raises where nothing could be found out; exit code 3."""
+    """What a command that gives a verdict raises where it cannot decide; exit code 3."""
 
     exit_code = exit_codes.UNDECIDED
 
@@ -42,7 +42,7 @@ class _InputRefused(CommandFailed):
 
 
 class BenchGroup(click.Group):
-    """A command group that tells errors plainly.
+    """A command group that shows errors in plain words.
 
     `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback where
     `--debug` asks for it. The exit code is 2 for what the user gave, files that cannot be read or
@@ -58,6 +58,7 @@ class BenchGroup(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except (BenchError, OSError) as error:
+            # click itself ends without a message where the reader has gone.
             if _is_broken_pipe(error):
                 raise
             if ctx.meta.get(_DEBUG):
@@ -106,7 +107,7 @@ def _remember_debug(ctx: click.Context, _parameter: click.Parameter, value: bool
 
 
 def _is_broken_pipe(error: Exception) -> bool:
-    """Whether the reader of our output (`| head`) has gone; click ends quietly then."""
+    """Whether the reader of our output (`| head`) has gone; click then ends without a message."""
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 

@@ -44,7 +44,7 @@ def json_option(command: _Command) -> _Command:
 def out_option(command: _Command) -> _Command:
     """Add `--out`: the run folder."""
     return click.option(
-        "--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+        "--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Run folder; an unfinished run in it is continued.  "
         "[default: runs/<benchmark>-<agent>-<settings>]",
     )(command)  # fmt: skip
@@ -57,7 +57,7 @@ def task_options(command: _Command) -> _Command:
         click.option("--task", "-t", "ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
                      help="Only these tasks; repeat it or use commas."),
         click.option("--skip-task", "skip_ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
-                     help="Leave these tasks out."),
+                     help="Leave these tasks out; in a folder whose plan has them, for this time."),
         click.option("--group", "groups", metavar="NAME=VALUE", multiple=True, callback=_split_groups,
                      help="Only tasks in this group; values of one name are alternatives."),
         click.option("--tag", "tags", multiple=True, metavar="TAG",
@@ -78,29 +78,30 @@ def run_options(
 ) -> Callable[[_Command], _Command]:
     """Add everything else a `run` command takes, with a runner's own defaults.
 
-    Without a default `agent`, `--agent` is required. With `workers` null the runner itself chooses
+    Without a default `agent`, `--agent` is required. With `workers` None the runner itself chooses
     where the user does not.
     """
 
     def decorate(command: _Command) -> _Command:
         return _stack(
             command,
-            click.option("--agent", default=agent, required=agent is None and agent_required,
+            click.option("--agent", default=agent, required=agent is None and agent_required, metavar="NAME",
                          show_default=True, help="Who works on the tasks."),
             click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
                          help="The agent's model."),
-            click.option("--trials", "-k", type=_POSITIVE, default=1, show_default=True,
+            click.option("--trials", "-k", type=_POSITIVE, default=1, metavar="N", show_default=True,
                          help="Trials of each task."),
-            click.option("--workers", "-j", type=_POSITIVE, default=workers,
+            click.option("--workers", "-j", type=_POSITIVE, default=workers, metavar="N",
                          show_default=True if workers else "what this machine has room for",
                          help="Trials at once."),
             out_option,
-            click.option("--seed", type=int, default=0, show_default=True,
+            click.option("--seed", type=int, default=0, metavar="N", show_default=True,
                          help="Every trial's own seed is derived from it."),
             *_limit_options(attempts),
             *_budget_options(),
             *_look_options(),
             *_process_options(),
+            *_again_options(),
             click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
             json_option,
         )  # fmt: skip
@@ -114,7 +115,7 @@ def rescore_options(command: _Command) -> _Command:
     return _stack(
         command,
         click.argument("run_folder", type=folder),
-        click.option("--name", help="Name of the rescore.  [default: the time]"),
+        click.option("--name", metavar="NAME", help="Name of the rescore.  [default: the time]"),
         json_option,
     )
 
@@ -123,14 +124,20 @@ def demo_out_option(command: _Command) -> _Command:
     """Add `--out` of a `demo` command: the folder of its run folders."""
     return click.option(
         "--out", "-o", type=click.Path(file_okay=False, path_type=Path), default="runs/demo",
-        show_default=True, metavar="FOLDER", help="Gets a run folder for each agent.",
+        show_default=True, metavar="DIR", help="Gets a run folder for each agent.",
     )(command)  # fmt: skip
 
 
 def demo_workers_option(command: _Command) -> _Command:
     """Add `--workers` of a `demo` command."""
     return click.option(
-        "--workers", "-j", type=_POSITIVE, default=2, show_default=True, help="Trials at once."
+        "--workers",
+        "-j",
+        type=_POSITIVE,
+        default=2,
+        show_default=True,
+        metavar="N",
+        help="Trials at once.",
     )(command)
 
 
@@ -156,10 +163,10 @@ def _split_groups(
 
 def _limit_options(attempts: int) -> tuple[Callable[[Any], Any], ...]:
     return (
-        click.option("--max-steps", type=_POSITIVE, help="Steps an agent may take per trial."),
+        click.option("--max-steps", type=_POSITIVE, metavar="N", help="Steps an agent may take per trial."),
         click.option("--time-limit", type=_POSITIVE_AMOUNT, metavar="SECONDS",
                      help="Seconds a trial may take."),
-        click.option("--attempts", type=_POSITIVE, default=attempts, show_default=True,
+        click.option("--attempts", type=_POSITIVE, default=attempts, show_default=True, metavar="N",
                      help="Tries per trial when VM, site, browser or provider fail."),
         click.option("--max-consecutive-faults", type=click.IntRange(min=0), default=5, metavar="N",
                      show_default=True,
@@ -176,7 +183,7 @@ def _budget_options() -> tuple[Callable[[Any], Any], ...]:
                      help="Stop the run when it has cost this much."),
         click.option("--max-tokens", type=_POSITIVE, metavar="N",
                      help="Stop the run when it has used this many tokens."),
-        click.option("--max-minutes", type=_POSITIVE_AMOUNT, metavar="N",
+        click.option("--max-minutes", type=_POSITIVE_AMOUNT, metavar="MINUTES",
                      help="Stop the run when it has taken this long."),
     )  # fmt: skip
 
@@ -208,6 +215,16 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
+    )  # fmt: skip
+
+
+def _again_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--rerun", metavar="failed|unscored|suspect|all|TASK[,...]", multiple=True,
+                     callback=_split_ids,
+                     help="Run these trials of the folder's run again; earlier results are kept beside."),
+        click.option("--accept-changes", is_flag=True,
+                     help="Continue the run although the agent's program has changed."),
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def render_table(
     *,
     max_width: int | None = None,
 ) -> str:
-    """Return an aligned table: numbers to the right, text to the left, null as a dash.
+    """Return an aligned table: numbers to the right, text to the left, None as a dash.
 
     With `max_width` the widest text column is shortened until a line fits.
 
@@ -52,7 +52,7 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _squeeze(widths: Sequence[int], right: Sequence[bool], max_width: int) -> list[int]:
-    """Take what is too much from the widest text column, which keeps at least eight cells."""
+    """Shorten the widest text column until a line fits; it keeps at least eight cells."""
     squeezed = list(widths)
     text_columns = [i for i, numeric in enumerate(right) if not numeric]
     excess = sum(squeezed) + len(_GAP) * (len(squeezed) - 1) - max_width

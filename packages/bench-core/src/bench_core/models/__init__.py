@@ -5,18 +5,21 @@ Names load lazily; an SDK is imported when its first client is made.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.models.cache import ReplyCache
     from bench_core.models.cassettes import Cassette, CassetteMissError
     from bench_core.models.client import Model, SyncModel, Transport
     from bench_core.models.errors import MissingKeyError, ModelError
+    from bench_core.models.factory import PROVIDERS, ModelOptions, model_of, open_model
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
-    from bench_core.models.opening import model_of, open_model
     from bench_core.models.prices import (
         PriceList,
+        PriceRow,
+        Prices,
         PublishedPrices,
         load_prices,
         price_row,
@@ -27,17 +30,20 @@ if TYPE_CHECKING:
         Message,
         ModelRequest,
         OpaquePart,
+        Part,
         Reply,
         TextPart,
         Tool,
         ToolCall,
         ToolResult,
     )
-    from bench_core.models.retrying import RetryPolicy
+    from bench_core.models.retries import RetryPolicy
     from bench_core.models.schema import parse_json, portable_schema
-    from bench_core.models.scripted import ScriptedAdapter, load_script
+    from bench_core.models.scripted_model import ScriptedAdapter, load_script
+    from bench_core.models.wire import WireCall, is_model_call, provider_failed, read_answer
 
 __all__ = [
+    "PROVIDERS",
     "AdaptiveConcurrency",
     "Cassette",
     "CassetteMissError",
@@ -46,9 +52,13 @@ __all__ = [
     "MissingKeyError",
     "Model",
     "ModelError",
+    "ModelOptions",
     "ModelRequest",
     "OpaquePart",
+    "Part",
     "PriceList",
+    "PriceRow",
+    "Prices",
     "PublishedPrices",
     "RateLimit",
     "Reply",
@@ -62,6 +72,8 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Transport",
+    "WireCall",
+    "is_model_call",
     "load_prices",
     "load_script",
     "model_of",
@@ -69,29 +81,44 @@ __all__ = [
     "parse_json",
     "portable_schema",
     "price_row",
+    "provider_failed",
     "published_prices",
+    "read_answer",
 ]
 
-_HOMES = {
-    "cache": ("ReplyCache",),
-    "cassettes": ("Cassette", "CassetteMissError"),
-    "client": ("Model", "SyncModel", "Transport"),
-    "errors": ("MissingKeyError", "ModelError"),
-    "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
-    "opening": ("model_of", "open_model"),
-    "prices": ("PriceList", "PublishedPrices", "load_prices", "price_row", "published_prices"),
-    "records": (
-        "ImagePart", "Message", "ModelRequest", "OpaquePart", "Reply", "TextPart", "Tool",
-        "ToolCall", "ToolResult",
-    ),
-    "retrying": ("RetryPolicy",),
-    "schema": ("parse_json", "portable_schema"),
-    "scripted": ("ScriptedAdapter", "load_script"),
-}  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "cache": ("ReplyCache",),
+        "cassettes": ("Cassette", "CassetteMissError"),
+        "client": ("Model", "SyncModel", "Transport"),
+        "errors": ("MissingKeyError", "ModelError"),
+        "factory": ("ModelOptions", "PROVIDERS", "model_of", "open_model"),
+        "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
+        "prices": (
+            "PriceList",
+            "PriceRow",
+            "Prices",
+            "PublishedPrices",
+            "load_prices",
+            "price_row",
+            "published_prices",
+        ),
+        "records": (
+            "ImagePart",
+            "Message",
+            "ModelRequest",
+            "OpaquePart",
+            "Part",
+            "Reply",
+            "TextPart",
+            "Tool",
+            "ToolCall",
+            "ToolResult",
+        ),
+        "retries": ("RetryPolicy",),
+        "schema": ("parse_json", "portable_schema"),
+        "scripted_model": ("ScriptedAdapter", "load_script"),
+        "wire": ("WireCall", "is_model_call", "provider_failed", "read_answer"),
+    },
+)

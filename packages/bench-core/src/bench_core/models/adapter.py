@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_core.codec import decode_json
 from bench_core.models.errors import ModelError, classify
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
+from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["Adapter", "Parsed", "tool_call", "wire"]
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What an adapter read out of a reply before it is dressed as a `Reply`."""
+    """What an adapter read from a reply, before it becomes a `Reply`."""
 
     parts: list[Part]
     native: dict[str, Any]
@@ -40,7 +40,7 @@ class Parsed:
 
 
 class Adapter(ABC):
-    """Speaks one API through its vendor's SDK.
+    """Calls one API through its vendor's SDK.
 
     SDK clients belong to the event loop they were made in; an adapter keeps one per loop. The key
     is removed from whatever comes back, also where a server echoes it.
@@ -80,6 +80,8 @@ class Adapter(ABC):
         """
         started = time.monotonic()
         try:
+            # The SDKs' own timeout is for each read from the socket, which a slow trickle never
+            # reaches.
             raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
             parsed = self._parse(self._secrets.redact_json(wire(raw), evidence=True))
         except asyncio.TimeoutError:
@@ -101,6 +103,7 @@ class Adapter(ABC):
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()
         held = self._clients.get(id(loop))
+        # A new loop can get the id of one that is gone.
         if held is None or held[0] is not loop:
             held = (loop, self._connect())
             self._clients[id(loop)] = held

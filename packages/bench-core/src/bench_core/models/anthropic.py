@@ -32,6 +32,7 @@ class AnthropicAdapter(Adapter):
     def _connect(self) -> Any:
         import anthropic  # noqa: PLC0415  # 0.4 s and more; only when used
 
+        # No retries of the SDK's: they would not count as requests, and one may wait an hour.
         return anthropic.AsyncAnthropic(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
         )
@@ -117,6 +118,7 @@ def _part(block: dict[str, Any]) -> Part:
 def read_usage(usage: dict[str, Any] | None) -> Usage | None:
     if not usage:
         return None
+    # Their `input_tokens` leave out what was read from or written to the cache; ours do not.
     cached = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     details = usage.get("output_tokens_details") or {}

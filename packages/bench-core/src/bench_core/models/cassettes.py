@@ -1,6 +1,6 @@
 """Record model calls once, replay them without key or network.
 
-A cassette is a JSONL file of requests and replies at the adapters' border: no headers, no keys,
+A cassette is a JSONL file of requests and replies at the adapters' interface: no headers, no keys,
 pictures by their hash. Judges are matched by the hash of the request, agents - whose pixels vary
 from run to run - by sequence.
 """
@@ -98,7 +98,7 @@ class Cassette:
         return tuple(dict.fromkeys(entry.model for entry in self._entries))
 
     def find(self, model: str, request: ModelRequest) -> Reply | None:
-        """Return the recorded reply, null when the model is to be asked.
+        """Return the recorded reply, None when the model is to be asked.
 
         Raises:
             CassetteMissError: In replay mode, with the difference to the nearest recorded request.

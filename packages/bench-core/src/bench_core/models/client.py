@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bench_core.closing import Closing
 from bench_core.models.errors import ModelError
-from bench_core.models.retrying import RetryPolicy, retry
+from bench_core.models.retries import RetryPolicy, retry
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ class Model:
     def _priced(self, reply: Reply) -> Reply:
         if self._prices is None or not reply.usage_known:
             return reply
+        # An alias is priced as the model that answered; if the table lacks it, as the one asked
+        # for.
         price = self._prices.price(reply.provider, reply.model_reported or reply.model, reply.usage)
         if price is None and reply.model_reported:
             price = self._prices.price(reply.provider, reply.model, reply.usage)

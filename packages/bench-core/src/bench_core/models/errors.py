@@ -1,4 +1,4 @@
-"""How a model call can fail, told apart without importing any SDK or HTTP library.
+"""How a model call can fail, classified without importing any SDK or HTTP library.
 
 The two lines of each SDK raise different classes for the same thing and moved from one HTTP library
 to another, so errors are classified by status code and by the names of their classes.
@@ -23,6 +23,7 @@ ErrorKind = Literal[
 """What kind of failure it was; the first six may pass when tried again."""
 
 _RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "connection", "malformed"})
+# 409 is tried again by the providers' own SDKs, too; 529 is Anthropic's "overloaded".
 _BY_STATUS: dict[int, ErrorKind] = {
     400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "timeout",
     409: "server", 413: "too_large", 422: "bad_request", 429: "rate_limit",
@@ -58,7 +59,7 @@ class ModelError(EnvironmentFaultError):
     """The provider gave no usable reply.
 
     Attributes:
-        status: HTTP status, null where none came.
+        status: HTTP status, None where none came.
         retry_after_s: What the provider asked to wait, in seconds.
         attempts: How many requests were made.
     """

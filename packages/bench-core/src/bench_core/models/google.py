@@ -37,6 +37,7 @@ class GoogleAdapter(Adapter):
 
         return genai.Client(
             api_key=self._api_key,
+            # Otherwise GOOGLE_GENAI_USE_VERTEXAI of the environment decides.
             vertexai=False,
             http_options=types.HttpOptions(
                 base_url=self.base_url,
@@ -96,7 +97,7 @@ class GoogleAdapter(Adapter):
 
 
 def _retries_by_itself() -> bool:
-    """Tell whether the SDK's asynchronous client would send a request twice.
+    """Return whether the SDK's asynchronous client would send a request twice.
 
     Before 2.0 it does so after a dropped connection whenever aiohttp is installed, sleeping 1-10 s
     in between, and no option turns that off; its synchronous client does not.

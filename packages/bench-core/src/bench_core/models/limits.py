@@ -71,7 +71,7 @@ class TokenLimit:
 
 
 class AdaptiveConcurrency:
-    """Lets as many calls run at once as the provider bears.
+    """Lets as many calls run at once as the provider accepts.
 
     Starts at `start`, grows by one after a full round of successes, halves when the provider says
     it is too much (at most once per round), within `[1, most]`.

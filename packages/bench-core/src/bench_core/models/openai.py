@@ -57,6 +57,7 @@ class OpenAIAdapter(_OpenAIBase):
             model=self.model,
             input=[item for message in request.messages for item in self._items(message)],
             max_output_tokens=request.max_output_tokens,
+            # Every request has the whole conversation: nothing is left on the provider's servers.
             store=False,
             extra_headers=dict(request.headers) or None,
             extra_body=dict(request.body) or None,
@@ -119,6 +120,7 @@ class OpenAIChatAdapter(_OpenAIBase):
         return await client.chat.completions.create(
             model=self.model,
             messages=system + turns,
+            # Reasoning models refuse `max_tokens`, its older name.
             max_completion_tokens=request.max_output_tokens,
             extra_headers=dict(request.headers) or None,
             extra_body=dict(request.body) or None,
@@ -174,6 +176,7 @@ def _parameters(tool: Tool) -> dict[str, Any]:
 
 def _response_tool(tool: Tool) -> dict[str, Any]:
     described = {"name": tool.name, "description": tool.description}
+    # Strict is this API's default, and refuses tools with optional arguments.
     return {"type": "function", **described, "parameters": _parameters(tool), "strict": False}
 
 

@@ -1,6 +1,6 @@
 """What a call cost, by the table of `genai-prices` or by rows of one's own.
 
-An unknown price is null, never zero; a run with a dollar budget refuses such a model.
+An unknown price is None, never zero; a run with a dollar budget refuses such a model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from pydantic import Field, JsonValue, NonNegativeFloat, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.models.listfile import read_list
+from bench_core.models.list_files import read_list
 from bench_core.models.records import Price
 from bench_core.records import Record, Usage
 
@@ -43,7 +43,7 @@ class Prices(Protocol):
     """Knows what calls cost."""
 
     def price(self, provider: str, model: str, usage: Usage) -> Price | None:
-        """Return the price of one call, null when unknown."""
+        """Return the price of one call, None when unknown."""
         ...
 
 
@@ -74,7 +74,7 @@ class PriceList:
         self._otherwise = otherwise
 
     def price(self, provider: str, model: str, usage: Usage) -> Price | None:
-        """Return the price of one call, null when unknown."""
+        """Return the price of one call, None when unknown."""
         tiers = [
             row
             for row in self.rows
@@ -108,7 +108,7 @@ class PublishedPrices:
     """The table of the `genai-prices` distribution, loaded when the first price is asked for."""
 
     def price(self, provider: str, model: str, usage: Usage) -> Price | None:
-        """Return the price of one call today, null when the table does not know the model.
+        """Return the price of one call today, None when the table does not know the model.
 
         Raises:
             InputError: `genai-prices` is not installed.
@@ -137,9 +137,9 @@ class PublishedPrices:
 
 
 def price_row(name: str, prices: Prices | None = None) -> dict[str, JsonValue] | None:
-    """Return what a million tokens of the model `provider:name` cost, null when unknown.
+    """Return what a million tokens of the model `provider:name` cost, None when unknown.
 
-    Pass it as `price_of` of a run's surroundings: a dollar budget is then checked up front and the
+    Pass it as `price_of` of a run's `RunEnvironment`: a dollar budget is then checked up front and the
     row is kept in `run.json`.
 
     >>> price_row("openai:no-such-model", PriceList([])) is None
@@ -154,7 +154,7 @@ def price_row(name: str, prices: Prices | None = None) -> dict[str, JsonValue] |
 
 
 def published_prices() -> PublishedPrices | None:
-    """Return the published table where it is installed, null otherwise."""
+    """Return the published table where it is installed, None otherwise."""
     installed = importlib.util.find_spec("genai_prices") is not None
     return PublishedPrices() if installed else None
 

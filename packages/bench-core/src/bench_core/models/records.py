@@ -61,7 +61,7 @@ class ImagePart(Record):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the encoded picture, in hex: how cassettes and caches name it."""
+        """SHA-256 of the encoded picture in hex, by which cassettes and caches name it."""
         return hashlib.sha256(self.data.encode("ascii")).hexdigest()
 
 
@@ -78,7 +78,7 @@ def _media_type(data: bytes) -> str:
 
 
 class ToolCall(Record):
-    """The model asks for a tool; `arguments` is null where it sent something that is not JSON."""
+    """The model asks for a tool; `arguments` is None where it sent something that is not JSON."""
 
     type: Literal["tool_call"] = "tool_call"
     id: str
@@ -211,8 +211,8 @@ class Reply(Record):
     Attributes:
         provider: Which API answered (`anthropic`, `openai`, `openai-chat`, `google`, `scripted`).
         model: The model as asked for; `model_reported` is the one the API says it used.
-        data: The parsed JSON where a schema was asked for and the text is JSON, else null.
-        data_error: Why `data` is null although a schema was asked for.
+        data: The parsed JSON where a schema was asked for and the text is JSON, else None.
+        data_error: Why `data` is None although a schema was asked for.
         refusal: The provider's words when it declined.
         message: The turn to append to the conversation.
         latency_s: Wall time of the successful attempt, in seconds.
@@ -250,5 +250,5 @@ class Reply(Record):
 
     @property
     def cost_usd(self) -> float | None:
-        """Cost in US dollars; null when the price is unknown."""
+        """Cost in US dollars; None when the price is unknown."""
         return None if self.price is None else self.price.usd

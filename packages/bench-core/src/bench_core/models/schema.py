@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bench_core.codec import decode_json
+from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,6 +54,7 @@ def _portable(node: Any, defs: dict[str, Any], trail: tuple[str, ...]) -> Any:
             raise ValueError(f"{name} refers to itself: no provider takes recursive schemas")
         return _portable(defs[name], defs, (*trail, name))
     kept = {key: value for key, value in node.items() if key not in _DROPPED}
+    # `const` and `oneOf` are not in every provider's subset.
     if "const" in kept:
         kept["enum"] = [kept.pop("const")]
     if "oneOf" in kept:

@@ -1,6 +1,6 @@
-"""What calls of model APIs say over HTTP when code that is not ours makes them.
+"""Read model calls that other people's code makes, from their HTTP requests and answers.
 
-Such code has no meter to tell of its calls, and may swallow that a provider was down.
+Such code has no meter to report its calls to, and may hide that a provider was down.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class WireCall:
     Attributes:
         outcome: `unread` was answered and says nothing of its usage, as streams do; `refused` is the
             caller's own doing, such as a prompt that is too long; with `failed` the provider was.
-        said: Why it failed.
+        reason: Why it failed or was refused; None otherwise.
     """
 
     outcome: Literal["answered", "unread", "refused", "failed"]
     usage: Usage | None = None
     provider: str = "unknown"
     model: str | None = None
-    said: str | None = None
+    reason: str | None = None
 
 
 def is_model_call(method: str, url: str) -> bool:
-    """Whether a request asks a model, by the paths of the providers' APIs.
+    """Whether a request calls a model, by the paths of the providers' APIs.
 
     >>> is_model_call("POST", "https://api.openai.com/v1/chat/completions")
     True
@@ -61,10 +61,10 @@ def is_model_call(method: str, url: str) -> bool:
 
 
 def read_answer(status: int, body: bytes | None, content_type: str = "") -> WireCall:
-    """Return what an answer says; `body` is null where it is not there to be read."""
+    """Return what an answer reports; `body` is None where it could not be read."""
     if status not in _OK:
-        said = f"HTTP {status}"
-        return WireCall("failed" if is_outage(status) else "refused", said=said)
+        reason = f"HTTP {status}"
+        return WireCall("failed" if is_outage(status) else "refused", reason=reason)
     if body is None or content_type.startswith(_STREAM):
         return WireCall("unread")
     try:
@@ -72,7 +72,7 @@ def read_answer(status: int, body: bytes | None, content_type: str = "") -> Wire
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        return WireCall("failed", said="no JSON object, but a proxy's page or nothing at all")
+        return WireCall("failed", reason="no JSON object, but a proxy's page or nothing at all")
     provider, usage = _usage(answer)
     if usage is None:
         return WireCall("unread")
@@ -88,11 +88,11 @@ def provider_failed(error: BaseException) -> bool:
 def _failed(error: BaseException) -> bool:
     if type(error).__module__.partition(".")[0] not in _LIBRARIES or isinstance(error, ValueError):
         return False
-    told = classify(error, "model")
-    status = told.status or getattr(getattr(error, "response", None), "status_code", None)
+    fault = classify(error, "model")
+    status = fault.status or getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(status, int):
         return is_outage(status)
-    return told.kind in {"timeout", "connection"}
+    return fault.kind in {"timeout", "connection"}
 
 
 def _usage(answer: dict[str, Any]) -> tuple[str, Usage | None]:
@@ -112,7 +112,7 @@ def _usage(answer: dict[str, Any]) -> tuple[str, Usage | None]:
 def _readable(read: Any, usage: dict[str, Any], **words: str) -> Usage | None:
     try:
         found: Usage | None = read(usage, **words)
-    except (AttributeError, TypeError, ValueError):  # another server's idea of the API
+    except (AttributeError, TypeError, ValueError):  # another server's form of the API
         return None
     return found
 

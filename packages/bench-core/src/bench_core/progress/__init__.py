@@ -1,16 +1,17 @@
-"""Telling people and machines how a run goes."""
+"""Show people and programs the progress of a run."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from bench_core.progress.choice import make_progress
     from bench_core.progress.interface import NoProgress, Progress, RunStart
     from bench_core.progress.json_lines import JsonProgress
     from bench_core.progress.live import LiveProgress
     from bench_core.progress.plain import PlainProgress
+    from bench_core.progress.selection import make_progress
 
 __all__ = [
     "JsonProgress",
@@ -22,18 +23,13 @@ __all__ = [
     "make_progress",
 ]
 
-_HOME_OF = {
-    "JsonProgress": "json_lines",
-    "LiveProgress": "live",
-    "NoProgress": "interface",
-    "PlainProgress": "plain",
-    "Progress": "interface",
-    "RunStart": "interface",
-    "make_progress": "choice",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "interface": ("NoProgress", "Progress", "RunStart"),
+        "json_lines": ("JsonProgress",),
+        "live": ("LiveProgress",),
+        "plain": ("PlainProgress",),
+        "selection": ("make_progress",),
+    },
+)

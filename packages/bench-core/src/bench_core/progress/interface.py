@@ -1,4 +1,4 @@
-"""What a run tells whoever shows its progress."""
+"""What a run reports to whatever shows its progress."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from bench_core.planning import PlannedTrial
     from bench_core.records import SessionOutcome, TrialResult
+    from bench_core.run_spec import PlannedTrial
 
 __all__ = ["NoProgress", "Progress", "RunStart"]
 
@@ -33,7 +33,7 @@ class RunStart:
 
 
 class Progress(Protocol):
-    """Is told what happens in a run; called in the event loop's thread only."""
+    """Receives what happens in a run; called in the event loop's thread only."""
 
     def begin(self, start: RunStart) -> None:
         """A session begins."""
@@ -61,7 +61,7 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Tells nobody."""
+    """Shows nothing."""
 
     def begin(self, start: RunStart) -> None:
         """Do nothing."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.planning import PlannedTrial
     from bench_core.progress.interface import RunStart
     from bench_core.records import SessionOutcome, TrialResult
+    from bench_core.run_spec import PlannedTrial
 
 __all__ = ["JsonProgress"]
 
@@ -52,6 +52,7 @@ class JsonProgress:
 
     def _write(self, event: str, data: dict[str, object]) -> None:
         self._stream.write(self._redact(json.dumps({"event": event, **data})) + "\n")
+        # Readers follow the lines through a pipe, which is buffered otherwise.
         self._stream.flush()
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from bench_core.planning import PlannedTrial
     from bench_core.records import SessionOutcome, TrialResult
+    from bench_core.run_spec import PlannedTrial
 
 __all__ = ["LiveProgress"]
 
@@ -38,7 +38,7 @@ class LiveProgress:
     Args:
         stream: A terminal.
         redact: Removes secrets from what errors say.
-        monotonic: Tells the time.
+        monotonic: Gives the time in seconds.
         console: Draws; a seam for tests.
     """
 
@@ -60,6 +60,7 @@ class LiveProgress:
             get_renderable=self._render,
             refresh_per_second=_REFRESHES_PER_SECOND,
             transient=True,
+            # rich would replace the process's streams, to which agents print, too.
             redirect_stdout=False,
             redirect_stderr=False,
         )

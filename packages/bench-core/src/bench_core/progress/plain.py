@@ -12,8 +12,8 @@ from bench_core.terminal import duration, pad, plain_text, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.planning import PlannedTrial
     from bench_core.records import SessionOutcome, TrialResult
+    from bench_core.run_spec import PlannedTrial
 
 __all__ = ["PlainProgress", "trial_name"]
 
@@ -29,7 +29,7 @@ class PlainProgress:
     Args:
         stream: Where to.
         redact: Removes secrets from what errors say.
-        monotonic: Tells the time, for the estimate of what is left.
+        monotonic: Gives the time in seconds, for the estimate of what is left.
     """
 
     def __init__(

@@ -42,9 +42,10 @@ class Tally:
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds that are probably left, from the pace of this session; null before there is one."""
+        """Seconds that are probably left, from the pace of this session; None before there is one."""
         if not self._in_session:
             return None
+        # This session's trials only: earlier sessions had their own workers and machine.
         return self.elapsed_s / self._in_session * self.left
 
     def add(self, result: TrialResult) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.scheduling.backoff import Backoff
@@ -27,22 +28,14 @@ __all__ = [
     "SystemClock",
 ]
 
-_HOME_OF = {
-    "Backoff": "backoff",
-    "Claim": "resources",
-    "Clock": "clocks",
-    "FileLocks": "machine_locks",
-    "MachineLocks": "machine_locks",
-    "NoLocks": "machine_locks",
-    "Policy": "scheduler",
-    "ResourceQueue": "resources",
-    "Scheduler": "scheduler",
-    "Sink": "runner",
-    "SystemClock": "clocks",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "backoff": ("Backoff",),
+        "clocks": ("Clock", "SystemClock"),
+        "machine_locks": ("FileLocks", "MachineLocks", "NoLocks"),
+        "resources": ("Claim", "ResourceQueue"),
+        "runner": ("Sink",),
+        "scheduler": ("Policy", "Scheduler"),
+    },
+)

@@ -7,6 +7,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from bench_core.records import ErrorInfo, Status, TrialResult
+from bench_core.records.vocabulary import FailureMode
 from bench_core.trial.results import (
     HARNESS_ERROR,
     NOT_RETRIED,
@@ -14,20 +15,19 @@ from bench_core.trial.results import (
     fault_fields,
     unscored_result,
 )
-from bench_core.vocabulary import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any
 
-    from bench_core.planning import PlannedTrial
     from bench_core.protocols import TrialContext
+    from bench_core.run_spec import PlannedTrial
 
 __all__ = ["HARNESS_ERROR", "NOT_RETRIED", "RunningAttempt", "StopReason", "conclude"]
 
 
 class StopReason(enum.Enum):
-    """Why an attempt was told to stop before it was over."""
+    """Why an attempt had to stop before it was over."""
 
     DEADLINE = Status.ENVIRONMENT_ERROR
     CANCELLED = Status.CANCELLED
@@ -47,7 +47,7 @@ class RunningAttempt:
     """An attempt that runs as an asyncio task of its own.
 
     At its deadline, or when it is stopped, it is cancelled and may clean up for `cancel_grace_s`.
-    After that it is abandoned: nobody waits for it any longer.
+    After that it is abandoned: nothing waits for it any longer.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RunningAttempt:
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody waits for the attempt any longer although it is not over."""
+        """Whether nothing waits for the attempt any longer although it is not over."""
         return self._settled.done() and not self.task.done()
 
     def stop(self, reason: StopReason) -> None:
@@ -79,6 +79,7 @@ class RunningAttempt:
             return
         self.stop_reason = reason
         self.task.cancel()
+        # A task can swallow its cancellation: after the grace it is abandoned instead of awaited.
         self._timers.append(self._loop.call_later(self._cancel_grace_s, self._settle))
 
     def stop_later(self, delay_s: float, reason: StopReason) -> None:
@@ -93,7 +94,7 @@ class RunningAttempt:
 
     def _settle(self, task: asyncio.Task[TrialResult] | None = None) -> None:
         if task is not None and not task.cancelled():
-            task.exception()  # looked at here, or asyncio complains about those nobody waits for
+            task.exception()  # looked at here, or asyncio logs those that are never awaited
         if not self._settled.done():
             self._settled.set_result(None)
 
@@ -103,7 +104,7 @@ def conclude(
 ) -> TrialResult:
     """Return the result of an attempt that has settled.
 
-    What an attempt returns after it was stopped, or after its meter told it that the budget is
+    What an attempt returns after it was stopped, or after its meter refused a call because the budget is
     gone (`out_of_budget`), does not count: that may have spoilt it.
     """
     reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
@@ -147,8 +148,9 @@ def _result_of_error(
 
 
 def _checked(result: object, trial: PlannedTrial, context: TrialContext) -> TrialResult:
-    """Refuse what is not a result of this very trial: it would be booked on another one."""
+    """Refuse what is not a result of this very trial: it would be counted for another one."""
     if not isinstance(result, TrialResult):
+        # Foreign benchmarks return what they like; a wrong type is their defect, not the agent's.
         problem = f"run_trial returned {type(result).__name__} instead of a TrialResult"
         return _harness_error(trial, context, TypeError(problem))
     wrong = [

@@ -14,7 +14,7 @@ __all__ = ["Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """Gives the time."""
 
     def now(self) -> datetime:
         """Return the date and time, with a time zone; for records."""

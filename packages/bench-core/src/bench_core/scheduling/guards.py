@@ -7,8 +7,7 @@ import contextlib
 import os
 import sys
 import threading
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from bench_core.exit_codes import ABORTED, INTERRUPTED
 from bench_core.records import Event
@@ -17,16 +16,19 @@ from bench_core.scheduling.watchdog import LoopWatchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
     from pathlib import Path
 
-    from bench_core.planning import Timeouts
+    from pydantic import JsonValue
+
     from bench_core.progress import Progress
     from bench_core.records import SessionOutcome
+    from bench_core.run_spec import Timeouts
     from bench_core.scheduling.scheduler import Scheduler
 
 __all__ = ["guarded"]
 
-_LAST_WORDS_S = 2.0
+_LAST_MESSAGE_S = 2.0
 
 
 class _Folder(Protocol):
@@ -35,6 +37,8 @@ class _Folder(Protocol):
     path: Path
 
     def event(self, event: Event) -> None: ...
+
+    def now(self) -> datetime: ...
 
     def finish(self, outcome: SessionOutcome) -> None: ...
 
@@ -58,7 +62,27 @@ def guarded(
         )
         if timeouts.loop_block_s is not None:
             stack.enter_context(LoopWatchdog(loop, folder.path, timeouts.loop_block_s, guard.abort))
+        stack.enter_context(_no_exit_as_if_all_were_well())
         yield
+
+
+@contextlib.contextmanager
+def _no_exit_as_if_all_were_well() -> Iterator[None]:
+    """Let code that ends this process with `os._exit(0)` end it with the code of an aborted run.
+
+    The run has not ended then, and whoever started the command reads 0 as "every trial has a result".
+    Children that were forked from this process end as they like.
+    """
+    leave, owner = os._exit, os.getpid()
+
+    def exit_honestly(status: int) -> NoReturn:
+        leave(ABORTED if status == 0 and os.getpid() == owner else status)
+
+    os._exit = exit_honestly
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 class _Guard:
@@ -85,16 +109,19 @@ class _Guard:
         self._leave("aborted", ABORTED, "loop_blocked", {"stacks": stacks.name})
 
     def _leave(self, outcome: SessionOutcome, code: int, kind: str, data: dict[str, str]) -> None:
-        """Write down why, kill what trials started and exit without waiting for anybody."""
+        """Write down why, kill what trials started and exit without waiting for any of them."""
         running = [f"{key.task_id} #{key.trial}" for key in self._scheduler.running()]
-        event = Event(
-            time=datetime.now(timezone.utc), kind=kind, data={**data, "in_flight": list(running)}
-        )
-        _within(_LAST_WORDS_S, self._scheduler.kill_processes)
-        _within(_LAST_WORDS_S, lambda: self._folder.event(event))
-        _within(_LAST_WORDS_S, lambda: self._folder.finish(outcome))
-        _within(_LAST_WORDS_S, _flush)
+        found: dict[str, JsonValue] = {**data, "in_flight": list(running)}
+        # Processes first: they act on sites until they are dead; the rest only writes down why.
+        _within(_LAST_MESSAGE_S, self._scheduler.kill_processes)
+        _within(_LAST_MESSAGE_S, lambda: self._event(kind, found))
+        _within(_LAST_MESSAGE_S, lambda: self._folder.finish(outcome))
+        _within(_LAST_MESSAGE_S, _flush)
+        # Not `sys.exit`: it would wait for the threads of the trials that are blocked.
         os._exit(code)
+
+    def _event(self, kind: str, data: dict[str, JsonValue]) -> None:
+        self._folder.event(Event(time=self._folder.now(), kind=kind, data=data))
 
 
 def _within(seconds: float, work: Callable[[], None]) -> None:
@@ -105,7 +132,7 @@ def _within(seconds: float, work: Callable[[], None]) -> None:
 
 
 def _say(text: str) -> None:
-    _within(_LAST_WORDS_S, lambda: print(text, file=sys.stderr, flush=True))  # noqa: T201  # the process is ending: its last words
+    _within(_LAST_MESSAGE_S, lambda: print(text, file=sys.stderr, flush=True))  # noqa: T201  # the process is about to end
 
 
 def _flush() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from bench_core.locks import FileLock
+from bench_core.files.locks import FileLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class MachineLocks(Protocol):
     async def acquire(
         self, resources: Sequence[Resource], on_wait: Callable[[Resource], None]
     ) -> Held:
-        """Wait until all `resources` are held; tell `on_wait` once of each that is not free."""
+        """Wait until all `resources` are held; call `on_wait` once for each that is not free."""
         ...
 
 
@@ -60,7 +60,7 @@ class FileLocks:
     async def acquire(
         self, resources: Sequence[Resource], on_wait: Callable[[Resource], None]
     ) -> Held:
-        """Wait until all `resources` are held; tell `on_wait` once of each that is not free."""
+        """Wait until all `resources` are held; call `on_wait` once for each that is not free."""
         locks: list[FileLock] = []
         held = _HeldFiles(locks)
         try:
@@ -89,6 +89,7 @@ async def _wait_for(
     if lock.try_acquire(shared=shared):
         return
     on_wait(resource)
+    # A lock on a file cannot be awaited, and a thread for each waiting trial costs more.
     poll_s = _FIRST_POLL_S
     while not lock.try_acquire(shared=shared):
         await asyncio.sleep(poll_s)

@@ -2,8 +2,8 @@
 
 A plain data structure without clock, thread or event loop, so that its laws can be tested.
 
-An item gets everything it claims in one step or nothing, so nobody holds one resource while
-waiting for another and nothing can deadlock. Nobody starves either: items that claim the same wait
+An item gets everything it claims in one step or nothing, so no item holds one resource while
+waiting for another and nothing can deadlock. No item starves either: items that claim the same wait
 in one lane, in order, and a lane that was passed over `patience` times by lanes it conflicts with
 reserves what it claims until it had its turn.
 """
@@ -107,7 +107,7 @@ class ResourceQueue(Generic[_Item]):
         self._load.update(claim.exclusive)
 
     def start_next(self, may_start: Callable[[Claim], bool] = lambda _: True) -> _Item | None:
-        """Return the next item that may start and hold what it claims, or null.
+        """Return the next item that may start and hold what it claims, or None.
 
         `release` its claim when it is over. Items of claims that `may_start` refuses wait.
         """
@@ -148,7 +148,7 @@ class ResourceQueue(Generic[_Item]):
         return waiting
 
     def held(self) -> dict[str, int | None]:
-        """Return the held names with their number of sharers, null where one holds it alone."""
+        """Return the held names with their number of sharers, None where one holds it alone."""
         return {n: None if count == _EXCLUSIVE else count for n, count in self._holders.items()}
 
     def _next_lane(self, lanes: Collection[_Lane[_Item]]) -> _Lane[_Item] | None:

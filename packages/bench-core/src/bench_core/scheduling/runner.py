@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.budgets import AGENT
-from bench_core.errors import RunFolderError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Attempt, Event, Spending
 from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
-from bench_core.trial.results import USAGE_REPORTED
+from bench_core.trial.results import RERUN, USAGE_REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.budgets import RunBudget, Spent, TrialMeter
-    from bench_core.planning import PlannedTrial, Timeouts
     from bench_core.protocols import TrialContext
     from bench_core.records import Task, TrialKey, TrialResult
+    from bench_core.run_spec import PlannedTrial, Timeouts
     from bench_core.scheduling.clocks import Clock
 
 __all__ = ["AttemptRunner", "LiveAttempt", "Sink"]
@@ -73,7 +71,7 @@ class AttemptRunner:
         context: What all attempts share.
         budget: What their meters count against.
         timeouts: When to stop waiting for an attempt.
-        clock: Tells the time.
+        clock: Gives the time.
     """
 
     def __init__(  # noqa: PLR0913  # one collaborator each
@@ -98,24 +96,26 @@ class AttemptRunner:
         """Start attempt `number` of `trial` in an empty folder; `alone` where none runs beside it."""
         processes = ProcessGroups()
         meter = self._budget.meter()
-        context = self._context_of(trial, number).with_meter(meter).with_processes(processes)
+        context = self._context_of(trial, number, meter, processes)
         started, started_at = self._clock.now(), self._clock.monotonic()
+        token = secrets.token_hex(8)
+        # before it runs: where the disk takes no record, nothing may be paid for
+        self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
         running = RunningAttempt(
             self._call(trial.task, context),
             deadline_s=self._timeouts.deadline_s(trial.limits),
             cancel_grace_s=self._timeouts.cancel_grace_s,
             name=f"{trial.key.task_id} trial {trial.key.trial} attempt {number}",
         )
-        token = secrets.token_hex(8)
         live = LiveAttempt(
             trial, context, running, meter, processes, started, started_at, number, token
         )
         meter.on_spend = self._spend_listener(trial.key, number, running)
-        self.event("attempt_started", live, token=token, alone=alone)
         return live
 
     def conclude(self, live: LiveAttempt, before: Sequence[Attempt]) -> TrialResult:
         """Return the result of an attempt that has settled; `before` are the trial's earlier ones."""
+        # An abandoned attempt still runs: its next model call must not be paid for.
         live.meter.revoked = live.running.abandoned
         result = conclude(live.running, live.trial, live.context, out_of_budget=live.meter.stopped)
         duration_s = max(0.0, self._clock.monotonic() - live.started_at)
@@ -129,15 +129,19 @@ class AttemptRunner:
             token=live.token,
             spent=spent or result.spent,
         )
+        counted = _metered(result, spent)
+        if any(each.status.done for each in before):
+            counted["flags"] = (*counted.get("flags", result.flags), RERUN)
         self.event(
             "attempt_finished", live, status=result.status.value, duration_s=round(duration_s, 3)
         )
         return result.model_copy(
             update={
                 "attempts": (*before, attempt),
-                "started": result.started or live.started,
+                # its own date is of the computer's clock, which may have been set back
+                "started": max(result.started or live.started, live.started),
                 "timings_s": {"total": duration_s, **result.timings_s},
-                **_metered(result, spent),
+                **counted,
             }
         )
 
@@ -170,15 +174,19 @@ class AttemptRunner:
             # asyncio would end the whole loop
             raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
 
-    def _context_of(self, trial: PlannedTrial, number: int) -> TrialContext:
-        return self._context.model_copy(
-            update={
+    def _context_of(
+        self, trial: PlannedTrial, number: int, meter: TrialMeter, processes: ProcessGroups
+    ) -> TrialContext:
+        return self._context.for_attempt(
+            meter,
+            processes,
+            {
                 "folder": self._sink.new_attempt(trial.key),
                 "trial": trial.key.trial,
                 "attempt": number,
                 "seed": trial.seed,
                 "limits": trial.limits,
-            }
+            },
         )
 
     def _spend_listener(
@@ -192,7 +200,7 @@ class AttemptRunner:
         loop = asyncio.get_running_loop()
         return partial(self._note_spending, loop, key, number, running)
 
-    def _note_spending(  # noqa: PLR0913, PLR0917  # what is bound, and what the meter tells
+    def _note_spending(  # noqa: PLR0913, PLR0917  # what is bound, and the meter's arguments
         self,
         loop: asyncio.AbstractEventLoop,
         key: TrialKey,
@@ -203,9 +211,7 @@ class AttemptRunner:
     ) -> None:
         """Write a model call down before the next one can be made: the process may die of it."""
         amount = spent.model_dump(mode="json", exclude_defaults=True)
-        # a disk that takes no event takes no result either, which then ends the run
-        with contextlib.suppress(RunFolderError):
-            self._keep("spend", key, number, {"source": source, **amount})
+        self._keep("spend", key, number, {"source": source, **amount})
         if self._budget.exhausted is not None:
             # it should end by itself now; some agents swallow every error and go on
             grace_s = self._timeouts.cancel_grace_s
@@ -219,8 +225,8 @@ def _call_threadsafe(
         loop.call_soon_threadsafe(function, *arguments)
 
 
-def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, object]:
-    """Return what the meter counted; only of an agent it never saw, what that one says stands."""
+def _metered(result: TrialResult, spent: Sequence[Spending]) -> dict[str, Any]:
+    """Return what the meter counted; the agent's own report only where nothing was metered."""
     own = next((each for each in spent if each.source == AGENT), None)
     if own is not None:
         return {"usage": own.usage, "cost_usd": own.cost_usd, "spent": tuple(spent)}

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench_core.planning import Timeouts
 from bench_core.records import Event, Status
+from bench_core.run_spec import Timeouts
+from bench_core.scheduling.abandoned import ABANDONED_END_S, outlast
 from bench_core.scheduling.attempts import HARNESS_ERROR, NOT_RETRIED, StopReason
 from bench_core.scheduling.backoff import Backoff
-from bench_core.scheduling.breakers import CircuitBreakers
+from bench_core.scheduling.circuit_breakers import CircuitBreakers
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
 from bench_core.scheduling.runner import AttemptRunner, LiveAttempt, Sink
-from bench_core.scheduling.stragglers import STRAGGLER_END_S, outlast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.budgets import RunBudget
-    from bench_core.planning import PlannedTrial
     from bench_core.progress import Progress
     from bench_core.protocols import TrialContext
     from bench_core.records import Attempt, Resource, SessionOutcome, Task, TrialKey, TrialResult
+    from bench_core.run_spec import PlannedTrial
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import Held, MachineLocks
 
@@ -45,7 +45,7 @@ class Policy:
         timeouts: When it stops waiting.
         backoff: How long it waits before the next try.
         patience: How often waiting trials may be overtaken, see `ResourceQueue`.
-        straggler_patience_s: How long to wait for abandoned trials that hold what all others need
+        abandoned_patience_s: How long to wait for abandoned trials that hold what all others need
             before the session is ended.
         max_consecutive_faults: Equal faults in a row after which what they are faults of counts as
             out of order; None for never.
@@ -56,7 +56,7 @@ class Policy:
     timeouts: Timeouts = field(default_factory=Timeouts)
     backoff: Backoff = field(default_factory=Backoff)
     patience: int = PATIENCE
-    straggler_patience_s: float = 60.0
+    abandoned_patience_s: float = 60.0
     max_consecutive_faults: int | None = 5
 
 
@@ -93,10 +93,10 @@ class Scheduler:
         sink: Where results and events go.
         context: What all attempts share; folder, trial, attempt, seed and limits are filled in.
         budget: What the run may spend.
-        progress: Is told what happens.
+        progress: Receives what happens.
         policy: How many at once, how often, how long.
         locks: Holds resources against other processes.
-        clock: Tells the time.
+        clock: Gives the time.
     """
 
     def __init__(  # noqa: PLR0913  # one collaborator each, the last three optional
@@ -128,7 +128,7 @@ class Scheduler:
         self._queue: ResourceQueue[_Trial] = ResourceQueue(self._policy.patience)
         self._flights: set[_Flight] = set()
         self._backing_off: dict[_Trial, asyncio.TimerHandle] = {}
-        self._stragglers: dict[_Flight, asyncio.Task[None]] = {}
+        self._abandoned_tasks: dict[_Flight, asyncio.Task[None]] = {}
         faults = self._policy.max_consecutive_faults
         self._probe_after_s = self._policy.backoff.delay_s(faults or 1, seed=0)
         self._breakers = CircuitBreakers(faults, self._probe_after_s)
@@ -155,7 +155,7 @@ class Scheduler:
         finally:
             if time_is_up is not None:
                 time_is_up.cancel()
-            await self._end_stragglers()
+            await self._end_abandoned()
             self._runner.close()
         if self._error is not None:
             raise self._error
@@ -173,16 +173,16 @@ class Scheduler:
 
     def running(self) -> list[TrialKey]:
         """Return the trials that run now, abandoned ones too; safe to call from any thread."""
-        return [flight.trial.planned.key for flight in [*self._flights, *self._stragglers]]
+        return [flight.trial.planned.key for flight in [*self._flights, *self._abandoned_tasks]]
 
     @property
     def abandoned(self) -> int:
         """How many attempts were given up and still run."""
-        return sum(f.live is not None and f.live.running.abandoned for f in self._stragglers)
+        return sum(f.live is not None and f.live.running.abandoned for f in self._abandoned_tasks)
 
     def kill_processes(self) -> None:
-        """Kill every process group trials told about; safe to call from any thread."""
-        for flight in [*self._flights, *self._stragglers]:
+        """Kill every process group trials reported; safe to call from any thread."""
+        for flight in [*self._flights, *self._abandoned_tasks]:
             if flight.live is not None:
                 flight.live.processes.kill()
 
@@ -206,14 +206,14 @@ class Scheduler:
             flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
             self._breakers.started(trial.claim)
             self._flights.add(flight)
-            flight.task = asyncio.create_task(self._fly(flight))
-            flight.task.add_done_callback(partial(self._land, flight))
+            flight.task = asyncio.create_task(self._run_trial_in(flight))
+            flight.task.add_done_callback(partial(self._ended, flight))
 
     async def _next_change(self) -> None:
-        """Wait until a trial has landed or may be tried again."""
+        """Wait until a trial has ended or may be tried again."""
         waits = self._flights or self._backing_off or self._breakers.waits
         nothing_moves = not waits
-        timeout = self._policy.straggler_patience_s if nothing_moves else None
+        timeout = self._policy.abandoned_patience_s if nothing_moves else None
         try:
             await asyncio.wait_for(self._wakeup.wait(), timeout)
         except asyncio.TimeoutError:
@@ -224,7 +224,7 @@ class Scheduler:
             self._end("aborted")
         self._wakeup.clear()
 
-    async def _fly(self, flight: _Flight) -> None:
+    async def _run_trial_in(self, flight: _Flight) -> None:
         trial = flight.trial
         planned = trial.planned
         flight.held = await self._locks.acquire(
@@ -238,6 +238,7 @@ class Scheduler:
         await flight.live.running.settled()
         trial.last = self._runner.conclude(flight.live, trial.attempts)
         trial.attempts.append(trial.last.attempts[-1])
+        # Written before anything else happens with it: the process may be killed at any time.
         self._sink.append(trial.last)
         self._note_trips(flight, trial.last)
         if self._may_try_again(flight, trial.last):
@@ -253,10 +254,10 @@ class Scheduler:
             if trip.became == "opened":
                 loop = asyncio.get_running_loop()
                 loop.call_later(self._probe_after_s, self._wakeup.set)
-            self._progress.note(f"{trip}{self._leave_the_dead() if trip.became == 'dead' else ''}")
+            self._progress.note(f"{trip}{self._leave_for_later() if trip.became == 'dead' else ''}")
 
-    def _leave_the_dead(self) -> str:
-        """Leave the trials that need what is out of order to a later session; say so."""
+    def _leave_for_later(self) -> str:
+        """Leave the trials that need what is broken to a later session, and report it."""
         left = self._queue.take(self._breakers.is_dead)
         for trial in [each for each in self._backing_off if self._breakers.is_dead(each.claim)]:
             self._backing_off.pop(trial).cancel()
@@ -266,11 +267,11 @@ class Scheduler:
                 self._progress.finished(trial.last)
         self._left_over = True
         return (
-            f"; {len(left)} trials that need it are left. Mend it and run the same command again: it "
+            f"; {len(left)} trials that need it are left. Repair it and run the same command again: it "
             f"continues the run"
         )
 
-    def _land(self, flight: _Flight, task: asyncio.Task[None]) -> None:
+    def _ended(self, flight: _Flight, task: asyncio.Task[None]) -> None:
         """Free the worker, and the resources unless something of the attempt still runs."""
         if not task.cancelled() and task.exception() is not None:
             # a full disk, say: without a record nothing more may run
@@ -278,10 +279,10 @@ class Scheduler:
             self._end("aborted")
             self._stop_flights(StopReason.CANCELLED)
         if flight.live is not None and _still_runs(flight.live):
-            self._stragglers[flight] = asyncio.create_task(self._outlast(flight, flight.live))
+            self._abandoned_tasks[flight] = asyncio.create_task(self._outlast(flight, flight.live))
         # not before: until then a second Ctrl-C must find the processes to kill among the flights
         self._flights.discard(flight)
-        if flight not in self._stragglers:
+        if flight not in self._abandoned_tasks:
             self._free(flight)
 
     def _free(self, flight: _Flight) -> None:
@@ -296,7 +297,7 @@ class Scheduler:
         self._wakeup.set()
         await outlast(live.running, live.processes)
         self._runner.event("freed", live)
-        del self._stragglers[flight]
+        del self._abandoned_tasks[flight]
         self._free(flight)
 
     def _may_try_again(self, flight: _Flight, result: TrialResult) -> bool:
@@ -355,11 +356,11 @@ class Scheduler:
         self._backing_off.clear()
         self._wakeup.set()
 
-    async def _end_stragglers(self) -> None:
-        dying = [task for f, task in self._stragglers.items() if f.live and f.live.processes]
+    async def _end_abandoned(self) -> None:
+        dying = [task for f, task in self._abandoned_tasks.items() if f.live and f.live.processes]
         if dying:
-            await asyncio.wait(dying, timeout=STRAGGLER_END_S)
-        for task in self._stragglers.values():
+            await asyncio.wait(dying, timeout=ABANDONED_END_S)
+        for task in self._abandoned_tasks.values():
             task.cancel()
         self.kill_processes()
 

@@ -1,4 +1,4 @@
-"""Notices an event loop that does not turn any more."""
+"""Detects a blocked event loop."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class LoopWatchdog:
                 continue
             missed += 1
             if missed * self._tick_s >= self._limit_s:
-                self._tell()
+                self._notify()
                 return
 
     def _arm_backstop(self) -> None:
@@ -98,7 +98,7 @@ class LoopWatchdog:
             delay_s = self._limit_s * _BACKSTOP_FACTOR
             faulthandler.dump_traceback_later(delay_s, exit=True, file=self._stacks)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         faulthandler.cancel_dump_traceback_later()
         if self._stacks is not None:
             faulthandler.dump_traceback(file=self._stacks, all_threads=True)

@@ -6,8 +6,9 @@ is loaded when the first bootstrap is asked for. Names are re-exported lazily.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.statistics.agreement import (
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from bench_core.statistics.costs import describe, total_usage
     from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low, units_needed
     from bench_core.statistics.gate_simulation import SimulatedGate, simulate_alarms, simulate_gate
-    from bench_core.statistics.gating import GateCheck, GateResult, GateVerdict, gate
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
     from bench_core.statistics.judge_correction import (
         CorrectedRate,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         sign_flip,
         tango,
     )
-    from bench_core.statistics.passes import (
+    from bench_core.statistics.pass_rates import (
         pass_at_k,
         pass_at_k_interval,
         pass_hat_k,
@@ -74,8 +74,13 @@ if TYPE_CHECKING:
         power_of,
         tasks_needed,
     )
-    from bench_core.statistics.proportions import clopper_pearson, jeffreys, wilson
-    from bench_core.statistics.ranking import (
+    from bench_core.statistics.proportions import (
+        clopper_pearson,
+        jeffreys,
+        t_or_normal_quantile,
+        wilson,
+    )
+    from bench_core.statistics.ranks import (
         Dominance,
         Leaderboard,
         RankSet,
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
         leaderboard,
     )
     from bench_core.statistics.rates import macro_average_interval, success_rate_interval
+    from bench_core.statistics.regression_gate import GateCheck, GateResult, GateVerdict, gate
     from bench_core.statistics.scores import (
         IDENTITY,
         EndedTrial,
@@ -201,6 +207,7 @@ __all__ = [
     "simulate_looks",
     "success_rate_interval",
     "summarise",
+    "t_or_normal_quantile",
     "tango",
     "tarone",
     "task_differences",
@@ -213,82 +220,87 @@ __all__ = [
     "within_task",
 ]
 
-_HOMES = {
-    "agreement": (
-        "Accuracy",
-        "Calibration",
-        "CalibrationBin",
-        "accuracy",
-        "calibration",
-        "cohen_kappa",
-        "krippendorff_alpha",
-    ),
-    "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
-    "comparison": (
-        "Comparison",
-        "TaskComparison",
-        "compare",
-        "compare_models",
-        "compare_tasks",
-        "task_differences",
-    ),
-    "costs": ("describe", "total_usage"),
-    "dirichlet": ("dirichlet_high", "dirichlet_low", "units_needed"),
-    "gating": ("GateCheck", "GateResult", "GateVerdict", "gate"),
-    "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
-    "judge_correction": ("CorrectedRate", "corrected_rate", "latent_class", "ppi", "rogan_gladen"),
-    "limits": ("difference_limits",),
-    "look_simulation": ("SimulatedLooks", "simulate_looks"),
-    "looks": ("Look", "LookPlan", "look_at", "looks_of", "plan_looks"),
-    "multiplicity": ("benjamini_hochberg", "holm", "tarone"),
-    "noise": ("Items", "Noise", "TaskItem", "items_of", "noise_of"),
-    "paired_tests": ("fisher_exact", "mcnemar_mid_p", "newcombe", "paired_t", "sign_flip", "tango"),
-    "passes": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
-    "permutation": ("WithinTask", "within_task"),
-    "planning": (
-        "Design",
-        "Plan",
-        "Templates",
-        "Variability",
-        "plan",
-        "plans_for",
-        "power_of",
-        "tasks_needed",
-    ),
-    "proportions": ("clopper_pearson", "jeffreys", "wilson"),
-    "ranking": ("Dominance", "Leaderboard", "RankSet", "dominance", "leaderboard"),
-    "rates": ("macro_average_interval", "success_rate_interval"),
-    "scores": (
-        "IDENTITY",
-        "EndedTrial",
-        "EndedTrials",
-        "ended_trials",
-        "identity_of",
-        "latest_results",
-        "task_scores",
-        "task_successes",
-    ),
-    "simulation": (
-        "Population",
-        "SimulatedCoverage",
-        "simulate_coverage",
-    ),
-    "gate_simulation": ("SimulatedGate", "simulate_alarms", "simulate_gate"),
-    "summary": ("summarise",),
-    "summary_records": (
-        "Coverage",
-        "Distribution",
-        "Exclusion",
-        "PassRate",
-        "Rate",
-        "Slice",
-        "Summary",
-    ),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "agreement": (
+            "Accuracy",
+            "Calibration",
+            "CalibrationBin",
+            "accuracy",
+            "calibration",
+            "cohen_kappa",
+            "krippendorff_alpha",
+        ),
+        "bootstrap": ("bootstrap_macro_average", "bootstrap_mean", "bootstrap_task_mean"),
+        "comparison": (
+            "Comparison",
+            "TaskComparison",
+            "compare",
+            "compare_models",
+            "compare_tasks",
+            "task_differences",
+        ),
+        "costs": ("describe", "total_usage"),
+        "dirichlet": ("dirichlet_high", "dirichlet_low", "units_needed"),
+        "gate_simulation": ("SimulatedGate", "simulate_alarms", "simulate_gate"),
+        "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
+        "judge_correction": (
+            "CorrectedRate",
+            "corrected_rate",
+            "latent_class",
+            "ppi",
+            "rogan_gladen",
+        ),
+        "limits": ("difference_limits",),
+        "look_simulation": ("SimulatedLooks", "simulate_looks"),
+        "looks": ("Look", "LookPlan", "look_at", "looks_of", "plan_looks"),
+        "multiplicity": ("benjamini_hochberg", "holm", "tarone"),
+        "noise": ("Items", "Noise", "TaskItem", "items_of", "noise_of"),
+        "paired_tests": (
+            "fisher_exact",
+            "mcnemar_mid_p",
+            "newcombe",
+            "paired_t",
+            "sign_flip",
+            "tango",
+        ),
+        "pass_rates": ("pass_at_k", "pass_at_k_interval", "pass_hat_k", "pass_hat_k_interval"),
+        "permutation": ("WithinTask", "within_task"),
+        "planning": (
+            "Design",
+            "Plan",
+            "Templates",
+            "Variability",
+            "plan",
+            "plans_for",
+            "power_of",
+            "tasks_needed",
+        ),
+        "proportions": ("clopper_pearson", "jeffreys", "t_or_normal_quantile", "wilson"),
+        "ranks": ("Dominance", "Leaderboard", "RankSet", "dominance", "leaderboard"),
+        "rates": ("macro_average_interval", "success_rate_interval"),
+        "regression_gate": ("GateCheck", "GateResult", "GateVerdict", "gate"),
+        "scores": (
+            "EndedTrial",
+            "EndedTrials",
+            "IDENTITY",
+            "ended_trials",
+            "identity_of",
+            "latest_results",
+            "task_scores",
+            "task_successes",
+        ),
+        "simulation": ("Population", "SimulatedCoverage", "simulate_coverage"),
+        "summary": ("summarise",),
+        "summary_records": (
+            "Coverage",
+            "Distribution",
+            "Exclusion",
+            "PassRate",
+            "Rate",
+            "Slice",
+            "Summary",
+        ),
+    },
+)

@@ -1,4 +1,4 @@
-"""How well two raters agree (a judge and a human, two judges), and whether confidence is honest."""
+"""How well two raters agree (a judge and a human, two judges), and whether confidence is calibrated."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Label = TypeVar("Label", bound="Hashable")
 
 
 class Accuracy(Record):
-    """A yes/no rater held against the truth: the confusion table and what follows from it.
+    """A yes/no rater compared with the truth: the confusion table and what follows from it.
 
     Attributes:
-        true_positive: Said yes, is yes.
-        false_positive: Said yes, is no: a pass that should not be.
-        false_negative: Said no, is yes.
-        true_negative: Said no, is no.
+        true_positive: Rated yes, is yes.
+        false_positive: Rated yes, is no: a pass that should not be.
+        false_negative: Rated no, is yes.
+        true_negative: Rated no, is no.
         agreement: Share of cases in which the rater is right.
-        sensitivity: Share of true yes found; null without any.
-        specificity: Share of true no found; null without any.
-        kappa: Agreement beyond chance; null where it is undefined.
+        sensitivity: Share of true yes found; `None` without any.
+        specificity: Share of true no found; `None` without any.
+        kappa: Agreement beyond chance; `None` where it is undefined.
         disagreements: Cases in which the rater is wrong, in order.
     """
 
@@ -73,7 +73,7 @@ class Calibration(Record):
         brier: Mean squared error of the confidence (Brier 1950); 0 is perfect, 0.25 is a coin.
         expected_error: Mean distance of confidence and accuracy over bins, by cases (ECE).
         largest_error: The largest of these distances.
-        bins: The bins that hold cases.
+        bins: The bins with cases.
     """
 
     n: int
@@ -86,10 +86,10 @@ class Calibration(Record):
 def accuracy(
     rated: Mapping[Label, bool], truth: Mapping[Label, bool], *, level: float = 0.95
 ) -> Accuracy:
-    """Hold a yes/no rater against the truth, on the cases both know.
+    """Compare a yes/no rater with the truth, on the cases known to both.
 
     Args:
-        rated: Case to what the rater said.
+        rated: Case to the rater's answer.
         truth: Case to what is so.
         level: Nominal confidence; rates get Wilson intervals.
 
@@ -132,7 +132,7 @@ def cohen_kappa(
 
     Cohen (1960); variance of Fleiss, Cohen and Everitt (1969), Psychological Bulletin 72:323. The
     interval is rough below about 50 cases; at perfect agreement its width would be zero, so the
-    lower end is then taken from Wilson's limit on the agreement, and a note says so.
+    lower end is then taken from Wilson's limit on the agreement, and a note states that.
 
     Args:
         first: One rater's label of each case.
@@ -182,7 +182,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Hashable | None]]) -> float:
     Krippendorff (2011), Computing Krippendorff's alpha-reliability.
 
     Args:
-        ratings: For each case the labels it got, null where a rater gave none; shape
+        ratings: For each case the labels it got, `None` where a rater gave none; shape
             (cases, raters). Cases with fewer than two labels do not count.
 
     Raises:
@@ -215,7 +215,7 @@ def calibration(
     """Compare stated confidence with how often it was right.
 
     Equal-width bins, as in Guo et al. (2017), ICML. With few cases the expected error is biased
-    upwards; the bins' intervals show how little each says.
+    upwards; the bins' intervals show how uncertain each is.
 
     Args:
         confidences: From 0 to 1, one per case.

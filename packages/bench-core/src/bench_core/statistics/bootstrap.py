@@ -59,7 +59,7 @@ def bootstrap_task_mean(  # noqa: PLR0913 - the choices a methods section has to
 
     Whole clusters (tasks, or templates where given) are drawn with replacement; the statistic is
     the mean over the tasks drawn. Efron and Tibshirani (1993), chapters 13 and 14. Below about 30
-    clusters prefer `success_rate_interval`, whose coverage holds there.
+    clusters prefer `success_rate_interval`, whose coverage is right there.
 
     Args:
         scores: Task id to the scores of its trials; differences between two agents work as well.

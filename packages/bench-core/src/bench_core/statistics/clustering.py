@@ -63,12 +63,12 @@ class WeightedMean(NamedTuple):
     def variance_over_same_tasks(self) -> float:
         """Stratified variance: trial noise only, from unbiased within-task variances.
 
-        Tasks with a single trial borrow the mean variance of the others.
+        Tasks with a single trial get the mean variance of the others.
         """
         known = [task.variance for task in self.tasks if task.variance is not None]
-        borrowed = math.fsum(known) / len(known)
+        mean = math.fsum(known) / len(known)
         return math.fsum(
-            weight * weight * (borrowed if task.variance is None else task.variance) / task.trials
+            weight * weight * (mean if task.variance is None else task.variance) / task.trials
             for task, weight in zip(self.tasks, self.weights, strict=True)
         )
 
@@ -159,7 +159,7 @@ def _require_some(tasks: Sequence[TaskMean]) -> None:
 
 
 def _moments(scores: Sequence[float]) -> _Moments:
-    """Return mean, number and unbiased variance (null for a single score)."""
+    """Return mean, number and unbiased variance (`None` for a single score)."""
     trials = len(finite(scores))
     mean = math.fsum(scores) / trials
     if trials == 1:

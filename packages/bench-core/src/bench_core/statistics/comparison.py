@@ -44,7 +44,7 @@ class Comparison(Record):
     """How one agent does against another on the tasks both have scores for.
 
     Attributes:
-        new: Name of the one the difference speaks of.
+        new: Name of the one that the difference is about.
         baseline: Name of the other.
         difference: New minus baseline with its interval, on new tasks of this kind.
         p_value: Two-sided, of `test`.

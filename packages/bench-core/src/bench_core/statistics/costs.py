@@ -16,7 +16,7 @@ __all__ = ["describe", "duration_s", "total_usage"]
 
 
 def describe(values: Iterable[float | None]) -> Distribution:
-    """Describe how values are spread; null ones are counted as unknown.
+    """Describe how values are spread; `None` is counted as unknown.
 
     The median and 90th percentile interpolate linearly (Hyndman and Fan's type 7, as numpy).
 
@@ -52,7 +52,7 @@ def total_usage(spent: Iterable[Usage]) -> Usage:
 
 
 def duration_s(timings: Mapping[str, float]) -> float | None:
-    """Return a trial's seconds: `total` if recorded, else the sum of its phases, else null."""
+    """Return a trial's seconds: `total` if recorded, else the sum of its phases, else `None`."""
     if not timings:
         return None
     total = timings.get("total")

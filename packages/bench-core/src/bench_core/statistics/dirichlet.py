@@ -1,4 +1,4 @@
-"""Limits for a mean of bounded values that hold for few of them, by Dirichlet weights."""
+"""Limits for a mean of bounded values that are valid for few of them, by Dirichlet weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dirichlet_low(
 
     Args:
         totals: The values, or the totals of groups of them.
-        sizes: How many values each group holds; 1 for each where absent. The limit is then for the
+        sizes: How many values each group has; 1 for each where absent. The limit is then for the
             ratio of totals to sizes.
         alpha: Chance that the mean lies below the limit.
         lowest: The least that a value can be.

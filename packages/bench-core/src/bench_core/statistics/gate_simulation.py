@@ -1,6 +1,6 @@
 """How often the gate is right, by simulation with a seed, all replications at once. Needs numpy.
 
-The test and the limit are those of `gate`, written over arrays; the tests hold them against it.
+The test and the limit are those of `gate`, written over arrays; the tests compare them with it.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def simulate_alarms(  # noqa: PLR0913 - as above
 ) -> float:
     """Return how often the gate finds a drop beyond chance, in all tasks or in a slice.
 
-    Arguments as `simulate_gate`; with a drop of 0 every one is a false alarm. `slices` holds the
+    Arguments as `simulate_gate`; with a drop of 0 every one is a false alarm. `slices` has the
     places of the tasks of each.
 
     >>> from bench_core.statistics.simulation import Population
@@ -191,7 +191,7 @@ def printed_power(  # noqa: PLR0913 - as above
     replications: int = _POWER_REPLICATIONS,
     seed: int = 0,
 ) -> float:
-    """Return what a gate says of its power: simulated where tasks are few, else `power_of_counts`.
+    """Return the power that a gate prints: simulated where tasks are few, else `power_of_counts`.
 
     Arguments as `simulated_power`. Where numbers of trials differ between tasks, or numpy is not
     installed, nothing is simulated.

@@ -11,7 +11,7 @@ from bench_core.records import Record
 __all__ = ["ESTIMAND_TEXT", "Estimand", "Interval", "require_level"]
 
 Estimand = Literal["new_tasks", "same_tasks", "these_results"]
-"""What an interval speaks of: new tasks of this kind, exactly these tasks run again, or the truth
+"""What an interval is about: new tasks of this kind, exactly these tasks run again, or the truth
 about these very results (where a fallible judge leaves it unknown)."""
 
 ESTIMAND_TEXT: dict[Estimand, str] = {
@@ -31,11 +31,11 @@ class Interval(Record):
         high: Upper end, same unit.
         level: Nominal confidence, e.g. 0.95.
         method: How the interval was computed, in words a methods section can quote.
-        estimand: Which question it answers; null for a plain proportion.
+        estimand: Which question it answers; `None` for a plain proportion.
         n: Observations (trials) that entered.
         effective_n: How many independent observations those are worth.
-        tasks: Tasks that entered; null where the input had no tasks.
-        clusters: Independent groups of tasks that entered; null where there were none.
+        tasks: Tasks that entered; `None` where the input had no tasks.
+        clusters: Independent groups of tasks that entered; `None` where there were none.
         draws: Bootstrap resamples, where there were any.
         seed: Seed of the resampling, where there was any.
         notes: What a reader must know, e.g. that there were too few clusters.
@@ -61,7 +61,7 @@ class Interval(Record):
         return self.high - self.low
 
     def within(self, tolerance: float) -> bool | None:
-        """Return whether it lies within -tolerance to tolerance; null where it reaches across.
+        """Return whether it lies within -tolerance to tolerance; `None` where it reaches across.
 
         False only where all of it lies beyond.
         """

@@ -1,7 +1,7 @@
 """Success rates judged by a fallible judge, corrected by the cases whose truth is known.
 
 A judge that passes 10% of failures turns a true rate of 10% into 18%. The known cases show how often
-it errs, if they were chosen without looking at its verdicts and hold failures as well as
+it errs, if they were chosen without looking at its verdicts and include failures as well as
 successes.
 """
 
@@ -46,9 +46,9 @@ class CorrectedRate(Record):
         new_tasks: Corrected rate on new tasks of this kind (Bayesian latent class).
         these_results: Corrected rate of exactly these cases: known ones as they are, the others'
             outcomes imputed.
-        ppi: The same by prediction-powered inference, as a cross-check; null for `refused`.
-        rogan_gladen: The same by Rogan and Gladen; null for `refused`.
-        refused: Why a cross-check is null, by name.
+        ppi: The same by prediction-powered inference, as a cross-check; `None` for `refused`.
+        rogan_gladen: The same by Rogan and Gladen; `None` for `refused`.
+        refused: Why a cross-check is `None`, by name.
         notes: What a reader must know.
     """
 

@@ -1,4 +1,4 @@
-"""Limits for the difference between two agents that hold for few tasks, at either end."""
+"""Limits for the difference between two agents that are valid for few tasks, at either end."""
 
 from __future__ import annotations
 

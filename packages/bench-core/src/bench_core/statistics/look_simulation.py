@@ -36,7 +36,7 @@ class SimulatedLooks(NamedTuple):
     Attributes:
         found: Share of runs in which it found a difference (or a drop).
         share: Mean share of trials run.
-        covered: Share of runs whose interval held the true difference; null where it gives none.
+        covered: Share of runs whose interval contained the true difference; `None` where it gives none.
         overshoot: How far the mean estimate lies beyond the true difference.
     """
 

@@ -1,4 +1,4 @@
-"""Stopping a run early without lying: looks at complete random batches, planned before trial 1.
+"""Stopping a run early with a valid error rate: looks at complete random batches, planned before trial 1.
 
 A look may only use whole batches of clusters drawn at random: what happens to have ended first is a
 biased choice (fast trials end first). Boundaries spend the error of the test as O'Brien and Fleming's
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import SUCCESS_SCORE, Record
-from bench_core.run_folder import read_run
+from bench_core.run_folder.folder import read_run
 from bench_core.statistics.boundaries import critical_values
 from bench_core.statistics.comparison import task_differences
 from bench_core.statistics.distributions import normal_cdf, t_quantile
@@ -42,19 +42,19 @@ _COMPARED = ("benchmark", "benchmark_version", "task_set_hash", "world", "profil
 
 
 class LookPlan(Record):
-    """What was decided before the first trial; `run.json` keeps it as `stopping_rule`.
+    """What was decided before the first trial; `run.json` has it as `stopping_rule`.
 
     Attributes:
         kind: Names the rule.
         sides: `drop`: is the run worse than the baseline; `difference`: does it differ.
         alpha: Error of the test, one-sided for a drop and two-sided for a difference.
-        futility: Stop when a planned drop would be found with less than this probability; null for no
+        futility: Stop when a planned drop would be found with less than this probability; `None` for no
             such rule.
         drop: The planned drop.
         seed: The batches were drawn with it.
         unscored: Whether a look waits for trials that have no score and may run again, or leaves them
             out.
-        batches: Task ids of each batch; every batch holds whole clusters.
+        batches: Task ids of each batch; every batch consists of whole clusters.
         critical: Critical z of each look.
         clusters: Task id to its cluster, where that is not the task itself.
         baseline: Name of the run compared with.
@@ -85,10 +85,10 @@ class Look(Record):
         share: Of the clusters seen so far.
         difference: New minus baseline over the tasks seen so far.
         low: Lower end of the repeated interval: the difference and this look's critical value times
-            its standard error. It holds at whatever look a run stops.
+            its standard error. It is valid at whatever look a run stops.
         high: Upper end.
         statistic: Student's t.
-        critical: What it is held against, on `clusters` - 1 degrees of freedom.
+        critical: The value it is compared with, on `clusters` - 1 degrees of freedom.
         conditional_power: With which a planned drop would still be found at the last look.
     """
 
@@ -223,7 +223,7 @@ def look_at(rule: LookPlan, number: int, outcomes: Mapping[str, Sequence[float]]
 
 
 def _otherwise(found: Look, futility: float | None) -> Reason:
-    """Say how it goes on where no boundary was crossed."""
+    """Return how the run continues where no boundary was crossed."""
     if found.number == found.of:
         return "complete"
     power = found.conditional_power
@@ -250,7 +250,7 @@ class Looks:
     def plan(
         self, tasks: Sequence[Task], info: RunInfo, against: Path, settings: Mapping[str, JsonValue]
     ) -> dict[str, JsonValue]:
-        """Return what `run.json` shall keep of the rule for a run described by `info`.
+        """Return what `run.json` stores of the rule for a run described by `info`.
 
         Raises:
             InputError: The baseline is of another benchmark, task set, world or profile.

@@ -38,7 +38,7 @@ class Noise(Record):
         icc_low: Lower end of its 95% interval (jackknife over clusters).
         icc_high: Upper end.
         template_icc: How alike tasks of one template are: variance between templates by variance
-            between tasks; null without templates of several tasks.
+            between tasks; `None` without templates of several tasks.
         shares: Of the variance of the rate on new tasks, by `template`, `task` and `trial`.
         width_twice_trials: Width of the interval on new tasks with twice the trials, by that now.
         width_twice_tasks: The same with twice the tasks (and templates).
@@ -60,13 +60,13 @@ class Noise(Record):
 
 
 class TaskItem(Record):
-    """A task as an item of an exam, over several models.
+    """A task as an item of a test, as item analysis has it, over several models.
 
     Attributes:
         rate: Mean over models of their rates on it.
-        same: All trials of all models failed (`never`) or succeeded (`always`); it tells no two
+        same: All trials of all models failed (`never`) or succeeded (`always`); it distinguishes no two
             models apart.
-        rest_correlation: Between models' rates on it and on all other tasks; null below eight models
+        rest_correlation: Between models' rates on it and on all other tasks; `None` below eight models
             or where either does not vary.
     """
 
@@ -77,7 +77,7 @@ class TaskItem(Record):
 
 
 class Items(Record):
-    """Tasks over several models; `reason` says why correlations are missing."""
+    """Tasks over several models; `reason` is why correlations are missing."""
 
     models: int
     never: int
@@ -132,7 +132,7 @@ def noise_of(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> Nois
 
 
 def items_of(models: Mapping[str, Scores[Key]]) -> Items:
-    """Look at tasks as items: which tell models apart, and which agree with the rest.
+    """Analyse tasks as items: which distinguish models, and which agree with the rest.
 
     Args:
         models: Model name to its scores; tasks without a score of every model are left out.

@@ -2,7 +2,7 @@
 
 A test that is exact given the number of tasks that changed wastes most of its error where few did: of
 three tasks that changed all three must be worse, at a chance of an eighth, so that it never rejects. Only the mean
-over that number has to hold. If an agent is unchanged, each task changes with a chance of its own of at
+over that number has to be right. If an agent is unchanged, each task changes with a chance of its own of at
 most one half; the error is linear in each of these chances, so that it is largest where every one is
 0 or one half. That leaves one number to try: of how many tasks it is one half.
 """

@@ -64,7 +64,7 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
 def tango(gained: int, lost: int, n: int, *, level: float = 0.95) -> Interval:
     """Return Tango's score interval for the difference of two paired proportions.
 
-    Tango (1998), Statistics in Medicine 17:891. Has honest width even when no task differs.
+    Tango (1998), Statistics in Medicine 17:891. Has a valid width even when no task differs.
 
     Args:
         gained: Tasks the new agent solves and the other does not.
@@ -261,7 +261,7 @@ def _score(difference: float, gained: int, lost: int, n: int) -> float:
 
 
 def _on_lattice(differences: Sequence[float]) -> Counter[int] | None:
-    """Count differences as whole multiples of one small fraction; null if they are not."""
+    """Count differences as whole multiples of one small fraction; `None` if they are not."""
     fractions = [Fraction(each).limit_denominator(_LARGEST_DENOMINATOR) for each in differences]
     scale = math.lcm(*(fraction.denominator for fraction in fractions))
     if scale > _LARGEST_DENOMINATOR:

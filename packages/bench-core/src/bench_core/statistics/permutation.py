@@ -63,16 +63,16 @@ _Kind: TypeAlias = "tuple[int, int, int]"
 
 
 class WithinTask(NamedTuple):
-    """What the permutation of trials within tasks says about a change.
+    """What the permutation of trials within tasks shows about a change.
 
     Attributes:
         p_drop: One-sided, small when new does worse.
         p_rise: One-sided, small when new does better.
         attainable: The smallest `p_drop` these totals could have given; more extreme outcomes of
             the same totals do not exist.
-        kinds: How many tasks have so many new trials, baseline trials and successes in all; null
+        kinds: How many tasks have so many new trials, baseline trials and successes in all; `None`
             where scores were fractional.
-        conditional: Whether the level holds given every task's total, as adjusting for several
+        conditional: Whether the level is right given every task's total, as adjusting for several
             tests by `tarone` asks for.
     """
 
@@ -84,7 +84,7 @@ class WithinTask(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Two-sided: twice the smaller one."""
+        """The two-sided p-value, twice the smaller one."""
         return min(1.0, 2.0 * min(self.p_drop, self.p_rise))
 
     def power(self, drop: float, alpha: float) -> float | None:
@@ -120,7 +120,7 @@ def within_task(
         new: Task id to the scores of its trials (numbers of trials may differ; tasks without a score
             in both are left out).
         baseline: The same for the run compared with.
-        conditional: Whether the level shall hold given every task's total. Where every task has one
+        conditional: Whether the level shall be right given every task's total. Where every task has one
             trial before and now there are no ties to break; without the condition the test is
             `one_trial_p_value`, exact as well and sharper.
         draws: Permutations drawn for scores other than 0 and 1.

@@ -113,7 +113,7 @@ class Variability(Record):
     ) -> Variability:
         """Estimate rate and likeness from a pilot run with two or more trials per task.
 
-        Where `clusters` (task id to template) say which tasks are of one template, how alike these
+        Where `clusters` (task id to template) state which tasks are of one template, how alike these
         are is estimated, too.
 
         Raises:

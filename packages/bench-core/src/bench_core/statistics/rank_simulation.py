@@ -35,7 +35,7 @@ class SimulatedRanks(NamedTuple):
         width: Mean number of ranks in a set.
         wrong_pairs: Some model is called better than another that is as good or better.
         wrong_dominance: Some model is called dominated that is not.
-        dominance_found: The last model is found to be dominated by the first; null where it is not.
+        dominance_found: The last model is found to be dominated by the first; `None` where it is not.
     """
 
     covered: float
@@ -56,7 +56,7 @@ def simulate_ranks(  # noqa: PLR0913 - a simulation is what its settings say
     replications: int = 500,
     seed: int = 0,
 ) -> SimulatedRanks:
-    """Return how often the rank sets of so many models hold, and claims of dominance.
+    """Return how often the rank sets of so many models are right, and claims of dominance.
 
     Args:
         models: How many there are, evenly spaced, the first the best.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["interval_of", "macro_average_interval", "success_rate_interval"]
 
 FEW_CLUSTERS = 5
-"""Below this many clusters an interval is marked: no method is reliable there."""
+"""Below this many clusters an interval gets a note: no method is reliable there."""
 
 
 def success_rate_interval(
@@ -36,8 +36,8 @@ def success_rate_interval(
 
     New tasks: Wilson on the effective sample size (design effect; Kish 1965), clipped to between
     one observation per cluster and one per trial, with Student's t on clusters - 1. Where
-    clusters hold several trials it is joined with the same after one successful and one failed
-    cluster were added, which holds at rates near 0 and 1, too. Same tasks:
+    clusters have several trials it is joined with the same after one successful and one failed
+    cluster were added, which is valid at rates near 0 and 1, too. Same tasks:
     the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
     0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
     (conservative) for them; scores beyond give a plain t interval, named so.
@@ -136,7 +136,7 @@ def _same_tasks(mean: WeightedMean, level: float) -> Interval:
             "with one trial per task nothing shows how much a task's outcome varies between "
             "trials: run at least two trials per task"
         )
-    notes = (f"tasks with one trial borrow the variance of the others: {single}",) if single else ()
+    notes = (f"tasks with one trial take the variance of the others: {single}",) if single else ()
     question = _Question("same_tasks", level, t_or_normal_quantile(level, None), notes)
     variance = mean.variance_over_same_tasks()
     if not mean.bounded:

@@ -88,7 +88,7 @@ class EndedTrials(list[EndedTrial]):
 
 
 def ended_trials(results: Iterable[TrialResult] | EndedTrials) -> EndedTrials:
-    """Look at each result once, for `summarise`; the last one of each trial is kept.
+    """Read each result once, for `summarise`; the last one of each trial counts.
 
     >>> ended_trials([])
     []

@@ -46,7 +46,7 @@ class Population(NamedTuple):
 
 
 class SimulatedCoverage(NamedTuple):
-    """Share of replications whose interval held the truth, and the intervals' mean width."""
+    """Share of replications whose interval contained the truth, and the intervals' mean width."""
 
     covered: float
     width: float

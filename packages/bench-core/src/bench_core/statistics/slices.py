@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench_core.errors import NotEstimableError, UnknownTaskError
 from bench_core.records import SUCCESS_SCORE, Status, Task
 from bench_core.statistics.clustering import TaskMean, macro_mean, reduce_tasks, task_mean
-from bench_core.statistics.counting import ordered
+from bench_core.statistics.counts import ordered
 from bench_core.statistics.rates import interval_of
 from bench_core.statistics.summary_records import Coverage, Rate, Slice
 
@@ -100,7 +100,7 @@ def _score_rate(entries: Sequence[Entry], level: float) -> Rate | None:
 
 
 def macro_rate(entries: Sequence[Entry], level: float, *, of_scores: bool = False) -> Rate | None:
-    """Return the macro average over templates; null where there are none or it adds nothing."""
+    """Return the macro average over templates; `None` where there are none or it adds nothing."""
     if all(entry.task.template is None for entry in entries):
         return None
     if of_scores and all(entry.score is entry.success for entry in entries):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import NotEstimableError
 from bench_core.records import SUCCESS_SCORE, TrialKey
 from bench_core.statistics.costs import describe, total_usage
-from bench_core.statistics.counting import count
+from bench_core.statistics.counts import count
 from bench_core.statistics.intervals import require_level
-from bench_core.statistics.passes import mean_over_tasks, pass_at_k, pass_hat_k
+from bench_core.statistics.pass_rates import mean_over_tasks, pass_at_k, pass_hat_k
 from bench_core.statistics.scores import ended_trials, identity_of
 from bench_core.statistics.slices import (
     entries_of,

@@ -16,13 +16,13 @@ class Rate(Record):
     """A rate, never bare: both intervals, or the reason why one is refused.
 
     Attributes:
-        estimate: From 0 to 1; null when nothing was scored.
+        estimate: From 0 to 1; `None` when nothing was scored.
         tasks: Tasks that entered.
         trials: Scored trials that entered.
         clusters: Independent groups of tasks that entered.
         new_tasks: Interval for new tasks of this kind.
         same_tasks: Interval for exactly these tasks, run again.
-        refused: Why an interval is null, by estimand.
+        refused: Why an interval is `None`, by estimand.
     """
 
     estimate: float | None
@@ -50,15 +50,15 @@ class Coverage(Record):
 
     @property
     def share(self) -> float | None:
-        """Scored trials per planned trial; null when nothing was planned."""
+        """Scored trials per planned trial; `None` when nothing was planned."""
         return self.scored / self.trials if self.trials else None
 
 
 class Slice(Record):
     """The same numbers for a part of the tasks: one site, domain, app or template.
 
-    `score` is the mean score where scores between 0 and 1 occur, null where it would repeat the
-    success rate; `macro_average` weighs templates alike, null where no task has one.
+    `score` is the mean score where scores between 0 and 1 occur, `None` where it would repeat the
+    success rate; `macro_average` weighs templates alike, `None` where no task has one.
     """
 
     name: str
@@ -91,7 +91,7 @@ class PassRate(Record):
 
 
 class Distribution(Record):
-    """How a cost of trials is spread; null figures mean that no trial reported it.
+    """How a cost of trials is spread; `None` figures mean that no trial reported it.
 
     `known` trials reported it and `unknown` ones did not; `total` is over the known ones.
     """
@@ -116,15 +116,15 @@ class Summary(Record):
         identity: Values of benchmark, agent, model, world and profile; more than one value only
             where mixing was allowed.
         models_reported: Models as the APIs named them.
-        score: Mean score, where scores between 0 and 1 occur; null where it equals `success`.
-        macro_average: Templates weighing alike; null where no task has a template.
+        score: Mean score, where scores between 0 and 1 occur; `None` where it equals `success`.
+        macro_average: Templates weighing alike; `None` where no task has a template.
         macro_score: The same of the mean score.
         groups: Slices by group name, e.g. `site`.
         templates: Slices by template; clusters are tasks there.
         failure_modes: Failed trials by failure mode, `unclassified` for none given.
         methods: Scored trials by evaluation method.
         suspects: Scored trials by why their score may not be the agent's own doing.
-        without_suspects: `success` without these trials; null where there are none.
+        without_suspects: `success` without these trials; `None` where there are none.
     """
 
     schema_version: Literal[1] = 1

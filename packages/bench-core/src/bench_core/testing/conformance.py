@@ -28,8 +28,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bench_core.errors import BudgetExceededError
-from bench_core.files import folder_name
-from bench_core.judging import Criterion, JudgeCase, Verdict
+from bench_core.files.atomic import folder_name
 from bench_core.protocols import (
     Agent,
     EnvironmentHandle,
@@ -40,6 +39,7 @@ from bench_core.protocols import (
     WorldInfo,
 )
 from bench_core.records import AgentOutcome, AgentTask, Limits, Status, Task, TrialResult, Usage
+from bench_core.records.judge import Criterion, JudgeCase, Verdict
 from bench_core.testing.runs import make_run, make_tasks
 from bench_core.trial import Benchmark, rescore_trial
 
@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class _CountingMeter:
-    """Adds up what it is told; refuses from `limit` calls on."""
+    """Adds up what is spent; refuses from `limit` calls on."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
@@ -133,18 +133,19 @@ class AgentConformance:
         context: TrialContext,
     ) -> None:
         """Nothing in its arguments is bound to this process."""
+        # What a run on other machines does to them.
         arguments = pickle.loads(pickle.dumps((agent_task, environment, context)))  # noqa: S301  # made here
         outcome = asyncio.run(agent.run(*arguments))
         assert outcome.status in _OUTCOMES
 
-    def test_the_meter_hears_of_every_model_call(
+    def test_the_meter_receives_every_model_call(
         self,
         agent: Agent,
         environment: EnvironmentHandle,
         agent_task: AgentTask,
         context: TrialContext,
     ) -> None:
-        """What it reports in the end is what it told the meter meanwhile."""
+        """What it reports in the end is what the meter has received."""
         meter = _CountingMeter()
         outcome = asyncio.run(agent.run(agent_task, environment, context.with_meter(meter)))
         assert outcome.usage == meter.usage
@@ -181,7 +182,7 @@ class BenchmarkConformance:
 
     @pytest.fixture
     def trial(self) -> tuple[Task, TrialResult, Path] | None:
-        """Return a finished trial of the benchmark, or null where none can be run."""
+        """Return a finished trial of the benchmark, or None where none can be run."""
         raise NotImplementedError
 
     def test_follows_the_protocol(self, benchmark_under_test: Benchmark) -> None:

@@ -1,4 +1,4 @@
-"""Holds a benchmark to the table of faults."""
+"""Tests of a benchmark against the table of faults."""
 
 # ruff: noqa: S101  # these are tests, and pytest explains asserts
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from bench_core.artifacts import list_artifacts
 from bench_core.budgets import AGENT, Budget
 from bench_core.errors import EvaluationError
-from bench_core.planning import RunSpec, TaskFilter
 from bench_core.records import Limits, Spending, Usage
-from bench_core.run_folder import read_run
-from bench_core.running import Surroundings, run_benchmark_sync
+from bench_core.records.vocabulary import meaning_of_flag
+from bench_core.run_folder.artifacts import list_artifacts
+from bench_core.run_folder.folder import read_run
+from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs.execute import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS, Fault, FaultyAgent, FaultyBenchmark
 from bench_core.trial import AgentLimits, rescore_trial
 from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
-from bench_core.vocabulary import meaning_of_flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -118,7 +118,7 @@ def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     out: Path,
 ) -> tuple[TrialResult, Path]:
     over: list[bool] = []
-    surroundings = Surroundings(
+    run_environment = RunEnvironment(
         locks=NoLocks(),
         agent_for=lambda *_: FaultyAgent(fault, solver, lambda: bool(over)),
         agent_limits=AgentLimits(overtime_s=0.1, stop_s=0.5),
@@ -132,7 +132,7 @@ def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
         }
     )
     try:
-        runs(FaultyBenchmark(benchmark, fault), asked, out, surroundings=surroundings)
+        runs(FaultyBenchmark(benchmark, fault), asked, out, run_environment=run_environment)
     finally:
         over.append(True)
     view = read_run(out)

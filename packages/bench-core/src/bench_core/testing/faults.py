@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench_core.artifacts import TrialArtifacts
 from bench_core.errors import (
     BudgetExceededError,
     EnvironmentFaultError,
@@ -18,6 +17,7 @@ from bench_core.errors import (
     InputError,
 )
 from bench_core.records import AgentOutcome, Status, Step, Usage
+from bench_core.run_folder.artifacts import TrialArtifacts
 from bench_core.trial import Evaluation
 from bench_core.trial.agent_work import NOT_RELEASED
 from bench_core.trial.results import HARNESS_ERROR, NOT_CLOSED, NOT_RETRIED, USAGE_REPORTED
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CALL", "CALL_USD", "FAULTS", "Fault", "FaultyAgent", "FaultyBenchmark", "Hook"]
 
 CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
-"""The one model call each faulty agent makes, and tells the meter of, before its fault."""
+"""The one model call each faulty agent makes, and reports to the meter, before its fault."""
 CALL_USD = 0.25
 
 Hook = Literal["open", "gone", "why_gone", "release", "capture", "close", "evaluate", "check"]
@@ -53,10 +53,10 @@ class Fault:
         flags: Those of the core that it carries; a benchmark may add its own.
         tries: How often a run of two attempts tries it: what may be paid for twice.
         later: What scoring again gives.
-        deed: What the agent does after it took a step and made a model call; null: it solves the task.
-        metered: Whether the agent tells the meter of its call.
-        hook: Which part of the benchmark fails; null: none does.
-        error: What that part raises; null: it does what `result` says.
+        deed: What the agent does after it took a step and made a model call; None: it solves the task.
+        metered: Whether the agent reports its call to the meter.
+        hook: Which part of the benchmark fails; None: none does.
+        error: What that part raises; None: it does what `result` says.
         result: What that part gives instead.
         limit_s: The agent's time.
         out_of_budget: Whether the call spends the run's budget.
@@ -178,7 +178,7 @@ class FaultyBenchmark:
             return await self._fail()
 
         setattr(environment, hook, failing)
-        if hook == "why_gone":  # nobody asks an environment that is there
+        if hook == "why_gone":  # not called while the environment is there
             environment.gone = _at_once  # type: ignore[method-assign]
 
     async def _fail(self) -> Any:
@@ -234,7 +234,7 @@ def _agents(name: str, what: str, deed: Callable[[], Awaitable[object]]) -> Faul
 
 
 def _harness(name: str, what: str, hook: Hook, *, later: Later = "no", **more: Any) -> Fault:
-    """A defect of the benchmark's own code: nobody tries that again."""
+    """A defect of the benchmark's own code: it is not tried again."""
     return Fault(
         name, what, Status.ENVIRONMENT_ERROR, (HARNESS_ERROR,), later=later, hook=hook,
         error=KeyError("bug"), **more,
@@ -270,7 +270,7 @@ FAULTS: tuple[Fault, ...] = (
         Status.TIME_LIMIT, deed=_ignore_cancellation, limit_s=_QUIET_S,
     ),
     Fault(
-        "agent-is-not-metered", "nobody meters the agent's calls", Status.COMPLETED,
+        "agent-is-not-metered", "the agent's calls are not metered", Status.COMPLETED,
         (USAGE_REPORTED,), metered=False,
     ),
     Fault(

@@ -136,6 +136,7 @@ class ModelServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # A client that hangs on purpose must not keep a test from ending.
     block_on_close = False
     owner: ModelServer
 

@@ -30,7 +30,7 @@ class PartFault:
         phase: When: as the environment is opened, while the agent works, as it is captured, as it
             is evaluated.
         status: How the trial ends.
-        score: Null where nobody knows.
+        score: None where it is unknown.
         suspect: Why the score may not be the agent's own doing; empty where it is.
         flags: Those the record carries.
     """
@@ -53,7 +53,7 @@ class PartFault:
 
     @property
     def worked(self) -> bool:
-        """Whether the agent began: its step, its model call and its files are in the record."""
+        """Whether the agent began, so that its step, its model call and its files are in the record."""
         return self.phase != "open"
 
 

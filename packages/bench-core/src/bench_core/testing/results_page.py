@@ -13,10 +13,10 @@ import click
 
 from bench_core import exit_codes
 from bench_core.records import Status
+from bench_core.records.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 from bench_core.testing.faults import CALL, CALL_USD, FAULTS
 from bench_core.testing.part_faults import PART_FAULTS
 from bench_core.trial.results import HARNESS_ERROR
-from bench_core.vocabulary import FLAGS, MEANINGS, STATUSES, FailureMode, SuspectCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _TABLE = re.compile(r"(<!-- table: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", r
 _WHOSE = {
     Status.ENVIRONMENT_ERROR: "environment",
     Status.EVALUATION_ERROR: "evaluator",
-    Status.BUDGET_EXCEEDED: "nobody's",
+    Status.BUDGET_EXCEEDED: "no one's",
 }
 _KEPT = f"1 step, {CALL.total_tokens} tokens, ${CALL_USD:g}, all files"
 _LATER = {"same": "the same", "scored": "a score", "no": "impossible"}
@@ -134,7 +134,7 @@ def _row(fault: Fault) -> Sequence[str]:
 
 def _whose_part(fault: PartFault) -> str:
     if fault.status.scored:
-        return "perhaps the environment's" if fault.suspect else "nobody's"
+        return "perhaps the environment's" if fault.suspect else "no one's"
     return _WHOSE[fault.status]
 
 
@@ -142,7 +142,7 @@ def _whose(fault: Fault) -> str:
     if HARNESS_ERROR in fault.flags:
         return "harness"
     if fault.status is Status.COMPLETED:
-        return "nobody's"
+        return "no one's"
     return _WHOSE.get(fault.status, "agent")
 
 

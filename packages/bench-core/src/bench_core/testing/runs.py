@@ -7,10 +7,6 @@ import random
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
-from bench_core.artifacts import describe_artifacts
-from bench_core.codec import encode_sealed
-from bench_core.jsonl import read_lines
-from bench_core.provenance import describe_run
 from bench_core.records import (
     ArtifactFile,
     Attempt,
@@ -23,10 +19,14 @@ from bench_core.records import (
     TrialResult,
     Usage,
 )
+from bench_core.records.codec import encode_sealed
+from bench_core.records.vocabulary import FailureMode
 from bench_core.redaction import Redactor
-from bench_core.run_folder import RunFolder
-from bench_core.run_view import trial_path
-from bench_core.vocabulary import FailureMode
+from bench_core.run_folder.artifacts import describe_artifacts
+from bench_core.run_folder.folder import RunFolder
+from bench_core.run_folder.jsonl import read_lines
+from bench_core.run_folder.provenance import describe_run
+from bench_core.run_folder.view import trial_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

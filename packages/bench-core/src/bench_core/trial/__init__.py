@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench_core.trial.agent_work import AgentLimits
 from bench_core.trial.hooks import Benchmark, Evaluation, Evidence, TrialEnvironment
-from bench_core.trial.path import refuse_misfit, rescore_trial, run_trial
+from bench_core.trial.run import refuse_misfit, rescore_trial, run_trial
 
 __all__ = [
     "AgentLimits",

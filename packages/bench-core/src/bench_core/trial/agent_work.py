@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import (
     AgentError,
-    AgentProcessError,
     BudgetExceededError,
     EnvironmentFaultError,
     InputError,
 )
+from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 from bench_core.trial.hooks import TrialEnvironment
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["NOT_RELEASED", "AgentLimits", "AgentWork", "error_info", "let_work"]
+__all__ = ["NOT_RELEASED", "AgentLimits", "AgentWork", "error_info", "run_agent"]
 
 NOT_RELEASED = "not_released"
 """Flags results whose environment could not be taken from an agent that had ended by then."""
@@ -37,9 +37,9 @@ class AgentLimits:
     """How patient a trial is with its agent, in seconds.
 
     Attributes:
-        overtime_s: How long after its time limit it may take to end by itself, which tells more of
-            it than being cut off does.
-        stop_s: How long it may take to end once it was told to.
+        overtime_s: How long after its time limit it may take to end by itself, whose report says
+            more than a cut-off does.
+        stop_s: How long it may take to end after it was asked to.
     """
 
     overtime_s: float = 10.0
@@ -52,14 +52,14 @@ class AgentWork:
 
     Attributes:
         outcome: What the agent reported, or what is recorded in its place.
-        fault: Why the trial has no score although the agent worked; null where it has one.
+        fault: Why the trial has no score although the agent worked; None where it has one.
     """
 
     outcome: AgentOutcome
     fault: Exception | None = None
 
 
-async def let_work(
+async def run_agent(
     agent: Agent,
     task: AgentTask,
     environment: TrialEnvironment,
@@ -80,7 +80,7 @@ async def let_work(
             [work, *gone], timeout=_time_s(context, limits), return_when=asyncio.FIRST_COMPLETED
         )
         if not work.done() and any(each.done() for each in gone):
-            # it may tell more of itself than that its environment is gone
+            # its own report says more than that its environment is gone
             await asyncio.wait([work], timeout=limits.stop_s)
         ended, lost = work.done(), [each for each in gone if each.done()]
     finally:
@@ -114,6 +114,7 @@ async def let_work(
 
 def _ending_of(environment: TrialEnvironment) -> list[asyncio.Task[None]]:
     """Watch for the end of an environment, where it is one that can end."""
+    # Most environments cannot end by themselves: no task for those.
     if getattr(environment.gone, "__func__", None) is TrialEnvironment.gone:
         return []
     return [asyncio.create_task(environment.gone())]

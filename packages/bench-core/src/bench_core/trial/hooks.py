@@ -12,8 +12,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bench_core.artifacts import TrialArtifacts, list_artifacts
 from bench_core.protocols import EnvironmentHandle, TextHandle
+from bench_core.run_folder.artifacts import TrialArtifacts, list_artifacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentEnding, Check, ErrorInfo, Status, Task, TrialResult
-    from bench_core.vocabulary import FailureMode, SuspectCause
+    from bench_core.records.vocabulary import FailureMode, SuspectCause
 
 __all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment"]
 
@@ -35,7 +35,7 @@ class TrialEnvironment:
 
     Attributes:
         handle: What the agent acts on.
-        inputs: Added to what the agent is told of the task, such as start URLs.
+        inputs: Added to what the agent gets of the task, such as start URLs.
         steps: Actions done so far, for agents that report none.
         flags: What is to be known of the trial whatever its score.
         timings: Seconds by phase of its own, beside those the core takes.
@@ -53,10 +53,11 @@ class TrialEnvironment:
 
     async def gone(self) -> None:
         """Wait until the environment has ended while the agent works; for ever where it lasts."""
+        # Cancelled when the agent's part is over.
         await asyncio.Event().wait()
 
     async def why_gone(self, *, reported: bool) -> str | None:
-        """Return the agent's act that ended the environment and makes it a failure, else null.
+        """Return the agent's act that ended the environment and makes it a failure, else None.
 
         `reported` says whether the agent ended with a report, after which it may end the environment.
 
@@ -67,7 +68,7 @@ class TrialEnvironment:
         return None
 
     async def check(self) -> None:
-        """See whether the environment is in order, before a failure is called the agent's.
+        """Check that the environment works, before a failure is called the agent's.
 
         Raises:
             EnvironmentFaultError: It is not; the trial has no score.
@@ -99,7 +100,7 @@ class Evidence:
         context: Trial, seed, profile and meter; the meter of a judge is `meter("judge")`.
         flags: What is to be known of the trial whatever its score.
         steps: How many the agent took.
-        first: The earlier result when a trial is scored again, else null.
+        first: The earlier result when a trial is scored again, else None.
     """
 
     task: Task
@@ -127,8 +128,8 @@ class Evaluation:
     """What a benchmark's own rules say of what was captured.
 
     Attributes:
-        score: Null where the rules could not decide; `error` then says why.
-        failure_mode: Why it is no success; the core finds one where this is null.
+        score: None where the rules could not decide; `error` then says why.
+        failure_mode: Why it is no success; the core finds one where this is None.
         suspect: Why the score may not be the agent's own doing.
         status: Instead of how the agent's part ended: `agent_error` for an answer that cannot be
             read, `environment_error` where what was captured shows such a fault.
@@ -154,7 +155,7 @@ class Benchmark(Protocol):
 
     A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
     agent that does not work there is then refused before a run begins. What its runs need before they
-    begin may be a `bench_core.preparing.Prepare` in an attribute `prepare`.
+    begin may be a `bench_core.runs.prepare.Prepare` in an attribute `prepare`.
     """
 
     name: str

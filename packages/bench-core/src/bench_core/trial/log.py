@@ -6,6 +6,7 @@ import logging
 import re
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_core.redaction import RedactingFilter, Redactor
@@ -33,8 +34,8 @@ class _PlainFormatter(logging.Formatter):
 class _TrialFile:
     """The file of one trial, which is made with its first line."""
 
-    def __init__(self, path: Path, redactor: Redactor | None) -> None:
-        self._path = path
+    def __init__(self, folder: Path, redactor: Redactor | None) -> None:
+        self._folder = folder
         self._redactor = redactor
         self._handler: logging.FileHandler | None = None
         self._closed = False
@@ -44,7 +45,7 @@ class _TrialFile:
             return
         if self._handler is None:
             self._handler = logging.FileHandler(
-                self._path, encoding="utf-8", errors="backslashreplace"
+                self._folder / LOG, encoding="utf-8", errors="backslashreplace"
             )
             self._handler.setFormatter(_PlainFormatter(_FORMAT))
             redactor = self._redactor or Redactor.from_environment()
@@ -82,23 +83,28 @@ def trial_log(
 
     Args:
         folder: The trial's.
-        of: Objects whose packages' loggers are heard, beside this package's.
+        of: Objects whose packages' loggers are recorded, beside this package's.
         redactor: Knows the keys; by default those in the environment.
     """
     packages = (type(each).__module__.partition(".")[0] for each in of)
     for name in dict.fromkeys([*_ALWAYS, *packages]):
-        _listen_to(logging.getLogger(name))
-    file = _TrialFile(folder / LOG, redactor)
+        _listen_to(_logger(name))
+    file = _TrialFile(folder, redactor)
     token = _current.set(file)
     try:
-        yield logging.getLogger("bench_core.trial")
+        yield _logger("bench_core.trial")
     finally:
         _current.reset(token)
         file.close()
 
 
+# `logging` takes a lock for every look, and each trial asks for the same five.
+_logger = lru_cache(maxsize=64)(logging.getLogger)
+
+
 def _listen_to(logger: logging.Logger) -> None:
     if _to_trial_files not in logger.handlers:
         logger.addHandler(_to_trial_files)
+    # A logger without a level inherits the root's, which drops what is below a warning.
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TRAJECTORY, describe_artifacts
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
-from bench_core.jsonl import read_lines
 from bench_core.records import (
     AgentEnding,
     AgentOutcome,
@@ -17,8 +16,10 @@ from bench_core.records import (
     TrialResult,
     Usage,
 )
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.run_folder.artifacts import TRAJECTORY, describe_artifacts
+from bench_core.run_folder.jsonl import read_lines
 from bench_core.trial.agent_work import error_info
-from bench_core.vocabulary import FailureMode, SuspectCause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,7 @@ __all__ = [
     "HARNESS_ERROR",
     "NOT_CLOSED",
     "NOT_RETRIED",
+    "RERUN",
     "USAGE_REPORTED",
     "conditions",
     "ending_of",
@@ -51,10 +53,13 @@ NOT_CLOSED = "not_closed"
 """Flags results whose environment could not be closed after all that is scored was captured."""
 CLAIMS_FAULT = "agent_claims_fault"
 """Flags trials whose agent says, from a process of its own, that something else had failed."""
+RERUN = "rerun"
+"""Flags results of trials that had a lasting result and were run again on request."""
 USAGE_REPORTED = "usage_reported"
-"""Flags results whose usage nobody metered: it is what the agent says of itself."""
+"""Flags results whose usage was not metered: it is the agent's own report."""
 
 _SUCCESS = 1.0
+_NO_USAGE = Usage()
 
 
 def conditions(task: Task, context: TrialContext) -> dict[str, Any]:
@@ -73,25 +78,28 @@ def conditions(task: Task, context: TrialContext) -> dict[str, Any]:
 
 def reported_fields(outcome: AgentOutcome) -> dict[str, Any]:
     """Return what the agent reports of itself; a meter knows its usage better, where there is one."""
-    metered = outcome.usage == Usage() and outcome.cost_usd is None
-    own = Spending(source="agent", usage=outcome.usage, cost_usd=outcome.cost_usd, reported=True)
+    spent: tuple[Spending, ...] = ()
+    if outcome.usage != _NO_USAGE or outcome.cost_usd is not None:
+        usage, cost_usd = outcome.usage, outcome.cost_usd
+        spent = (Spending(source="agent", usage=usage, cost_usd=cost_usd, reported=True),)
     return {
         "model_reported": outcome.model_reported,
         "steps": outcome.steps,
         "usage": outcome.usage,
         "cost_usd": outcome.cost_usd,
-        "spent": () if metered else (own,),
+        "spent": spent,
     }
 
 
 def with_steps(outcome: AgentOutcome, folder: Path, done: int = 0) -> AgentOutcome:
     """Count steps and tokens from what was done and written for an agent that reported none."""
-    if outcome.steps or not (done or (folder / TRAJECTORY).exists()):
+    # a `Path` made for one look costs more than the look
+    if outcome.steps or not (done or os.path.exists(f"{folder}/{TRAJECTORY}")):  # noqa: PTH110
         return outcome
     steps = read_lines(folder / TRAJECTORY, Step).records
     usage = sum((step.usage for step in steps if step.usage), Usage())
-    told = outcome.usage if outcome.usage != Usage() else usage
-    return outcome.model_copy(update={"steps": max(len(steps), done), "usage": told})
+    reported = outcome.usage if outcome.usage != _NO_USAGE else usage
+    return outcome.model_copy(update={"steps": max(len(steps), done), "usage": reported})
 
 
 def ending_of(outcome: AgentOutcome, environment: TrialEnvironment) -> AgentEnding:
@@ -170,7 +178,7 @@ def fault_fields(error: Exception, phase: str, *, after_work: bool) -> dict[str,
 
 
 def unscored_result(task: Task, context: TrialContext, fields: Mapping[str, Any]) -> TrialResult:
-    """Return the result of an attempt that ended before it could tell of itself.
+    """Return the result of an attempt that ended before it could report anything.
 
     Steps and files are those in the trial's folder.
     """

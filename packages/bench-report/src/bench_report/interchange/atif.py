@@ -10,15 +10,15 @@ from pydantic import ValidationError
 from bench_core.errors import InputError
 from bench_core.files import folder_name, write_atomic
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
-from bench_report.evidence import PICTURES, link
-from bench_report.interchange.importing import Imported, ImportedTrial, read_json
-from bench_report.interchange.inspect_log import call_of, steps_of
+from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
+from bench_report.interchange.inspect_export import call_of, steps_of
+from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from bench_report.sources import Source
+    from bench_report.run_data.sources import Source
 
 __all__ = ["VERSION", "export_atif", "import_atif"]
 
@@ -37,7 +37,8 @@ def export_atif(run: Source, out: Path) -> list[Path]:
     files = []
     for result in run.results:
         file = out / f"{folder_name(result.task_id)}.{result.trial}.json"
-        document = _trajectory(run, tasks[result.task_id], result, run.seen_from(out))
+        document = _trajectory(run, tasks[result.task_id], result, run.relative_to(out))
+        # ASCII: the text of a page may hold unpaired surrogates, which UTF-8 cannot encode.
         write_atomic(file, json.dumps(document, ensure_ascii=True, allow_nan=False).encode())
         files.append(file)
     return files
@@ -48,6 +49,7 @@ def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Jso
     steps = steps_of(run, result)
     folder = run.trial_folder(result)
     artifacts = None if folder is None else f"{base}/{folder}"
+    # Step 1 is the task: ATIF numbers the user's messages among the steps.
     turns = [_step(number, step, artifacts) for number, step in enumerate(steps, start=2)]
     first = {"step_id": 1, "source": "user", "message": task.goal}
     agent: _Json = {"name": info.agent, "version": info.versions.get("bench-core", "unknown")}
@@ -123,35 +125,38 @@ def _picture(step: Step, folder: str | None) -> _Json | None:
     if step.screenshot is None or folder is None:
         return None
     kind = next(
-        (k for suffix, k in PICTURES.items() if step.screenshot.lower().endswith(suffix)), None
+        (k for suffix, k in IMAGE_TYPES.items() if step.screenshot.lower().endswith(suffix)), None
     )
     if kind is None:
         return None
-    return {"type": "image", "source": {"media_type": kind, "path": link(folder, step.screenshot)}}
+    return {
+        "type": "image",
+        "source": {"media_type": kind, "path": artifact_link(folder, step.screenshot)},
+    }
 
 
-def import_atif(path: Path, *, benchmark: str = "atif") -> Imported:
+def import_atif(path: Path, *, benchmark: str = "atif") -> ImportedRun:
     """Read a trajectory file, or every one in a folder.
 
-    A trajectory holds no score: it is taken from what we left in `extra`, from `extra.reward`, or from the
-    `result.json` that Harbor keeps beside the agent's folder. Without any, the trial has no score.
+    A trajectory has no score of its own: it is taken from what our export left in `extra`, from `extra.reward`,
+    or from the `result.json` that Harbor writes beside the agent's folder. Without any, the trial has no score.
 
     Args:
         path: A `.json` file, or a folder searched with its subfolders.
-        benchmark: What to call it, where the file does not say.
+        benchmark: Name of the benchmark, where the file does not state it.
 
     Raises:
         InputError: No trajectory is there, or one cannot be read.
     """
     found = [(file, document) for file in _files(path) if (document := _document(file, path))]
     if not found:
-        raise InputError(f"{path} holds no ATIF trajectory")
+        raise InputError(f"{path} contains no ATIF trajectory")
     numbers: dict[str, int] = {}
     trials = [_read(file, document, benchmark, numbers) for file, document in found]
     _, first = found[0]
-    kept = first.get("extra") or {}
-    info = (kept.get("proctor") or {}).get("run")
-    return Imported(
+    extra = first.get("extra") or {}
+    info = (extra.get("proctor") or {}).get("run")
+    return ImportedRun(
         benchmark=trials[0].task.benchmark,
         version=None,
         agent=str(first["agent"]["name"]),
@@ -196,25 +201,28 @@ def _document(file: Path, asked: Path) -> _Json | None:
 def _trial(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) -> ImportedTrial:
     extra = document.get("extra") or {}
     steps = [step for step in document["steps"] if step.get("source") == "agent"]
-    ours = extra.get("proctor")
-    if isinstance(ours, dict):
+    own = extra.get("proctor")
+    if isinstance(own, dict):
         return ImportedTrial(
-            Task.model_validate_json(json.dumps(ours["task"])),
-            TrialResult.model_validate_json(json.dumps(ours["result"])),
+            Task.model_validate_json(json.dumps(own["task"])),
+            TrialResult.model_validate_json(json.dumps(own["result"])),
             [Step.model_validate_json(json.dumps(each["extra"]["proctor"])) for each in steps],
         )
-    beside = _beside(file)
-    name = str(beside.get("task_name") or file.parent.parent.name or file.stem)
-    numbers[name] = numbers.get(name, 0) + 1
+    record = _harbor_record(file)
+    # Harbor writes `<trial>/agent/trajectory.json`: without its record, the trial's folder is the best name.
+    name = str(record.get("task_name") or file.parent.parent.name or file.stem)
+    numbers[name] = (
+        numbers.get(name, 0) + 1
+    )  # ATIF has no trial number: files of one task are counted
     goal = next(
         (_text(s.get("message")) for s in document["steps"] if s.get("source") == "user"), ""
     )
     task = Task(benchmark=benchmark, task_id=name, goal=goal)
     made = [_imported_step(n, each) for n, each in enumerate(steps, start=1)]
-    return ImportedTrial(task, _result(document, task, numbers[name], beside, made), made)
+    return ImportedTrial(task, _result(document, task, numbers[name], record, made), made)
 
 
-def _beside(file: Path) -> _Json:
+def _harbor_record(file: Path) -> _Json:
     """Return Harbor's record of the trial, from the trial's folder or its own."""
     for folder in (file.parent.parent, file.parent):
         record = folder / "result.json"
@@ -224,10 +232,10 @@ def _beside(file: Path) -> _Json:
 
 
 def _result(
-    document: _Json, task: Task, trial: int, beside: _Json, steps: Sequence[Step]
+    document: _Json, task: Task, trial: int, record: _Json, steps: Sequence[Step]
 ) -> TrialResult:
-    score = _score(document, beside)
-    failed = beside.get("exception_info")
+    score = _score(document, record)
+    failed = record.get("exception_info")
     metrics = document.get("final_metrics") or {}
     message = "the trajectory has no score"
     if failed:
@@ -253,8 +261,8 @@ def _result(
     )
 
 
-def _score(document: _Json, beside: _Json) -> float | None:
-    rewards = (beside.get("verifier_result") or {}).get("rewards") or {}
+def _score(document: _Json, record: _Json) -> float | None:
+    rewards = (record.get("verifier_result") or {}).get("rewards") or {}
     value = (document.get("extra") or {}).get("reward")
     if value is None:
         value = rewards.get("reward", next(iter(rewards.values()), None))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bench_core.codec import decode_json
 from bench_core.errors import InputError
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
-from bench_report.interchange.importing import (
-    Imported,
+from bench_core.records.codec import decode_json
+from bench_report.interchange.imported_run import (
+    ImportedRun,
     ImportedTrial,
     read_json,
     steps_of_calls,
@@ -46,10 +46,10 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What unpacking a damaged, locked or newer archive raises."""
+"""What unpacking raises: `RuntimeError` for a password, or a compression that this Python does not know."""
 
 
-def import_inspect(path: Path, *, scorer: str | None = None) -> Imported:
+def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
     """Read an EvalLog.
 
     Args:
@@ -64,14 +64,14 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> Imported:
         raise InputError(f"{path} is not an Inspect log of version 2")
     spec, samples = log["eval"], log.get("samples") or []
     try:
-        ours = _dig(spec, "metadata", "proctor") or {}
-        tasks = [Task.model_validate_json(json.dumps(each)) for each in ours.get("tasks", ())]
+        own = _nested(spec, "metadata", "proctor") or {}
+        tasks = [Task.model_validate_json(json.dumps(each)) for each in own.get("tasks", ())]
         known = {task.task_id: task for task in tasks}
         trials = [_trial(each, spec, scorer, known) for each in samples]
-        info = RunInfo.model_validate_json(json.dumps(ours["run"])) if known else None
+        info = RunInfo.model_validate_json(json.dumps(own["run"])) if known else None
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        raise InputError(f"{path} has a sample that cannot be read: {_told(error)}") from None
-    return Imported(
+        raise InputError(f"{path} has a sample that cannot be read: {_error_text(error)}") from None
+    return ImportedRun(
         benchmark=str(spec.get("task") or "inspect"),
         version=str(spec["task_version"]) if spec.get("task_version") else None,
         agent=str(spec.get("solver") or "inspect"),
@@ -83,7 +83,7 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> Imported:
     )
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -95,6 +95,7 @@ def _archive(path: Path) -> _Json:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
+            # Inspect writes the header last: a log that was interrupted has only its journal.
             header = "header.json" if "header.json" in names else "_journal/start.json"
             log = decode_json(archive.read(header))
             samples = [decode_json(archive.read(n)) for n in names if n.startswith("samples/")]
@@ -105,14 +106,14 @@ def _archive(path: Path) -> _Json:
     return {"version": 2, **log, "samples": samples} if isinstance(log, dict) else {}
 
 
-def _dig(data: Any, *path: str) -> Any:
+def _nested(data: Any, *path: str) -> Any:
     for name in path:
         data = data.get(name) if isinstance(data, dict) else None
     return data
 
 
 def _model(name: str | None) -> str | None:
-    if not name or name == "none/none":
+    if not name or name == "none/none":  # Inspect's name for running without a model
         return None
     return name.replace("/", ":", 1)
 
@@ -120,12 +121,12 @@ def _model(name: str | None) -> str | None:
 def _trial(
     sample: _Json, spec: _Json, scorer: str | None, known: Mapping[str, Task]
 ) -> ImportedTrial:
-    ours = _dig(sample, "metadata", "proctor")
-    if isinstance(ours, dict) and sample["id"] in known:
+    own = _nested(sample, "metadata", "proctor")
+    if isinstance(own, dict) and sample["id"] in known:
         return ImportedTrial(
             known[sample["id"]],
-            TrialResult.model_validate_json(json.dumps(ours["result"])),
-            [Step.model_validate_json(json.dumps(each)) for each in ours.get("steps", ())],
+            TrialResult.model_validate_json(json.dumps(own["result"])),
+            [Step.model_validate_json(json.dumps(each)) for each in own.get("steps", ())],
         )
     task = Task(
         benchmark=str(spec.get("task") or "inspect"),
@@ -144,10 +145,10 @@ def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | No
     status = _status(sample, scored=value is not None)
     usages = sample.get("model_usage") or {}
     costs = [each.get("total_cost") for each in usages.values()]
-    told = None
+    error_info = None
     if value is None or status is Status.AGENT_ERROR:
         message = error["message"] if error else "the log has no score for this sample"
-        told = ErrorInfo(kind="InspectError", message=str(message))
+        error_info = ErrorInfo(kind="InspectError", message=str(message))
     return TrialResult(
         benchmark=task.benchmark,
         task_id=task.task_id,
@@ -162,7 +163,7 @@ def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | No
         usage=_usage(usages),
         cost_usd=sum(costs) if costs and None not in costs else None,
         timings_s={"total": sample["total_time"]} if sample.get("total_time") else {},
-        error=told,
+        error=error_info,
         details={"scores": sample.get("scores") or {}},
     )
 
@@ -175,7 +176,10 @@ def _score(scores: Mapping[str, _Json], scorer: str | None) -> tuple[str, _Json 
 
 
 def _number(value: Any) -> float | None:
-    """Return a score as a number; `None` for what is no single number, as Inspect's unscored NaN."""
+    """Return a score as a number; `None` for what is no single number.
+
+    Inspect writes NaN for a sample that its scorer left unscored; a 0 would count as the agent's failure.
+    """
     if isinstance(value, str):
         return _LETTERS.get(value.upper())
     if isinstance(value, bool | int | float) and math.isfinite(value):
@@ -184,8 +188,8 @@ def _number(value: Any) -> float | None:
 
 
 def _status(sample: _Json, *, scored: bool) -> Status:
-    """Keep apart: an agent that ran into a limit is scored, one without a score was not evaluated."""
-    limit = _dig(sample, "limit", "type")
+    """Return how the trial ended: an agent that reached a limit is scored, one without a score was not evaluated."""
+    limit = _nested(sample, "limit", "type")
     reached = _LIMITS.get(limit, Status.STEP_LIMIT) if limit else None
     if scored:
         if reached is not None:

@@ -1,1 +1,1 @@
-"""What agents need on Multi-REAL: what to be told, and the reference solutions."""
+"""The parts of agents that are particular to Multi-REAL: instructions and reference solutions."""

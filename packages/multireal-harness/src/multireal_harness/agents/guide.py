@@ -1,4 +1,4 @@
-"""What Proctor's own agents are told of Multi-REAL."""
+"""Instructions for Proctor's own agents on Multi-REAL tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench_core.errors import InputError
 from bench_core.guides import AgentGuide
 
 if TYPE_CHECKING:
-    from bench_core.browser_use import Briefing
+    from bench_core.browser_use import TaskInstructions
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
     from multireal_harness.world.solutions_file import Solution
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["FIRST_WRONG", "GUIDE", "solution_for"]
 
 FIRST_WRONG = "wrong"
-"""The solution that stands for each task's first one that must not pass."""
-# Scripts in the page could write the state itself; a search or a file is no part of any app.
+"""The name that means a task's first solution that must not pass."""
+# A script in the page could write the state that is scored; searches and files are part of no app.
 _EXCLUDED = ("search", "evaluate", "write_file", "read_file", "replace_file", "upload_file")
 _HINT = """
 The apps of the task are open in one tab each; use one tab per app. Work only with what the apps show.
@@ -43,20 +43,21 @@ def solution_for(task_id: str, name: str) -> Solution:
 
 
 def _solver(task: AgentTask, context: TrialContext) -> Agent:
-    """Return the agent that does the solution the run's configuration names, by default `good`."""
-    from multireal_harness.agents.scripted import ScriptedAgent  # noqa: PLC0415  # only where asked
+    """Return the agent that carries out the solution named in the run's configuration (`good`)."""
+    from multireal_harness.agents.scripted_agent import ScriptedAgent  # noqa: PLC0415  # only where asked
 
     return ScriptedAgent(solution_for(task.task_id, str(context.config.get("solution") or "good")))
 
 
-def _briefing(task: AgentTask, environment: EnvironmentHandle) -> Briefing:
-    """Name the apps, and let one action be done per step."""
-    from bench_core.browser_use import Briefing  # noqa: PLC0415  # an extra
+def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
+    """Return browser-use's instructions: the goal, the apps, and one action per step."""
+    from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
 
     del environment
-    return Briefing(
+    return TaskInstructions(
         f"{task.goal}\n\nApps:\n{_apps(task)}",
         exclude_actions=_EXCLUDED,
+        # one action per step, as other agents, so that numbers of steps can be compared
         options={"extend_system_message": _HINT, "max_actions_per_step": 1},
     )
 
@@ -68,5 +69,5 @@ def _apps(task: AgentTask) -> str:
     )
 
 
-GUIDE = AgentGuide(solver=_solver, browser_use=_briefing)
+GUIDE = AgentGuide(solver=_solver, browser_use=_instructions)
 """Found through the entry point `multireal` of `bench_core.guides`."""

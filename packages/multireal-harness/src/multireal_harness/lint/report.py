@@ -1,4 +1,4 @@
-"""Lint a whole task set, count what was found, and write the set as it should be."""
+"""Lint of a whole task set: counts of findings, and the task set with rewritten evals."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from multireal_harness.definitions import Definition
-    from multireal_harness.lint.schemas import Schemas
+    from multireal_harness.states.schemas import Schemas
 
 __all__ = ["FIX_MARK", "LintReport", "apply_fixes", "fixed_definition", "lint_tasks", "write_fixed"]
 
 FIX_MARK = "proctor_fix"
-"""The key under which a fixed eval keeps what it was before."""
+"""The key under which a fixed eval keeps its original query and expectation."""
 
 
 class LintReport(Record):
-    """What was found in a task set.
+    """The findings about a task set.
 
     Attributes:
-        tasks: How many tasks were looked at.
-        evals: How many evals with a query they have.
-        fatal_evals: How many of these no correct run satisfies, or a wrong one does.
-        fatal_tasks: How many tasks have such an eval.
-        mended: How many fatal evals have a sound rewrite: linted itself, it has no fatal finding, is not
+        tasks: Number of tasks.
+        evals: Number of their evals with a query.
+        fatal_evals: Number of evals that no correct run satisfies, or that a wrong one does.
+        fatal_tasks: Number of tasks with such an eval.
+        mended: Number of fatal evals with a sound rewrite: linted itself, it has no fatal finding, is not
             satisfied by an untouched state and asks for no less than the criterion.
-        weakened: How many have one that only asks for less.
-        unmended: How many have one in which something is still wrong; it is not written.
-        by_code: Evals per kind of finding, the most frequent first.
-        without_evals: Tasks that nothing decides.
+        weakened: Number of fatal evals with a rewrite that asks for less than the criterion.
+        unmended: Number of fatal evals with a rewrite that is still wrong; it is not written.
+        by_code: Evals per code of finding, the most frequent first.
+        without_evals: Tasks without evals, which cannot be scored.
     """
 
     tasks: NonNegativeInt
@@ -56,7 +56,7 @@ class LintReport(Record):
 
 
 def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None) -> LintReport:
-    """Look at every query of a task set; see `lint_task`."""
+    """Lint every query of a task set; see `lint_task`."""
     known = list(definitions)
     reports = [report for each in known for report in lint_task(each, schemas)]
     fatal = [each for each in reports if each.fatal]
@@ -78,7 +78,7 @@ def lint_tasks(definitions: Iterable[Definition], schemas: Schemas | None = None
 
 
 def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> Definition:
-    """Return a task with every eval rewritten that has a rewrite; the others stay as they are."""
+    """Return a task in which every eval with a usable rewrite is rewritten."""
     fixes = {
         each.index: each.fix
         for each in lint_task(definition, schemas)
@@ -99,7 +99,7 @@ def fixed_definition(definition: Definition, schemas: Schemas | None = None) -> 
 
 
 def apply_fixes(raw: dict[str, Any], reports: Sequence[EvalReport]) -> dict[str, Any]:
-    """Return a task's JSON with its rewritten evals, each marked with what it was."""
+    """Return a task's JSON with its rewritten evals, each with its original under `FIX_MARK`."""
     evals = [dict(each) for each in raw.get("evals", [])]
     for report in reports:
         if report.fix is not None and report.fix.usable:
@@ -125,7 +125,7 @@ def write_fixed(source: Path, report: LintReport, out: Path) -> list[Path]:
         InputError: `out` is the source: the original queries are the benchmark.
     """
     if out.resolve() == source.resolve():
-        raise InputError(f"{out} holds the original tasks: write the fixed ones elsewhere")
+        raise InputError(f"{out} has the original tasks: write the fixed ones elsewhere")
     out.mkdir(parents=True, exist_ok=True)
     by_task: dict[str, list[EvalReport]] = {}
     for each in report.reports:

@@ -1,6 +1,6 @@
-"""JMESPath's syntax tree as text again, and the two rewrites that keep its meaning.
+"""Text from JMESPath's syntax tree, and the two rewrites that keep its meaning.
 
-`jmespath` parses and searches, but does not print. What `unparse` writes means what was parsed.
+`jmespath` parses and searches, but cannot write a tree as text. `unparse` does, with the same meaning.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOOSE = frozenset({
     "pipe", "or_expression", "and_expression", "not_expression", "comparator", "expref",
 })  # fmt: skip
 _FLATTEN, _STAR, _FILTER, _DOT, _BRACKET = 9, 20, 21, 40, 55
-"""Binding powers, as jmespath's parser has them."""
+"""Binding powers as in jmespath's parser."""
 _PATHS = frozenset({"field", "subexpression", "index_expression", "current", "identity"})
 
 
@@ -119,7 +119,7 @@ def _swallows(tree: Node, power: int) -> bool:
         return False
     right = tree["children"][1]
     if right["type"] in {"multi_select_list", "multi_select_dict"}:
-        return False  # jmespath goes on with the whole projection after these
+        return False  # after these jmespath continues with the whole projection
     return right["type"] == "identity" or power > _reach(tree) or _swallows(right, power)
 
 
@@ -160,6 +160,7 @@ def _name(text: str) -> str:
 
 def _literal(tree: Node) -> str:
     value = tree["value"]
+    # a raw string has no escape but that of the quote, so a text with backslashes is written as JSON
     if isinstance(value, str) and "\\" not in value:
         return "'" + value.replace("'", "\\'") + "'"
     return "`" + json.dumps(value, ensure_ascii=False).replace("`", "\\`") + "`"

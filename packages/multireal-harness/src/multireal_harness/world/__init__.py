@@ -1,21 +1,28 @@
-"""Local apps that speak REAL's protocol: a world for demos, tests and authors of agents."""
+"""The built-in world: local apps with REAL's protocol, for demos, tests and authors of agents."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from multireal_harness.world.builtin import BuiltInWorld
+    from multireal_harness.world.launch import built_in_world
     from multireal_harness.world.solutions_file import Solution, load_solutions
 
-__all__ = ["BuiltInWorld", "Solution", "load_solutions"]
+__all__ = [
+    "BuiltInWorld",
+    "Solution",
+    "built_in_world",
+    "load_solutions",
+]
 
-_HOMES = {"builtin": ("BuiltInWorld",), "solutions_file": ("Solution", "load_solutions")}
-_HOME_OF = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "builtin": ("BuiltInWorld",),
+        "launch": ("built_in_world",),
+        "solutions_file": ("Solution", "load_solutions"),
+    },
+)

@@ -18,10 +18,10 @@ __all__ = ["BuiltInWorld"]
 
 
 class BuiltInWorld:
-    """Serves the apps, each on a port of its own; threads, so that it needs no event loop.
+    """Servers of the apps, each on a port of its own, in threads, so that no event loop is needed.
 
     Args:
-        apps: Which of them.
+        apps: Names of the apps to serve.
     """
 
     name = "multireal"
@@ -32,7 +32,7 @@ class BuiltInWorld:
 
     @property
     def urls(self) -> dict[str, str]:
-        """Where each app answers."""
+        """The origin of each app."""
         return {app: server.origin for app, server in self._servers.items()}
 
     async def start(self) -> WorldInfo:
@@ -61,10 +61,10 @@ class BuiltInWorld:
     def fail(
         self, app: str, kind: FaultKind, path: str = "/", times: int | None = None, value: float = 0
     ) -> None:
-        """Let an app misbehave; see `multireal_harness.world.faults`."""
+        """Make an app misbehave; see `multireal_harness.world.faults`."""
         self._servers[app].faults.switch_on(kind, path, times, value)
 
     def mend(self) -> None:
-        """Let all apps work again."""
+        """Make all apps work again."""
         for server in self._servers.values():
             server.faults.clear()

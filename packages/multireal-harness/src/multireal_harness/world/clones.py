@@ -1,4 +1,4 @@
-"""The pages of the built-in apps: real single-page apps whose whole state is in the browser."""
+"""The pages of the built-in apps: single-page apps whose whole state is in the browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import resources
 __all__ = ["APPS", "page"]
 
 APPS = ("calendar", "dining", "mail", "travel")
-"""The apps there are."""
+"""The names of the apps."""
 
 
 def page(app: str, fault: str = "") -> bytes:
@@ -16,11 +16,12 @@ def page(app: str, fault: str = "") -> bytes:
 
     Args:
         app: One of `APPS`.
-        fault: `invalid_json` cuts what `/finish` says, `no_pre` shows it without its `<pre>`.
+        fault: `invalid_json` truncates the JSON of `/finish`, `no_pre` shows it without its `<pre>`.
     """
     style, core, own = _asset("style.css"), _asset("core.js"), _asset(f"{app}.js")
     return (
         f'<!doctype html><html lang="en" data-app="{app}" data-fault="{fault}"><head>'
+        # the icon keeps Chromium from requesting /favicon.ico, where the server has the app itself
         f'<meta charset="utf-8"><title>{app.title()}</title><link rel="icon" href="data:,">'
         f"<style>{style}</style></head>"
         f'<body><div id="app"></div><script>{core}\n{own}</script></body></html>'

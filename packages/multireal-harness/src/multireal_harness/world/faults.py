@@ -1,4 +1,4 @@
-"""Make a built-in app misbehave on purpose, for tests of those who must cope with it."""
+"""Faults of the built-in apps, switched on for tests of code that must handle them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FaultKind = Literal[
     "drop", "status", "slow", "stall", "garbage", "odd_json", "invalid_json", "no_pre"
 ]
 """`drop`: close the connection; `status`: answer with the status `value`; `slow`: answer after
-`value` seconds; `stall`: never answer; `garbage`: answer with what is no HTTP; `odd_json`: answer with
-one of `ODD_JSON`, the one of number `value`; `invalid_json`, `no_pre`: what `/finish` shows is broken."""
+`value` seconds; `stall`: never answer; `garbage`: answer with bytes that are not HTTP; `odd_json`: answer
+with `ODD_JSON[value]`; `invalid_json`, `no_pre`: `/finish` shows broken JSON, or no `<pre>`."""
 ODD_JSON = (
     "[]", '"a state"', "null", "7", "{}", '{"error": "out of order"}', '{"finalstate": ' * 300 + "1" + "}" * 300,
 )  # fmt: skip
@@ -29,7 +29,7 @@ _FAULT = re.compile(
 
 @dataclass(frozen=True)
 class AppFault:
-    """One way in which one app misbehaves; `times` null means for ever."""
+    """One fault of one app; with `times` None it lasts until it is cleared."""
 
     app: str
     kind: FaultKind
@@ -39,13 +39,13 @@ class AppFault:
 
 
 def read_faults(text: str) -> tuple[AppFault, ...]:
-    """Read `app=dining,finish=503x2`: pages of one app with what happens to them, and how often.
+    """Read `app=dining,finish=503x2`: an app, and for each page a fault and how often it occurs.
 
-    A page is `finish`, `config`, `page` (all) or a path; what happens is a status, `slow:SECONDS`, `drop`,
+    A page is `finish`, `config`, `page` (all) or a path; a fault is a status, `slow:SECONDS`, `drop`,
     `stall`, `garbage`, `odd_json`, `invalid_json` or `no_pre`.
 
     Raises:
-        ValueError: It is not of this form; the message says where.
+        ValueError: It is not of this form; the message names the part.
 
     >>> read_faults("app=dining,finish=503x2")
     (AppFault(app='dining', kind='status', path='/finish', times=2, value=503.0),)

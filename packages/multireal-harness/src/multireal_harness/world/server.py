@@ -1,11 +1,11 @@
-"""Serve one built-in app on a loopback port of its own, which makes it an origin of its own."""
+"""Server of one built-in app, on a loopback port of its own, so that each app is an origin of its own."""
 
 from __future__ import annotations
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from bench_core.fault_board import FaultBoard
+from bench_core.fault_switches import FaultSwitches
 from multireal_harness.world.clones import page
 from multireal_harness.world.faults import FAULTS, ODD_JSON
 
@@ -17,16 +17,17 @@ _GARBAGE = bytes(range(128, 256))
 class CloneServer:
     """A threaded HTTP server on 127.0.0.1 for one app; every path gives the app's one page.
 
-    `stop` ends stalled answers, too. Its threads never keep a process alive.
+    `stop` also ends stalled answers. The threads are daemons, which never keep a process alive.
     """
 
     def __init__(self, app: str) -> None:
         self.app = app
-        self.faults = FaultBoard(FAULTS)
+        self.faults = FaultSwitches(FAULTS)
         self.closing = threading.Event()
         self._http = _Server(self)
         self._thread = threading.Thread(
             target=self._http.serve_forever,
+            # `shutdown` waits for the next poll; the default is 0.5 s
             kwargs={"poll_interval": 0.05},
             name=f"app {app}",
             daemon=True,
@@ -52,6 +53,7 @@ class CloneServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # a browser's idle connections keep handlers waiting, up to their timeout of 60 s
     block_on_close = False
 
     def __init__(self, owner: CloneServer) -> None:
@@ -94,10 +96,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        # every visit must reach the server, where a fault may be switched on meanwhile
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
-        """Stay silent."""
+        """Log nothing."""

@@ -1,4 +1,4 @@
-"""Reference solutions of the built-in tasks: what a person would click, right and wrong ones."""
+"""Reference solutions of the built-in tasks, right and wrong ones, as clicks and typed text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ARGUMENTS = {"open": ("app",), "click": ("text",), "fill": ("field", "text"), "
 
 
 class SolutionStep(Record):
-    """One thing to do: bring an app's tab to the front, click what reads so, fill a field, end.
+    """One step: bring an app's tab to the front, click a button by its text, fill a field, or end.
 
     Attributes:
         app: The app whose tab is opened.
-        text: What the button reads or what is typed.
+        text: The text of the button, or the text to type.
         field: The `name` of the input.
     """
 
@@ -40,7 +40,7 @@ class SolutionStep(Record):
 
 
 class Solution(Record):
-    """A way through a task, and whether the task must be passed by it."""
+    """A solution of a task, and whether it must pass."""
 
     task: str
     name: str

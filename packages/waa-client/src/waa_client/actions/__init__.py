@@ -1,4 +1,4 @@
-"""Actions of agents, in the code WAA's server runs: there and back."""
+"""Translation between agents' actions and the code that WAA's server runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an action to the code WAA's server runs.
+"""Translation of actions to the code that WAA's server runs.
 
 The API is `computer.py` of the VM's server: `computer.mouse.move_id`, `.move_abs`, `.single_click`,
 `computer.keyboard.write` and so on. There is no `computer.click`, `computer.type` or `computer.key`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from bench_core.agents.records import (
+from bench_core.agents import (
     Click,
     Done,
     Drag,
@@ -28,34 +28,34 @@ from waa_client.actions.keys import UnknownKeyError, key_names
 from waa_client.actions.text import typing_of
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action, Target
+    from bench_core.agents import Action, Target
 
 __all__ = ["SPECIAL", "Block", "Screen", "UntranslatableError", "translate"]
 
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
-"""Actions that are words: recorded like others, and never sent to the VM."""
+"""Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""
 
 Language = Literal["code_block", "pyautogui"]
 
 _NOTCH = 100
-"""Pixels that agents mean by one notch of the wheel."""
+"""Pixels that agents count for one notch of the wheel."""
 _WHEEL_UNITS = 120
-"""What Windows calls one notch; PyAutoGUI passes its argument on as these units."""
-_COMPUTER_SCROLL = 400
+"""Windows' units of one notch; PyAutoGUI passes its argument on in these units."""
+_COMPUTER_SCROLL = 400  # `computer.mouse.scroll` always scrolls by so many units
 _DOUBLE, _TRIPLE = 2, 3
 _HOTKEY_JOINT = "+"
 
 
 class UntranslatableError(ValueError):
-    """An action that WAA cannot do; the message is for the agent."""
+    """An action that WAA cannot do; the agent gets the message."""
 
 
 class Screen(Record):
-    """What actions are aimed at.
+    """The screen with which actions are translated.
 
     Attributes:
-        size: Width and height of the screen in pixels, as the VM says.
-        view: Width and height of the picture the agent saw; pixels of actions are pixels of it.
+        size: Width and height of the screen in pixels, as the VM reports them.
+        view: Width and height of the agent's picture, in whose pixels actions are given.
         rects: Left, top, right, bottom of each element in pixels of the picture, by id.
         titles: Titles of the open windows, for switching to one.
     """
@@ -78,7 +78,7 @@ class Block(Record):
         code: A code block, or one of `SPECIAL`.
         language: `code_block` runs in the server, where `computer` is known; `pyautogui` runs in a
             new process, as WindowsAgentArena-V2 does.
-        notes: Where it differs from what was asked, e.g. a corner that was moved inwards.
+        notes: Differences from the agent's action, e.g. a corner that was moved inwards.
     """
 
     code: str
@@ -87,16 +87,16 @@ class Block(Record):
 
     @property
     def special(self) -> bool:
-        """Whether it is a word and no code."""
+        """Whether it is a word and not code."""
         return self.code in SPECIAL
 
 
 def translate(action: Action, screen: Screen) -> Block:
     """Return the code that does `action` on `screen`.
 
-    Every pixel is hit exactly: `move_abs` takes fractions and cuts off, so pixel x of W is sent as
-    (x + 0.5) / W. The four corners, where PyAutoGUI's fail-safe stops everything that follows, are
-    moved inwards by one pixel, and a note says so.
+    Every pixel is hit exactly: `move_abs` takes fractions and rounds down, so pixel x of W is sent as
+    (x + 0.5) / W; x / W would miss 83 of 1440 columns by one. The four corners, where PyAutoGUI's
+    fail-safe fails all later actions, are moved inwards by one pixel, and a note says so.
 
     Raises:
         UntranslatableError: WAA cannot do it, or it makes no sense on this screen.
@@ -115,7 +115,7 @@ def translate(action: Action, screen: Screen) -> Block:
 
 
 class _Writer:
-    """Collects the lines of one code block."""
+    """Writer of the lines of one code block."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -161,11 +161,12 @@ class _Writer:
         if not action.modifiers:
             self._lines.append(self._click_call(action))
             return
-        held = [name for each in action.modifiers for name in key_names((each,))]
+        pressed = [name for each in action.modifiers for name in key_names((each,))]
         self._imports["pyautogui"] = None
-        self._lines += [f"pyautogui.keyDown({name!r})" for name in held]
+        self._lines += [f"pyautogui.keyDown({name!r})" for name in pressed]
+        # a key that stays down would change every later action
         self._lines += ["try:", f"    {self._click_call(action)}", "finally:"]
-        self._lines += [f"    pyautogui.keyUp({name!r})" for name in reversed(held)]
+        self._lines += [f"    pyautogui.keyUp({name!r})" for name in reversed(pressed)]
 
     def _click_call(self, action: Click) -> str:
         known = {("left", 1): "single_click", ("left", _DOUBLE): "double_click",
@@ -174,6 +175,7 @@ class _Writer:
         if name:
             return f"computer.mouse.{name}()"
         self._imports["pyautogui"] = None
+        # `computer.mouse` has no clicks but single, double and right
         return f"pyautogui.click(clicks={action.count}, button={action.button!r})"
 
     def _move(self, target: Target) -> None:
@@ -194,7 +196,7 @@ class _Writer:
         return list(self._screen.rects).index(target.element)
 
     def _pixel(self, target: Target) -> tuple[int, int]:
-        """Return the pixel of the screen that is meant, fail-safe corners moved inwards."""
+        """Return the pixel of the screen for a target, with fail-safe corners moved inwards."""
         if isinstance(target, ElementRef):
             left, top, right, bottom = self._screen.rects[target.element]
             seen = ((left + right) // 2, (top + bottom) // 2)
@@ -209,6 +211,7 @@ class _Writer:
     def _seen_pixel(self, x: float, y: float, *, relative: str) -> tuple[int, int]:
         width, height = self._screen.seen
         if relative == "relative" and x <= width and y <= height:
+            # the fraction 1.0 is the far edge, for which agents mean the last pixel
             x, y = min(x, width - 1), min(y, height - 1)
         if not (math.isfinite(x) and math.isfinite(y) and 0 <= x < width and 0 <= y < height):
             raise UntranslatableError(
@@ -230,6 +233,7 @@ class _Writer:
             self._element(end)
         self._move(action.start)
         x, y = self._pixel(end)
+        # in pixels of the screen, unlike `move_abs`; the fractions in WAA's own prompt raise TypeError
         self._lines.append(f"computer.mouse.drag(screen_x={x}, screen_y={y})")
 
     def _scroll(self, action: Scroll) -> None:
@@ -247,6 +251,7 @@ class _Writer:
         if vertical:
             self._lines.append(f"pyautogui.scroll({vertical})")
         if horizontal:
+            # `computer.mouse.scroll` has no horizontal direction
             self._lines.append(f"pyautogui.hscroll({horizontal})")
 
     def _type(self, action: TypeText) -> None:
@@ -269,15 +274,16 @@ class _Writer:
             raise UntranslatableError("there is nothing to type")
 
     def _write(self, text: str) -> None:
-        # repr, not JSON: quotes, backslashes and line breaks come out as they went in
+        # repr quotes any text; escaping quotes alone breaks on `C:\Users` and on line breaks
         self._lines.append(f"computer.keyboard.write({text!r})")
 
     def _paste(self, text: str) -> None:
-        # not clipboard.copy_text: it prints, and a printed "error" fails the block
+        # not clipboard.copy_text: it prints the text, and the server fails a block that prints "error"
         self._imports["pyperclip"] = None
         self._lines += [f"pyperclip.copy({text!a})", "computer.clipboard.paste()"]
 
     def _press(self, keys: tuple[str, ...]) -> None:
+        # no key types it, but the clipboard can
         if len(keys) == 1 and len(keys[0]) == 1 and not keys[0].isascii():
             self._paste(keys[0])
             return
@@ -285,7 +291,7 @@ class _Writer:
         if len(names) == 1:
             self._lines.append(f"computer.keyboard.press({names[0]!r})")
         elif _HOTKEY_JOINT in names:
-            # "ctrl++" would be taken apart into ctrl alone
+            # `press("ctrl++")` would press ctrl alone
             self._imports["pyautogui"] = None
             self._lines.append(f"pyautogui.hotkey({', '.join(map(repr, names))})")
         else:
@@ -306,11 +312,12 @@ class _Writer:
             raise UntranslatableError(
                 f"there are {len(self._screen.titles)} windows, not {index + 1}"
             )
+        # the server matches titles loosely, and answers 200 even where none matches
         title = ascii(self._screen.titles[index])
         self._lines.append(f"computer.window_manager.switch_to_application({title})")
 
 
 def _wheel(pixels: float) -> int:
-    """Return wheel units for pixels: a notch of 120 units for every 100, at least one unit."""
+    """Return wheel units for pixels: 120 units, one notch, for every 100 pixels, at least one unit."""
     units = round(pixels * _WHEEL_UNITS / _NOTCH)
     return units or int(math.copysign(1, pixels)) if pixels else 0

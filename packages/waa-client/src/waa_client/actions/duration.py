@@ -1,4 +1,4 @@
-"""Whether a code block that did not end in time shows by itself why."""
+"""Check whether a code block that did not end in time takes so long by its own text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["outlasts"]
 
 _QUICK = frozenset({"computer", "pyautogui", "pyperclip", "time"})
-"""Modules whose calls end soon, sleeps apart."""
+"""Modules whose calls end soon, except sleeps."""
 
 
 def outlasts(code: str, seconds: float) -> bool:
-    """Whether the text of `code` shows why it takes longer than `seconds`.
+    """Return whether the text of `code` shows why it takes longer than `seconds`.
 
-    It does with a `while`, with sleeps that long or of a length that is not written there, and with
-    calls of other modules, which may wait for anything. Moves of pointer and keys end soon wherever
-    the VM works.
+    It does with a `while`, with sleeps that long or of a length that is not a constant, and with calls of
+    other modules, which may wait for anything. Moves of pointer and keys end soon on a VM that works.
 
     >>> outlasts("import time; time.sleep(300)", 90), outlasts("computer.keyboard.write('a')", 90)
     (True, False)

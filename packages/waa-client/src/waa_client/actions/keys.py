@@ -1,6 +1,6 @@
-"""Names of keys: whatever users and models write becomes what PyAutoGUI knows, or is refused.
+"""Names of keys: spellings of users and models become PyAutoGUI's names, or are refused.
 
-PyAutoGUI ignores a name it does not know without a word, so no unknown name may get that far.
+PyAutoGUI ignores an unknown name without an error, so unknown names must be refused here.
 Source of the known names: `keyboardMapping` of PyAutoGUI 0.9.54 on Windows.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["KEYS", "UnknownKeyError", "key_name", "key_names"]
 
 
 class UnknownKeyError(ValueError):
-    """No key is called `name`."""
+    """There is no key with this name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -33,10 +33,11 @@ KEYS = frozenset(
     pause pgdn pgup playpause prevtrack print printscreen return right scrolllock select separator
     shift shiftleft shiftright sleep space stop subtract super tab up volumedown volumemute volumeup
     win winleft winright
-    """.split()  # noqa: SIM905  # a hundred quoted names would be harder to read
+    """.split()  # noqa: SIM905  # a hundred quoted names are harder to read
 )
-"""What PyAutoGUI presses on Windows, beside single ASCII characters."""
+"""The keys that PyAutoGUI presses on Windows, beside single ASCII characters."""
 
+# PyAutoGUI ignores many of these without an error, such as cmd, control, option, ArrowUp and Page_Down.
 _ALIASES = {
     # KeyboardEvent.key and .code
     "arrowup": "up", "arrowdown": "down", "arrowleft": "left", "arrowright": "right",
@@ -62,7 +63,7 @@ _ALIASES = {
     "dollar": "$", "percent": "%", "asciicircum": "^", "ampersand": "&", "asterisk": "*",
     "parenleft": "(", "parenright": ")", "braceleft": "{", "braceright": "}", "bar": "|",
     "less": "<", "greater": ">", "question": "?", "spacebar": "space",
-    # macOS and people
+    # macOS and usual spellings
     "cmd": "win", "command": "win", "windows": "win", "windowskey": "win", "winkey": "win",
     "start": "win", "lwin": "winleft", "rwin": "winright", "option": "alt", "opt": "alt",
     "ctl": "ctrl", "lctrl": "ctrlleft", "rctrl": "ctrlright", "lshift": "shiftleft",
@@ -112,8 +113,7 @@ def key_name(name: str) -> str:
 def key_names(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of keys pressed together.
 
-    A letter is meant as the key, not as the capital: `("Ctrl", "S")` is ctrl+s. A key by itself
-    stays as it is.
+    A letter is the key, not the capital: `("Ctrl", "S")` is ctrl+s. A single key is unchanged.
 
     Raises:
         UnknownKeyError: One of them does not exist.

@@ -1,8 +1,8 @@
-"""From what an agent replied to actions: vanilla's code blocks, and our own vocabulary.
+"""Parsing of agents' replies into actions: vanilla's code blocks, and Proctor's own actions.
 
-Vanilla takes the first python block of a reply as one action, and a decision block that holds
-DONE, FAIL or WAIT, looked for in that order, instead of it. A reply without either is an error here;
-vanilla sends the comment `# plan not found`, which does nothing and counts as success.
+Vanilla takes the first python block of a reply as one action, and instead of it a decision block that
+contains DONE, FAIL or WAIT, searched in that order. A reply without either is an error here; vanilla
+sends the comment `# plan not found`, which does nothing and counts as success.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.agents.records import (
+from bench_core.agents import (
     Action,
     Click,
     Done,
@@ -43,7 +43,7 @@ _WORDS: dict[str, Callable[[], Action]] = {"DONE": Done, "FAIL": Fail, "WAIT": W
 
 
 class ReplyError(ValueError):
-    """A reply that holds no action; the message is for the agent."""
+    """A reply without an action; the agent gets the message."""
 
 
 def parse_reply(text: str) -> tuple[str, ...]:
@@ -70,26 +70,26 @@ def parse_reply(text: str) -> tuple[str, ...]:
 
 
 def actions_of_reply(text: str) -> tuple[Action, ...]:
-    """Return the actions of a reply: what vanilla takes, or a JSON list or object of actions.
+    """Return the actions of a reply: vanilla's, or a JSON list or object of actions.
 
-    JSON is all of the reply, or a ```json block of one that has nothing vanilla takes.
+    JSON is the whole reply, or a fenced block of a reply without actions in vanilla's form.
 
     Raises:
-        ReplyError: There is no action in it, or one makes no sense.
+        ReplyError: There is no action in it, or one is malformed.
     """
     text = text[:_MOST_CHARACTERS]
     found = [_tried(read, text) for read in (_all_json, _as_vanilla, _json_block)]
     for each in found:
         if isinstance(each, tuple):
             return each
-    # the more it looks like actions, the more its mistake says
+    # the error of the form that the reply resembles most is the most helpful
     raise next(each for each in (found[2], found[0], found[1]) if isinstance(each, ReplyError))
 
 
 def parse_block(code: str) -> tuple[Action, ...]:
-    r"""Return the actions a code block stands for, the inverse of `translate` where there is one.
+    r"""Return the actions of a code block, the inverse of `translate` where there is one.
 
-    What is more than calls of `computer` with plain arguments comes back as one `RunCode`.
+    A block with more than calls of `computer` with plain arguments is returned as one `RunCode`.
 
     >>> [each.kind for each in parse_block("computer.mouse.move_id(id=4)\ncomputer.mouse.double_click()")]
     ['click']
@@ -104,7 +104,7 @@ def parse_block(code: str) -> tuple[Action, ...]:
 
 
 class _TooMuchError(Exception):
-    """The block is more than the vocabulary can say."""
+    """The block has more than actions can express."""
 
 
 _Actions = tuple[Action, ...]
@@ -137,7 +137,7 @@ def _json_block(text: str) -> _Actions | None:
 
 
 def _filled(code: str) -> str:
-    """Refuse a block without code: it does nothing, or vanilla's agent stumbles over it."""
+    """Refuse a block without code, which does nothing, or raises in vanilla's agent."""
     if not code.strip():
         raise ReplyError("the ```python block is empty")
     return code
@@ -184,7 +184,7 @@ _CLICKS: dict[str, dict[str, Any]] = {
 
 
 def _fused(calls: list[tuple[str, dict[str, Any]]]) -> list[Action]:
-    """Join a move and the click after it; a click alone has no target to say."""
+    """Join a move and the click after it; a click alone has no target and stays code."""
     actions: list[Action] = []
     for name, given in calls:
         last = actions[-1] if actions else None
@@ -208,7 +208,7 @@ def _single(name: str, given: dict[str, Any]) -> Action:
 
 
 def _split(key: str) -> tuple[str, ...]:
-    """Take a combination apart as WAA's keyboard does."""
+    """Split a combination as WAA's keyboard does."""
     if len(key) > 1 and ("+" in key or "-" in key):
         return tuple(part.strip() for part in key.split("+" if "+" in key else "-"))
     return (key,)

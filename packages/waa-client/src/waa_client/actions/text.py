@@ -1,8 +1,8 @@
-"""Typing: which parts of a text a keyboard can write, and which go through the clipboard.
+"""Typing of texts: parts that the keyboard can write, and parts for the clipboard.
 
-`computer.keyboard.write` drops every character that is not ASCII without a word, presses Enter for a
+`computer.keyboard.write` drops every character that is not ASCII without an error, presses Enter for a
 line break and Tab for a tab. So lines of plain ASCII are written, other lines are pasted, and line
-breaks and tabs stay key presses, as in a dialog they are meant to be.
+breaks and tabs stay key presses, which dialogs need.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from bench_core.records import Record
 __all__ = ["Typing", "typing_of"]
 
 _KEYS = re.compile(r"([\n\t]+)")
+# One Enter for each: "\r\n" would press it twice.
 _LINE_BREAKS = re.compile(r"\r\n|\r|\u2028|\u2029|\x85|\x0b|\x0c")
 
 
 class Typing(Record):
-    """How a text is typed.
+    """The parts of a typed text.
 
     Attributes:
         parts: Pieces in order, each with whether it is pasted.
-        dropped: Control characters that no keyboard has, which are left out.
+        dropped: Number of control characters that are left out, because no keyboard has them.
     """
 
     parts: tuple[tuple[str, bool], ...] = ()
@@ -36,7 +37,7 @@ class Typing(Record):
 
 
 def typing_of(text: str) -> Typing:
-    r"""Return how `text` is typed.
+    r"""Return the parts in which `text` is typed.
 
     >>> typing_of("plain\nGrüße\t1").parts
     (('plain\n', False), ('Grüße', True), ('\t1', False))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
+from bench_core.moved import moved_names
 
 if TYPE_CHECKING:
     from waa_client.agents.checkout import CheckoutAgent
@@ -12,15 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckoutAgent", "HttpAgent", "ReplayAgent", "VisionAgent"]
 
-_HOMES = {
-    "checkout": ("CheckoutAgent",),
-    "simple": ("HttpAgent", "ReplayAgent"),
-    "vision": ("VisionAgent",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_present = lazy_exports(
+    __name__,
+    {
+        "checkout": ("CheckoutAgent",),
+        "simple": ("HttpAgent", "ReplayAgent"),
+        "vision": ("VisionAgent",),
+    },
+)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = moved_names(
+    __name__, {"ScriptedAgent": "bench_core.agents.plugins:ScriptedPlugin"}, _present
+)

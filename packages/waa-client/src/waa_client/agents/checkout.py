@@ -1,12 +1,12 @@
-"""`checkout`: an agent class of a Windows Agent Arena checkout, such as Navi, as it is.
+"""`checkout`: runs an agent class of a Windows Agent Arena checkout, such as Navi, unchanged.
 
 Its `predict(instruction, obs)` gets what vanilla's `DesktopEnv` gives it and returns
 `(response, actions, logs, computer_update_args)`; the loop around it is vanilla's. So a run of it
 compares harness with harness, not agent with agent.
 
-Its model calls are metered where they can be heard (`waa_client.agents.listening`); a result whose
-usage is not all known is flagged `usage_unknown`. A provider that failed it is no failure of its own,
-whatever it made of that.
+Its model calls are metered where they can be recorded (`waa_client.agents.model_calls`); a result with
+unknown usage is flagged `usage_unknown`. A fault of its provider is not the agent's failure, however the
+agent handles it.
 
 Options: `checkout` (the folder, put on the import path), `class` (`mm_agents.navi.agent:NaviAgent`),
 `arguments` (a JSON object for the class), `language` (`code_block`, or `pyautogui` as
@@ -27,8 +27,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.artifacts import TrialArtifacts
-from bench_core.codec import decode_json
 from bench_core.errors import (
     AgentError,
     BenchError,
@@ -36,18 +34,19 @@ from bench_core.errors import (
     EnvironmentFaultError,
     InputError,
 )
-from bench_core.models.prices import published_prices
-from bench_core.models.wire import provider_failed
+from bench_core.models import provider_failed, published_prices
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from bench_core.records.codec import decode_json
+from bench_core.run_folder import TrialArtifacts
 from waa_client.actions import Block
 from waa_client.actions.code import SPECIAL
-from waa_client.agents.listening import Ear
+from waa_client.agents.model_calls import CallRecorder
 from waa_client.desktop import View
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import ActionResult
-    from bench_core.models.wire import WireCall
+    from bench_core.agents import ActionResult
+    from bench_core.models import WireCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
     from waa_client.desktop import WaaDesktop
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["USAGE_UNKNOWN", "CheckoutAgent"]
 
 USAGE_UNKNOWN = "usage_unknown"
-"""Flags results of whose model calls some could not be counted."""
+"""Flag of results with model calls that could not be counted."""
 
 _STEPS = 15
 """Vanilla's own `--max_steps`."""
@@ -65,7 +64,7 @@ _CLIENT = Path("src/win-arena-container/client")
 
 
 class CheckoutAgent:
-    """Runs a class with `predict(instruction, obs)` under vanilla's loop."""
+    """Agent that runs a class with `predict(instruction, obs)` under vanilla's loop."""
 
     name = "checkout"
     environments = ("desktop",)
@@ -84,9 +83,10 @@ class CheckoutAgent:
             InputError: The class is missing or cannot be made.
             EnvironmentFaultError: The VM or the agent's model provider failed.
         """
+        # imports of a checkout may take seconds, in which other trials go on
         agent = await asyncio.to_thread(_make, context)
         trial = _Trial(agent, environment.live, task, context)
-        with trial.ear.listening():
+        with trial.calls.recording():
             try:
                 await asyncio.wait_for(trial.loop(), context.limits.time_limit_s)
             except TimeoutError:
@@ -101,7 +101,7 @@ class _Trial:
         self, agent: Any, desktop: WaaDesktop, task: AgentTask, context: TrialContext
     ) -> None:
         self.status = Status.STEP_LIMIT
-        self.ear = Ear()
+        self.calls = CallRecorder()
         self._meter = context.meter
         self._calls = 0
         self._agent = agent
@@ -117,6 +117,7 @@ class _Trial:
 
     async def loop(self) -> None:
         if hasattr(self._agent, "reset"):
+            # not every agent class of a checkout has one
             self._agent.reset()
         seen = await self._observe()
         while self._steps < self._limit:
@@ -140,7 +141,7 @@ class _Trial:
         from PIL import Image  # noqa: PLC0415  # agents want the window as a picture
 
         observation = await self._desktop.observe()
-        # as vanilla does: without it there is nothing the agent could be shown
+        # vanilla always asks for the window, and its agents need it
         window = self._desktop.window
         if window is None:
             window = await self._desktop.ask(calls.obs_winagent())
@@ -148,9 +149,11 @@ class _Trial:
         return {
             "screenshot": picture.data,
             "accessibility_tree": observation.text,
+            # the server's route for it always fails on Windows
             "terminal": None,
             "instruction": self._task.goal,
             "window_title": window.title,
+            # as vanilla's `DesktopEnv`: left, top, right, bottom, not a width and height
             "window_rect": list(window.rect),
             "window_image": Image.open(io.BytesIO(window.image or picture.data)),
             "window_names_str": "\n".join(window.windows),
@@ -164,10 +167,10 @@ class _Trial:
         try:
             answer = await asyncio.to_thread(self._agent.predict, self._task.goal, seen)
         except asyncio.CancelledError:
-            # its thread goes on, and what it still calls is heard by nobody
+            # its thread goes on, and its further calls cannot be recorded
             self._desktop.flags[USAGE_UNKNOWN] = None
             with suppress(BudgetExceededError):
-                self._spend(self.ear.take())
+                self._spend(self.calls.take())
             raise
         # Foreign code runs here: whatever it raises is its own failure, unless its provider failed.
         except Exception as error:  # noqa: BLE001
@@ -184,27 +187,27 @@ class _Trial:
             return None
 
     def _account(self, error: Exception | None = None) -> None:
-        """Tell the meter of the calls of one step.
+        """Meter the calls of one step.
 
         Raises:
             BudgetExceededError: The run's budget is spent.
-            EnvironmentFaultError: The step's last call was failed by the provider.
+            EnvironmentFaultError: The provider failed the step's last call.
         """
-        heard = self.ear.take()
-        self._spend(heard)
+        recorded = self.calls.take()
+        self._spend(recorded)
         if isinstance(error, (EnvironmentFaultError, BudgetExceededError)):
             raise error
-        last = heard[-1] if heard else None
+        last = recorded[-1] if recorded else None
         if last is not None and last.outcome == "failed":
             raise EnvironmentFaultError(
-                f"the agent's model provider failed: {last.said}"
+                f"the agent's model provider failed: {last.reason}"
             ) from error
         if error is not None and provider_failed(error):
             raise EnvironmentFaultError(f"the agent's model provider failed: {error}") from error
 
-    def _spend(self, heard: list[WireCall]) -> None:
+    def _spend(self, recorded: list[WireCall]) -> None:
         failed = 0
-        for each in heard:
+        for each in recorded:
             if each.outcome == "failed":
                 failed += 1
                 continue
@@ -232,20 +235,20 @@ class _Trial:
         )
 
     async def _update(self, given: dict[str, Any]) -> None:
-        """Send `/update_computer` as the agent wants it.
+        """Send `/update_computer` with the agent's arguments.
 
         Raises:
-            AgentError: It makes no sense, which is no fault of the VM that refuses it.
+            AgentError: It is malformed, which is not a fault of the VM that refuses it.
         """
         try:
             call = _update_call(given)
         # Foreign objects are read here, such as the agent's own picture.
         except Exception as error:
             raise AgentError(
-                f"the agent's computer_update_args make no sense: {type(error).__name__}: {error}"
+                f"the agent's computer_update_args are malformed: {type(error).__name__}: {error}"
             ) from error
         await self._desktop.ask(call)
-        self._desktop.told_by_agent()
+        self._desktop.keep_agents_update()
 
     async def _perform(self, actions: list[str]) -> tuple[list[ActionResult], bool]:
         results = []
@@ -283,7 +286,7 @@ class _Trial:
     def outcome(self) -> AgentOutcome:
         if not self._calls:
             self._desktop.flags[USAGE_UNKNOWN] = (
-                None  # none was heard, which is not to say none was made
+                None  # none was recorded; there may have been calls by other libraries
             )
         return AgentOutcome(status=self.status, steps=self._steps, error=self._error)
 
@@ -306,7 +309,7 @@ def _update_call(given: dict[str, Any]) -> Call[None]:
 
 
 def _numbers(values: Any, count: int) -> list[Any]:
-    """Return numbers as JSON has them; an agent's own may be numpy's.
+    """Return numbers as JSON types; those of agents may be numpy's.
 
     Raises:
         ValueError: They are not `count` finite ones.
@@ -318,7 +321,7 @@ def _numbers(values: Any, count: int) -> list[Any]:
 
 
 def _cost(call: WireCall) -> float | None:
-    """Return what a call cost at published prices; null where usage or price are not known."""
+    """Return the cost of a call at published prices; None where usage or price are unknown."""
     prices = published_prices()
     if prices is None or call.usage is None or call.model is None:
         return None

@@ -1,21 +1,21 @@
-"""What Proctor's own agents are told of Windows Agent Arena."""
+"""Solutions of the simulated desktop's tasks, for Proctor's own agents."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.agents.records import Done
+from bench_core.agents import Done
 from bench_core.errors import InputError
 from bench_core.guides import AgentGuide
 from waa_client.agents.simple import named_agent, read_script
 from waa_client.desktop import View, WaaDesktop
-from waa_client.worlds import built_in_world
+from waa_client.world.launch import built_in_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.records import Action
+    from bench_core.agents import Action
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -29,16 +29,16 @@ def solution(task_id: str) -> list[tuple[Action, ...]]:
 
     Raises:
         UnknownPluginError: No simulated desktop is installed.
-        InputError: It has no solution of the task.
+        InputError: It has no solution for the task.
     """
     found = built_in_world().solutions().get(task_id)
     if found is None:
-        raise InputError(f"the simulated desktop has no solution of {task_id}")
+        raise InputError(f"the simulated desktop has no solution for {task_id}")
     return [*((action,) for action in found.elements), (Done(),)]
 
 
 class _Solver:
-    """Follows steps, and is shown what these need."""
+    """Agent that follows steps, with the view that these need."""
 
     name = "scripted"
 
@@ -56,10 +56,10 @@ class _Solver:
 
 
 def _solver(task: AgentTask, context: TrialContext) -> Agent:
-    """Return the agent that follows the script of the run, or what solves a built-in task.
+    """Return the agent that follows the script of the run, or the solution of a built-in task.
 
     Raises:
-        InputError: There is no script, or it knows nothing of the task.
+        InputError: There is no script, or it has nothing for the task.
     """
     script = context.agent_option("script")
     if script:

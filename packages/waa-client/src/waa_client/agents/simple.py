@@ -1,4 +1,4 @@
-"""Agents that are a few lines over bench-core's: a script, a replay, HTTP."""
+"""Small agents based on bench-core's: a script, a replay, HTTP."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.agents.http import http_agent
-from bench_core.agents.loop import LoopAgent
-from bench_core.agents.naming import named_element
-from bench_core.agents.records import (
+from bench_core.agents import (
     Action,
     Decision,
     Done,
     ElementRef,
     Fail,
+    LoopAgent,
     Point,
     RunCode,
     Wait,
+    http_agent,
+    named_element,
+    read_actions,
+    scripted_agent,
 )
-from bench_core.agents.replay import read_actions, scripted_agent
-from bench_core.artifacts import TRAJECTORY
 from bench_core.errors import AgentError, InputError
 from bench_core.files import folder_name
+from bench_core.run_folder import TRAJECTORY
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.records import Observation, Target
+    from bench_core.agents import Observation, Target
     from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -50,13 +51,13 @@ _WORDS: dict[str, type[Wait | Done | Fail]] = {"WAIT": Wait, "DONE": Done, "FAIL
 
 
 class ReplayAgent:
-    """`replay`: does again what the run folder of the option `run` recorded for the task."""
+    """`replay`: repeats the actions recorded for the task in the run folder of the option `run`."""
 
     name = "replay"
     environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:
-        """Look at what the recorded agent looked at, as far as its actions need it."""
+        """Return elements, which the recorded actions may need."""
         return View(elements=bool(context.agent_option("elements", default=True)))
 
     def check(self, tasks: Sequence[str], context: TrialContext) -> None:
@@ -86,7 +87,7 @@ class HttpAgent:
     async def run(
         self, task: AgentTask, environment: Handle, context: TrialContext
     ) -> AgentOutcome:
-        """Let the endpoint decide; see `bench_core.protocols.Agent`."""
+        """Work on `task` by the endpoint's decisions; see `bench_core.protocols.Agent`."""
         url = str(_needed(context, self.name, "url"))
         return await http_agent(url).run(task, environment, context)
 
@@ -99,7 +100,7 @@ def read_script(path: Path, task_id: str) -> list[tuple[Action, ...]]:
     list of these. Elements are named by id, or by their name where there is no such id.
 
     Raises:
-        InputError: The file is missing or malformed, or knows nothing of the task.
+        InputError: The file is missing or malformed, or has nothing for the task.
     """
     try:
         script = json.loads(_text(path))

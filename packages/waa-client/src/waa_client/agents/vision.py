@@ -1,24 +1,27 @@
-"""`vision`: any model that sees and calls tools, shown the screen with marks on its elements."""
+"""`vision`: any model with images and tools, which gets the screen with marks on its elements."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.conversation import Conversation
-from bench_core.agents.loop import LoopAgent
-from bench_core.agents.plugins import images_shown
-from bench_core.agents.prompts import observation_parts, system_prompt
-from bench_core.agents.tool_calling import CallingStepper
-from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
+from bench_core.agents import (
+    TOOLS,
+    CallingStepper,
+    Conversation,
+    InvalidCallError,
+    LoopAgent,
+    action_of,
+    images_shown,
+    observation_parts,
+    system_prompt,
+)
 from bench_core.errors import AgentError, InputError
-from bench_core.models.opening import model_of
-from bench_core.models.records import TextPart, Tool
+from bench_core.models import TextPart, Tool, model_of
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action, Decision, Observation
-    from bench_core.models.client import Model
-    from bench_core.models.records import Part, ToolCall
+    from bench_core.agents import Action, Decision, Observation
+    from bench_core.models import Model, Part, ToolCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -45,7 +48,7 @@ _MOST_NOTES = 4000
 
 
 class VisionAgent:
-    """Shows a model the marked screen and carries out the tools it calls.
+    """Agent that sends a model the screen with marks and carries out its tool calls.
 
     Options: `marks` (true), `tree` (false: also the raw accessibility tree), `uia` (false: the slow
     backend), `images` (3), `max_cost_usd` (none: of one trial), `base_url`.
@@ -55,7 +58,7 @@ class VisionAgent:
     environments = ("desktop",)
 
     def view(self, context: TrialContext) -> View:
-        """Look at elements and windows, with marks unless the option says otherwise."""
+        """Return elements and windows, and marks unless the option `marks` is false."""
         marks = _flag(context, "marks", default=True)
         backend = "uia" if _flag(context, "uia", default=False) else "win32"
         tree = _flag(context, "tree", default=False)
@@ -74,7 +77,7 @@ class VisionAgent:
 
 
 class _Stepper:
-    """One trial: the conversation, the notes, what it has cost."""
+    """One trial: the conversation, the notes, the cost."""
 
     def __init__(self, model: Model, task: AgentTask, context: TrialContext) -> None:
         tools = [tool for tool in TOOLS if tool.name not in _NOT_ON_A_DESKTOP]

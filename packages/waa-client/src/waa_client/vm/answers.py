@@ -1,4 +1,4 @@
-"""What calls of the VM's API give back, as records."""
+"""Records of the answers of the VM's API."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HEADER_BYTES = 13
 
 
 class ServerInfo(Record):
-    """What a server says of itself.
+    """A server's report of itself.
 
     Attributes:
-        world: `built-in` where it says that it is a simulation; WAA's own says nothing.
+        world: `built-in` where it reports that it is a simulation; WAA's own reports nothing.
     """
 
     message: str = ""
@@ -45,12 +45,12 @@ class Picture(Record):
 
 
 class CommandOutcome(Record):
-    """What a command printed and how it ended.
+    """The output of a command and its return code.
 
     Attributes:
         started: False where it was not found, took longer than the server's 120 s, or printed what
-            the server cannot decode; the server tells in `error`.
-        returncode: Null when it was not started.
+            the server cannot decode; `error` has the server's message.
+        returncode: None when it was not started.
     """
 
     started: bool = True
@@ -65,14 +65,14 @@ class CommandOutcome(Record):
 
 
 class ActionOutcome(Record):
-    """Whether a code block ran to its end; `error` is the exception's text or what it printed."""
+    """Whether a code block ran to its end; `error` is the exception's text or the block's output."""
 
     ok: bool = True
     error: str | None = None
 
 
 class SetupOutcome(Record):
-    """Whether a set-up route did what it was asked, and what it said."""
+    """Whether a set-up route succeeded, and its message."""
 
     ok: bool
     status: int
@@ -80,13 +80,13 @@ class SetupOutcome(Record):
 
 
 class WindowView(Record):
-    """The foreground window and what else is open.
+    """The foreground window and the titles of all windows.
 
     Attributes:
         rect: Left, top, right, bottom in screen pixels; for the bare desktop the server gives
             left, top, width, height, which is the same while the main monitor starts at 0, 0.
         windows: Titles of all windows.
-        clipboard: What code blocks copied, as the server remembers it.
+        clipboard: The text that code blocks copied last.
         image: The window as PNG.
     """
 
@@ -108,10 +108,10 @@ class DirectoryEntry(Record):
 
 
 def png_size(data: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG whose every chunk is whole and whose pixels unpack.
+    """Return width and height of a PNG that is complete and whose pixels can be unpacked.
 
     Raises:
-        ValueError: It is no PNG, or it is torn or damaged.
+        ValueError: It is no PNG, or it is incomplete or damaged.
     """
     if not data.startswith(_SIGNATURE):
         raise ValueError(f"no PNG: it starts with {data[:8]!r}")
@@ -126,11 +126,11 @@ def png_size(data: bytes) -> tuple[int, int]:
                 raise ValueError("a PNG without a size")
             _unpack(packed)
             return size
-    raise ValueError(f"a PNG that ends after {len(data)} bytes, before its end mark")
+    raise ValueError(f"a PNG that ends after {len(data)} bytes, before its last chunk")
 
 
 def _unpack(packed: bytes | bytearray) -> None:
-    """Raise ValueError unless all pixels are there: a fault of the VM, and nobody else's."""
+    """Raise ValueError unless all pixels are there; such a picture is a fault of the VM."""
     pixels = zlib.decompressobj()
     try:
         pixels.decompress(packed)

@@ -1,4 +1,4 @@
-"""Every route of WAA's server as a call, with its quirks behind honest results.
+"""Every route of WAA's server as a call, with results that hide its quirks.
 
 Source: `vm/setup/server/main.py` of microsoft/WindowsAgentArena @ 6d39ed8 and of
 WindowsAgentArena-V2 @ 2927fe5, which are the same. Example::
@@ -76,7 +76,8 @@ __all__ = [
     "window_size",
 ]
 
-# The server itself gives a command 120 s, the file routes touch the disk, UIA trees take minutes.
+# The server ends a command after 120 s, the file routes read the disk, UIA trees take minutes (vanilla's
+# client waits 300 s for one).
 _COMMAND_S = 135.0
 _CODE_S = 90.0
 _FILE_S = 120.0
@@ -87,7 +88,7 @@ Backend = Literal["win32", "uia"]
 
 
 def probe() -> Call[ServerInfo]:
-    """Ask whether the server is up, and what it is."""
+    """Ask whether the server answers, and for its world."""
     return Call("GET", "/probe", readers.server_info, repeatable=True, timeout_s=_QUICK_S)
 
 
@@ -97,7 +98,7 @@ def platform() -> Call[str]:
 
 
 def screenshot() -> Call[Picture]:
-    """Take a picture of the whole screen with the pointer; raw PNG on the wire."""
+    """Take a screenshot of the whole screen with the pointer; the server sends it as raw PNG."""
     return Call("GET", "/screenshot", readers.picture, repeatable=True)
 
 
@@ -107,12 +108,12 @@ def screen_size() -> Call[tuple[int, int]]:
 
 
 def obs_winagent() -> Call[WindowView]:
-    """Look at the foreground window; fails while Windows shows its secure desktop."""
+    """Ask for the foreground window; fails while Windows shows its secure desktop."""
     return Call("GET", "/obs_winagent", readers.window_view, repeatable=True)
 
 
 def accessibility(backend: Backend = "win32") -> Call[str]:
-    """Read the accessibility tree as XML; `uia` sees more and takes up to minutes."""
+    """Read the accessibility tree as XML; `uia` finds more and takes up to minutes."""
     params = {"backend": backend}
     return Call(
         "GET", "/accessibility", readers.tree, params=params, repeatable=True, timeout_s=_TREE_S
@@ -128,14 +129,14 @@ def update_computer(  # noqa: PLR0913  # the payload, field by field
     clipboard_content: str | None = None,
     swap_ctrl_alt: bool = False,
 ) -> Call[None]:
-    """Tell code blocks where elements are, as WAA's own agent does before it acts.
+    """Send the elements' rects for code blocks, as WAA's own agent does before it acts.
 
     Args:
         rects: Left, top, right, bottom of each element, in pixels of the picture; the index is its id.
-        window_rect: Left, top, right, bottom of what `move_abs` takes fractions of.
+        window_rect: Left, top, right, bottom of the rect whose fractions `move_abs` takes.
         png: The picture; the server refuses an empty one.
         scale: Factors from the picture's pixels to the screen's, applied to rects only.
-        clipboard_content: What code blocks copied, as it was last seen.
+        clipboard_content: The text that code blocks copied last.
         swap_ctrl_alt: Whether copy and paste use alt instead of ctrl.
     """
     body = {
@@ -151,9 +152,9 @@ def update_computer(  # noqa: PLR0913  # the payload, field by field
 
 
 def execute_windows(code: str, *, timeout_s: float = _CODE_S) -> Call[ActionOutcome]:
-    """Run a code block in the server, where `computer` is known; its output never comes back.
+    """Run a code block in the server, where `computer` is defined; its output is not returned.
 
-    The server calls it failed when it raises, and also when it prints "error".
+    The server reports a failure when it raises, and also when it prints "error".
     """
     return Call(
         "POST", "/execute_windows", readers.action, json={"command": code}, timeout_s=timeout_s
@@ -165,7 +166,7 @@ def execute(
 ) -> Call[CommandOutcome]:
     """Run a command in a new process, for at most 120 s.
 
-    A string without `shell` is split as on POSIX, which eats backslashes: give a list.
+    A string without `shell` is split as on POSIX, which drops backslashes: pass a list.
     """
     return _execute("/execute", command, shell=shell, timeout_s=timeout_s)
 
@@ -178,17 +179,17 @@ def setup_execute(
 
 
 def desktop_path() -> Call[str | None]:
-    """Ask where the user's desktop folder is; null where the server does not know."""
+    """Ask for the user's desktop folder; None where the server does not know it."""
     return Call("POST", "/desktop_path", readers.field_or_null("desktop_path"), repeatable=True)
 
 
 def documents_path() -> Call[str | None]:
-    """Ask where the user's documents are; null where the server does not know."""
+    """Ask for the user's documents folder; None where the server does not know it."""
     return Call("POST", "/documents_path", readers.field_or_null("documents_path"), repeatable=True)
 
 
 def list_directory(path: str) -> Call[DirectoryEntry | None]:
-    """List a folder and all below it; null when it is no folder."""
+    """List a folder and all below it; None when it is no folder."""
     return Call(
         "POST", "/list_directory", readers.directory, json={"path": path}, repeatable=True,
         timeout_s=_FILE_S,
@@ -196,7 +197,7 @@ def list_directory(path: str) -> Call[DirectoryEntry | None]:
 
 
 def file(path: str) -> Call[bytes | None]:
-    """Fetch a file; null when there is none. Variables like %APPDATA% and `~` are expanded.
+    """Fetch a file; None when there is none. Variables like %APPDATA% and `~` are expanded.
 
     A locked file or a folder is a 500, hence an error.
     """
@@ -245,7 +246,7 @@ def check_if_world_clock_exists(city: str, country: str) -> Call[bool]:
 
 
 def library_folders(name: str) -> Call[tuple[str, ...] | None]:
-    """List the folders of a Windows library; null when there is no such library."""
+    """List the folders of a Windows library; None when there is no such library."""
     body = {"library_name": name}
     return Call("POST", "/library_folders", readers.library, json=body, repeatable=True)
 
@@ -257,6 +258,7 @@ def wallpaper() -> Call[bytes]:
 
 def launch(command: Sequence[str] | str, *, shell: bool | str = False) -> Call[SetupOutcome]:
     """Start a program in a shell; succeeds even where there is no such program."""
+    # the server runs it in a shell whatever `shell` is
     return _setup("/setup/launch", command=_listed(command), shell=shell)
 
 
@@ -268,12 +270,12 @@ def open_file(path: str) -> Call[SetupOutcome]:
 def activate_window(
     name: str, *, strict: bool = False, by_class: bool = False
 ) -> Call[SetupOutcome]:
-    """Bring the first window to the front whose title holds `name`; not strict, it does nothing."""
+    """Bring the first window to the front whose title contains `name`; not strict, it does nothing."""
     return _setup("/setup/activate_window", window_name=name, strict=strict, by_class=by_class)
 
 
 def close_window(name: str, *, strict: bool = False, by_class: bool = False) -> Call[SetupOutcome]:
-    """Close the first window whose title holds `name`; strict, it never finds one."""
+    """Close the first window whose title contains `name`; strict, it never finds one."""
     return _setup("/setup/close_window", window_name=name, strict=strict, by_class=by_class)
 
 
@@ -297,7 +299,7 @@ def upload(path: str, data: bytes) -> Call[SetupOutcome]:
 
 
 def download_file(url: str, path: str) -> Call[SetupOutcome]:
-    """Let the VM fetch a URL into a file; three tries."""
+    """Have the VM download a URL into a file; three tries."""
     return _setup("/setup/download_file", url=url, path=path)
 
 
@@ -327,17 +329,17 @@ def start_recording() -> Call[SetupOutcome]:
 
 
 def end_recording() -> Call[SetupOutcome]:
-    """Stop recording; the message names the file, the film does not come along."""
+    """Stop recording; the message names the file on the VM, the video is not returned."""
     return _setup("/end_recording")
 
 
 def revert_to_snapshot() -> Call[bool]:
-    """Ask for a reset; WAA's server has none and answers 501, which gives false."""
+    """Ask for a reset; WAA's server has none and answers 501, for which this returns False."""
     return Call("POST", "/revert_to_snapshot", readers.reverted)
 
 
 def reset_simulation() -> Call[None]:
-    """Put a simulated desktop back to its start; no real VM has this route."""
+    """Reset a simulated desktop to its initial state; no real VM has this route."""
     return Call("POST", "/simulation/reset", readers.nothing, json={}, repeatable=True)
 
 
@@ -371,6 +373,7 @@ def window_size(app_class_name: str) -> Call[tuple[int, int]]:
 def _execute(
     path: str, command: Sequence[str] | str, *, shell: bool | str, timeout_s: float
 ) -> Call[CommandOutcome]:
+    # some tasks send "true" for `shell`, which the server takes as true
     body = {"command": _listed(command), "shell": shell}
     return Call("POST", path, readers.command, json=body, timeout_s=timeout_s)
 

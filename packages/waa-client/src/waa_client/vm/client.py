@@ -1,7 +1,8 @@
 """Two clients of the VM's API, synchronous and asynchronous, over the same calls.
 
-Proxies of the environment are ignored: a VM is never behind them. A call is repeated only where
-that cannot do anything twice: when the connection was never made, or when the call only looks.
+Proxies of the environment are ignored, because VMs are not behind them and users of V2 have set
+`HTTPS_PROXY`. A call is repeated only where that cannot do anything twice: when the connection was never
+made, or when the call only reads.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ __all__ = ["VM_PORT", "SyncVmClient", "VmClient", "VmOptions", "vm_url"]
 T = TypeVar("T")
 
 VM_PORT = 5000
-"""Where WAA's server listens unless told otherwise."""
+"""The default port of WAA's server."""
 
+# With these the request has not left this machine, so that repeating it cannot do anything twice.
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _MEBI = 1024**2
 
@@ -41,12 +43,12 @@ class VmOptions:
     """How a VM is called.
 
     Attributes:
-        connect_s: How long making a connection may take.
+        connect_s: Longest time for a connection.
         tries: How often a call is made in all when it may be repeated.
         wait_s: Pause before the first repetition; doubles.
-        slack: Factor on the time every call may take, for slow machines.
+        slack: Factor on the time limit of every call, for slow machines.
         most_bytes: Larger answers are refused.
-        headers: Sent with every call, e.g. for a gateway that wants a token.
+        headers: Sent with every call, e.g. for a gateway that needs a token.
         trust_env: Use the proxies of the environment.
     """
 
@@ -82,7 +84,7 @@ def vm_url(text: str) -> str:
 
 
 class VmClient:
-    """Calls one VM without blocking the event loop; use it as `async with`.
+    """Asynchronous client of one VM; use it as `async with`.
 
     Args:
         url: Host, `host:port` or URL of the VM.
@@ -102,7 +104,7 @@ class VmClient:
         self._http = httpx.AsyncClient(transport=transport, **_settings(self.options))
 
     async def send(self, call: Call[T]) -> T:
-        """Make a call and return what it gives.
+        """Make a call and return its result.
 
         Raises:
             VmUnreachableError: No answer came.
@@ -126,8 +128,8 @@ class VmClient:
             body = bytearray()
             async for chunk in answer.aiter_bytes():
                 body += chunk
-                _refuse_flood(self.url, call, body, self.options)
-                _refuse_trickle(request, call, began, self.options)
+                _refuse_oversize(self.url, call, body, self.options)
+                _refuse_slow(request, call, began, self.options)
         finally:
             await answer.aclose()
         return _answer(answer, bytes(body))
@@ -144,7 +146,7 @@ class VmClient:
 
 
 class SyncVmClient:
-    """Calls one VM and waits; use it as `with`. See `VmClient`."""
+    """Synchronous client of one VM; use it as `with`. See `VmClient`."""
 
     def __init__(
         self,
@@ -158,7 +160,7 @@ class SyncVmClient:
         self._http = httpx.Client(transport=transport, **_settings(self.options))
 
     def send(self, call: Call[T]) -> T:
-        """Make a call and return what it gives; see `VmClient.send`."""
+        """Make a call and return its result; see `VmClient.send`."""
         for number in range(1, self.options.tries + 1):
             try:
                 return call.result(self._ask(call))
@@ -171,13 +173,14 @@ class SyncVmClient:
     def _ask(self, call: Call[Any]) -> Answer:
         request = _request(self._http, self.url, call, self.options)
         began = time.monotonic()
+        # in pieces, so that size and total time can be limited
         answer = self._http.send(request, stream=True)
         try:
             body = bytearray()
             for chunk in answer.iter_bytes():
                 body += chunk
-                _refuse_flood(self.url, call, body, self.options)
-                _refuse_trickle(request, call, began, self.options)
+                _refuse_oversize(self.url, call, body, self.options)
+                _refuse_slow(request, call, began, self.options)
         finally:
             answer.close()
         return _answer(answer, bytes(body))
@@ -222,23 +225,21 @@ def _may_repeat(call: Call[Any], error: Exception, number: int, options: VmOptio
 
 
 def _unreachable(url: str, call: Call[Any], error: Exception) -> VmUnreachableError:
-    said = str(error) or type(error).__name__
+    reason = str(error) or type(error).__name__
     kind = VmTimeoutError if isinstance(error, httpx.ReadTimeout) else VmUnreachableError
-    return kind(url, f"{call.method} {call.path} got no answer: {said}")
+    return kind(url, f"{call.method} {call.path} got no answer: {reason}")
 
 
-def _refuse_flood(url: str, call: Call[Any], body: bytearray, options: VmOptions) -> None:
-    """Refuse an answer without end."""
+def _refuse_oversize(url: str, call: Call[Any], body: bytearray, options: VmOptions) -> None:
+    """Refuse an answer that is too large."""
     if len(body) > options.most_bytes:
         raise VmAnswerError(
             url, f"{call.method} {call.path} answers more than {options.most_bytes} bytes"
         )
 
 
-def _refuse_trickle(
-    request: httpx.Request, call: Call[Any], began: float, options: VmOptions
-) -> None:
-    """End an answer that comes byte by byte: httpx's own limit is for each piece of it."""
+def _refuse_slow(request: httpx.Request, call: Call[Any], began: float, options: VmOptions) -> None:
+    """End an answer that arrives too slowly: httpx's own limit is for each piece of it."""
     limit = call.timeout_s * options.slack
     if time.monotonic() - began > limit:
         raise httpx.ReadTimeout(f"the answer took longer than {limit:g} s", request=request)

@@ -1,4 +1,4 @@
-"""How the answers of WAA's server are read: one function per shape, one place per quirk."""
+"""Readers of the answers of WAA's server: one function per shape, with the server's quirks."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def message(answer: Answer) -> str:
 
 
 def server_info(answer: Answer) -> ServerInfo:
-    """Read what a server says of itself."""
+    """Read a server's report of itself."""
     body = answer.demand().object()
     world: World = "built-in" if body.get("world") == "built-in" else "real"
     return ServerInfo(message=str(body.get("message", "")), world=world)
 
 
 def field(name: str) -> Callable[[Answer], str]:
-    """Return what reads the text `name` of a JSON object."""
+    """Return a reader of the text `name` of a JSON object."""
 
     def read(answer: Answer) -> str:
         value = answer.demand().object().get(name)
@@ -92,7 +92,7 @@ def field(name: str) -> Callable[[Answer], str]:
 
 
 def field_or_null(name: str) -> Callable[[Answer], str | None]:
-    """Return what reads the text `name`; 400 and 404 say there is none."""
+    """Return a reader of the text `name`; 400 and 404 mean that there is none."""
 
     def read(answer: Answer) -> str | None:
         return None if answer.status in {_BAD_REQUEST, _NOT_FOUND} else field(name)(answer)
@@ -101,9 +101,10 @@ def field_or_null(name: str) -> Callable[[Answer], str | None]:
 
 
 def picture(answer: Answer) -> Picture:
-    """Read a raw PNG and check that all of it came."""
+    """Read a raw PNG and check that it is complete."""
     data = answer.demand().content
     try:
+        # a torn picture would be a wrong observation, and no sign of it reaches the agent
         return Picture(data=data, size=png_size(data))
     except ValueError as error:
         raise VmAnswerError(answer.url, str(error)) from error
@@ -127,7 +128,7 @@ def pair(answer: Answer) -> tuple[int, int]:
 
 
 def window_view(answer: Answer) -> WindowView:
-    """Read what is known of the foreground window."""
+    """Read the foreground window."""
     body = answer.demand().object()
     try:
         left, top, right, bottom = (int(each) for each in body["rect"])
@@ -137,6 +138,7 @@ def window_view(answer: Answer) -> WindowView:
         return WindowView(
             title=str(body["window_title"]),
             rect=(left, top, right, bottom),
+            # the server joins the titles with line breaks
             windows=tuple(filter(None, str(body.get("window_names_str") or "").split("\n"))),
             clipboard=_text_or_null(body.get("computer_clipboard")),
             human_input=_text_or_null(body.get("human_input")),
@@ -151,12 +153,12 @@ def _text_or_null(value: object) -> str | None:
 
 
 def tree(answer: Answer) -> str:
-    """Read the XML out of its JSON."""
+    """Read the XML, which the server wraps in JSON."""
     return field("AT")(answer)
 
 
 def action(answer: Answer) -> ActionOutcome:
-    """A 500 here is the code's failure, not the VM's, when the server says so in its own form."""
+    """Read a block's outcome: a 500 in the server's own form is the code's failure, not the VM's."""
     if answer.status == _FAILED and answer.object().get("status") == "error":
         return ActionOutcome(ok=False, error=refusal(answer))
     answer.demand()
@@ -164,7 +166,7 @@ def action(answer: Answer) -> ActionOutcome:
 
 
 def command(answer: Answer) -> CommandOutcome:
-    """A command that fails is a 200 with its return code; a 500 means it never ran to an end."""
+    """Read a command's outcome: a failure is a 200 with its return code, a 500 a command that did not end."""
     if answer.status == _FAILED and answer.object().get("status") == "error":
         return CommandOutcome(started=False, error=refusal(answer))
     body = answer.demand().object()
@@ -176,7 +178,7 @@ def command(answer: Answer) -> CommandOutcome:
 
 
 def yes_or_no(answer: Answer) -> bool:
-    """The server says no with 400; so it does when a field is missing, which this never leaves out."""
+    """Read an answer of yes or no, of which no is a 400, as for missing fields, which calls never have."""
     if answer.status == _BAD_REQUEST and answer.object().get("status") == "error":
         return False
     answer.demand()
@@ -184,7 +186,7 @@ def yes_or_no(answer: Answer) -> bool:
 
 
 def library(answer: Answer) -> tuple[str, ...] | None:
-    """Read the folders of a library; 400 says there is none."""
+    """Read the folders of a library; 400 means that there is none."""
     if answer.status == _BAD_REQUEST:
         return None
     folders = answer.demand().object().get("output")
@@ -194,12 +196,12 @@ def library(answer: Answer) -> tuple[str, ...] | None:
 
 
 def file(answer: Answer) -> bytes | None:
-    """Read a file; 404 says there is none."""
+    """Read a file; 404 means that there is none."""
     return None if answer.status == _NOT_FOUND else answer.demand().content
 
 
 def directory(answer: Answer) -> DirectoryEntry | None:
-    """Read a folder with all below it; 400 says it is none."""
+    """Read a folder with all below it; 400 means that it is none."""
     if answer.status == _BAD_REQUEST:
         return None
     return _entry(answer, answer.demand().object().get("directory_tree"))
@@ -208,6 +210,7 @@ def directory(answer: Answer) -> DirectoryEntry | None:
 def _entry(answer: Answer, node: Any) -> DirectoryEntry:
     if not isinstance(node, dict):
         raise VmAnswerError(answer.url, f"no folder tree: {answer.shown()}")
+    # a folder that cannot be read is an `error` among its siblings, not a failure of the call
     if "error" in node:
         return DirectoryEntry(folder=True, error=str(node["error"]))
     children = tuple(_entry(answer, each) for each in node.get("children") or ())
@@ -216,9 +219,9 @@ def _entry(answer: Answer, node: Any) -> DirectoryEntry:
 
 
 def setup_outcome(answer: Answer) -> SetupOutcome:
-    """Read whether a set-up route did it; whatever it answers is a fact, never an error."""
-    said = answer.text.strip() if answer.ok else refusal(answer)
-    return SetupOutcome(ok=answer.ok, status=answer.status, message=said)
+    """Read whether a set-up route succeeded; no answer of it is an error, because vanilla ignores failures."""
+    shown = answer.text.strip() if answer.ok else refusal(answer)
+    return SetupOutcome(ok=answer.ok, status=answer.status, message=shown)
 
 
 def reverted(answer: Answer) -> bool:

@@ -1,6 +1,6 @@
-"""A call of the VM's API as a value: what to send, and how to read what comes back.
+"""A call of the VM's API as a value: the request, and the reader of its answer.
 
-Calls know nothing of sockets, so the synchronous and the asynchronous client share them.
+Calls are independent of sockets, so the synchronous and the asynchronous client share them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status, type and body, and where it was asked."""
+    """An answer: its URL, status, type and body."""
 
     url: str
     status: int
@@ -35,12 +35,12 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the server says it did what was asked."""
+        """Whether the server reports success."""
         return self.status == _OK
 
     @property
     def text(self) -> str:
-        """The body as text, whatever it is."""
+        """The body as text; undecodable bytes are replaced."""
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
@@ -70,7 +70,7 @@ class Answer:
         return repr(self.text[:_SHOWN])
 
     def demand(self) -> Answer:
-        """Return itself when the server did what was asked.
+        """Return the answer itself when the server reports success.
 
         Raises:
             VmAnswerError: It did not.
@@ -82,11 +82,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One call: `read` turns the answer into what the caller wants to know.
+    """One call; `read` converts the answer to the caller's result.
 
     Attributes:
-        repeatable: Whether asking again, after it is unknown if the first arrived, does no harm.
-        timeout_s: How long the server may take.
+        repeatable: Whether it may be sent again when it is unknown whether the first arrived.
+        timeout_s: Longest time for the answer.
     """
 
     method: str
@@ -112,19 +112,20 @@ class Call(Generic[T]):
 
 
 def refusal(answer: Answer) -> str:
-    """Return why the server did not do it, in its own words, which it puts in several places."""
+    """Return the server's own reason for a failure, which it puts in several places."""
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):
         return answer.text.strip()[:_SHOWN] or f"HTTP {answer.status}"
     if isinstance(body, dict):
-        said = body.get("message") or body.get("error") or answer.text
-        return str(said)[:_SHOWN]
+        # most routes have `message`, those about files `error`
+        reason = body.get("message") or body.get("error") or answer.text
+        return str(reason)[:_SHOWN]
     return answer.text[:_SHOWN]
 
 
 def _route_is_missing(answer: Answer) -> bool:
-    """WAA answers an unknown route with 500 and "404 Not Found: The requested URL ..." inside."""
+    """Return whether the route is missing: WAA's global error handler answers with 500 and the 404 as text."""
     if answer.status == _FAILED:
         # a method that is not allowed means another server, too
         return refusal(answer).startswith(("404 Not Found", "405 Method Not Allowed"))

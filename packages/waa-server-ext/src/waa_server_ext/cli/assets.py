@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, render_table
+from bench_core.cli import RenamedOptionsCommand, json_option, render_table
 from bench_core.errors import InputError
+from waa_server_ext.cli.options import OLD_NAMES
 
 if TYPE_CHECKING:
-    from waa_server_ext.asset_fetching import FetchReport
+    from waa_server_ext.evaluation.asset_fetch import FetchReport
 
 __all__ = ["assets"]
 
@@ -28,16 +29,16 @@ def assets() -> None:
     """Fetch and list the reference files of tasks, to score and set up without the web."""
 
 
-@assets.command()
-@click.option("--tasks", type=_FOLDER, required=True, metavar="DIR",
+@assets.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
+@click.option("--tasks-dir", "tasks", type=_FOLDER, required=True, metavar="DIR",
               help="Folder of <domain>/<task>.json, or the one above.")  # fmt: skip
 @_assets_option
 @click.option("--refresh", is_flag=True, help="Fetch again what is there.")
 @json_option
 def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # noqa: FBT001  # click's flags
     """Fetch the set-up and gold files of all tasks; run it again to continue."""
-    from waa_server_ext.asset_fetching import fetch_assets  # noqa: PLC0415  # heavy
-    from waa_server_ext.tasks import TaskFolder  # noqa: PLC0415  # with it
+    from waa_server_ext.evaluation.asset_fetch import fetch_assets  # noqa: PLC0415  # heavy
+    from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415  # with it
 
     report = fetch_assets(
         TaskFolder(tasks), folder, refresh=refresh, say=lambda line: click.echo(line, err=True)
@@ -52,7 +53,7 @@ def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # n
 @json_option
 def list_(folder: Path, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """List what is there."""
-    from waa_server_ext.assets import AssetStore  # noqa: PLC0415  # heavy
+    from waa_server_ext.evaluation.assets import AssetStore  # noqa: PLC0415  # heavy
 
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}: `waa-server-ext assets fetch` makes it")

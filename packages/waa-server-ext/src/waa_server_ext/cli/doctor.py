@@ -7,25 +7,25 @@ from typing import Any
 
 import click
 
-from bench_core.cli import execute_doctor, json_option
-from waa_server_ext.cli.serve import evaluator_options
+from bench_core.cli import RenamedOptionsCommand, execute_doctor, json_option
+from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
 
 __all__ = ["doctor"]
 
 
-@click.command()
+@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
 @click.option("--vm", metavar="HOST[:PORT]", help="Check the VM's server and browser.")
 @click.option("--url", metavar="URL", help="Check a running waa-server-ext from where clients are.")
 @click.option("--server", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Check whether /evaluate is mounted in this main.py.")  # fmt: skip
-@click.option("--tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+@click.option("--tasks-dir", "tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Check whether the reference files of these tasks are there.")  # fmt: skip
 @evaluator_options
 @json_option
 def doctor(**options: Any) -> None:
     """Check checkout, packages, VM and network, and say how to fix what is missing."""
-    from waa_server_ext.doctor import checks  # noqa: PLC0415  # heavy
-    from waa_server_ext.running import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.server.doctor import checks  # noqa: PLC0415  # heavy
+    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
 
     found = checks(
         evaluator_settings(options),

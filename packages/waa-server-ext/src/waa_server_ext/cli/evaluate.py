@@ -7,36 +7,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_core.cli import json_option
-from waa_server_ext.cli.serve import evaluator_options
+from bench_core import exit_codes
+from bench_core.cli import RenamedOptionsCommand, json_option
+from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
 
 if TYPE_CHECKING:
-    from waa_server_ext.verdicts import Verdict
+    from waa_server_ext.evaluation.verdicts import Verdict
 
 __all__ = ["evaluate"]
 
-_NOT_SCORED = 3
 
-
-@click.command()
+@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
 @click.argument("task")
 @click.option("--files", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
               help="The VM's files, as C/Users/... or loose under the names the task uses; reference "
               "files in DIR/gold.")  # fmt: skip
 @click.option("--transcript", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="A verdict with its transcript, for what is no file.")  # fmt: skip
-@click.option("--tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+@click.option("--tasks-dir", "tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Where TASK is looked for as domain/stem.")  # fmt: skip
 @click.option("--gave-up", is_flag=True, help="The agent's last action was FAIL.")
 @evaluator_options
 @json_option
 def evaluate(task: str, **options: Any) -> None:
-    """Score TASK (a JSON file, or domain/stem with --tasks) on the files of a folder.
+    """Score TASK (a JSON file, or domain/stem with --tasks-dir) on the files of a folder.
 
     Exits with 0 for a score of 1, with 1 for less, and with 3 where there is no score.
     """
     from waa_server_ext.native.offline import evaluate_files, read_task  # noqa: PLC0415  # heavy
-    from waa_server_ext.running import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
 
     if options["checkout"] is not None:
         raise click.UsageError("evaluators of a checkout need a VM: use `waa-server-ext serve`")
@@ -48,7 +47,7 @@ def evaluate(task: str, **options: Any) -> None:
         options["transcript"],
     )
     click.echo(verdict.model_dump_json() if options["as_json"] else _text(verdict))
-    raise SystemExit(_NOT_SCORED if verdict.score is None else int(not verdict.success))
+    raise SystemExit(exit_codes.UNDECIDED if verdict.score is None else int(not verdict.success))
 
 
 def _text(verdict: Verdict) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_core.cli import json_option
+from bench_core.cli import RenamedOptionsCommand, json_option
+from waa_server_ext.cli.options import OLD_NAMES
 
 if TYPE_CHECKING:
-    from waa_server_ext.installing import InstallReport
+    from waa_server_ext.server.installation import InstallReport
 
 __all__ = ["install", "uninstall"]
 
@@ -21,7 +22,7 @@ _server_option = click.option(
 )  # fmt: skip
 
 
-@click.command()
+@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
 @_server_option
 @click.option("--vm", default="127.0.0.1", show_default=True, metavar="HOST[:PORT]",
               help="Where evaluators reach the server, seen from where it runs.")  # fmt: skip
@@ -31,11 +32,12 @@ _server_option = click.option(
               help="Run the evaluators of this checkout, where the server runs.")  # fmt: skip
 @click.option("--fidelity", type=click.Choice(["v2", "orig", "fixed"]), help="Whose rules score.")
 @click.option("--assets", metavar="DIR", help="Reference files by URL, where the server runs.")
-@click.option("--tasks", metavar="DIR", help="Tasks that requests may name.")
+@click.option("--tasks-dir", "tasks", metavar="DIR",
+              help="Tasks that requests may name, where the server runs.")  # fmt: skip
 @json_option
 def install(server: Path, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
     """Mount /evaluate in WAA's own server; waa-server-ext must be installed where that runs."""
-    from waa_server_ext.installing import install as run  # noqa: PLC0415  # pydantic
+    from waa_server_ext.server.installation import install as run  # noqa: PLC0415  # pydantic
 
     given = {name: value for name, value in options.items() if value is not None}
     _show(run(server, given), as_json, "/evaluate is mounted in", "it was already in")
@@ -46,7 +48,7 @@ def install(server: Path, as_json: bool, **options: Any) -> None:  # noqa: FBT00
 @json_option
 def uninstall(server: Path, as_json: bool) -> None:  # noqa: FBT001  # click's flag
     """Undo install: the file is byte for byte what it was."""
-    from waa_server_ext.installing import uninstall as run  # noqa: PLC0415  # pydantic
+    from waa_server_ext.server.installation import uninstall as run  # noqa: PLC0415  # pydantic
 
     _show(run(server), as_json, "removed from", "nothing to remove in")
 

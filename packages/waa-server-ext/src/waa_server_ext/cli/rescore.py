@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core.cli import json_option, render_table
-from waa_server_ext.cli.serve import evaluator_options
+from waa_server_ext.cli.options import evaluator_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from waa_server_ext.rescoring import Rescored
+    from waa_server_ext.server.rescore import Rescored
 
 __all__ = ["rescore"]
 
@@ -26,8 +26,8 @@ def rescore(**options: Any) -> None:
 
     --cache names the folder of the server that stored them.
     """
-    from waa_server_ext.rescoring import rescore as run  # noqa: PLC0415  # heavy
-    from waa_server_ext.running import evaluator_settings  # noqa: PLC0415  # same
+    from waa_server_ext.server.rescore import rescore as run  # noqa: PLC0415  # heavy
+    from waa_server_ext.server.startup import evaluator_settings  # noqa: PLC0415  # same
 
     settings = evaluator_settings(options)
     found = list(run(settings, settings.cache, options["keys"]))

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from bench_core.cli import RenamedOptionsCommand
+from waa_server_ext.cli.options import OLD_NAMES
+
 __all__ = ["simulate"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
 @click.option("--scene", type=_FILE, metavar="FILE", help="What the desktop starts with (YAML).")
 @click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True,
@@ -20,7 +22,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--seed", type=int, default=0, show_default=True,
               help="What chance in programs on the desktop depends on.")  # fmt: skip
 @click.option("--task", metavar="DOMAIN/STEM", help="Set this task up before listening.")
-@click.option("--tasks", type=_FOLDER, metavar="DIR",
+@click.option("--tasks-dir", "tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="The folder the task is in; by default the built-in tasks.")  # fmt: skip
 @click.option("--record", type=_FILE, metavar="FILE",
               help="Write what was seen as an animated WebP when it ends.")  # fmt: skip
@@ -34,7 +36,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
 
     It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
     """
-    from waa_server_ext.simulate.session import Session, run_session  # noqa: PLC0415  # heavy
+    from waa_server_ext.built_in.session import Session, run_session  # noqa: PLC0415  # heavy
 
     run_session(
         Session(

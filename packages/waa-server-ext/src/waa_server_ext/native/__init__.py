@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from waa_server_ext.native.evaluator import NativeEvaluator
 
-__all__ = ["NativeEvaluator"]
+__all__ = [
+    "NativeEvaluator",
+]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the evaluator when it is asked for."""
-    if name == "NativeEvaluator":
-        from waa_server_ext.native.evaluator import NativeEvaluator  # noqa: PLC0415  # lazy
-
-        return NativeEvaluator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "evaluator": ("NativeEvaluator",),
+    },
+)

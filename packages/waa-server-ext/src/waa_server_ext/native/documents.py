@@ -297,7 +297,7 @@ def _docx_texts(path: str) -> list[str]:
 
 
 def _odt_texts(path: str) -> list[str]:
-    from waa_server_ext.native.opendocument import paragraphs  # noqa: PLC0415  # an extra
+    from waa_server_ext.native.opendocument_text import paragraphs  # noqa: PLC0415  # an extra
 
     return paragraphs(path)
 

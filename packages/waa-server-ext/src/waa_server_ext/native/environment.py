@@ -13,13 +13,13 @@ from bench_core.errors import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from waa_server_ext.evaluating import Fidelity
-    from waa_server_ext.vm_http import VmHttp, VmResponse
+    from waa_server_ext.evaluation.evaluators import Fidelity
+    from waa_server_ext.vm.client import VmHttp, VmResponse
 
 __all__ = ["Environment", "UnsafePathError"]
 
 OK = 200
-_TREE_TIMEOUT_S = 300.0
+_TREE_TIMEOUT_S = 300.0  # upstream's own waits: a uia tree takes minutes on a full desktop
 _COMMAND_TIMEOUT_S = 90.0
 
 
@@ -33,7 +33,7 @@ class UnsafePathError(EvaluationError):
 
 @dataclass
 class Environment:
-    """One evaluation's surroundings. Statuses of the VM's answers are left to who asks.
+    """What one evaluation may use. Statuses of the VM's answers are left to the caller.
 
     Attributes:
         vm: The way to the VM; records every call.
@@ -56,6 +56,7 @@ class Environment:
     @property
     def platform(self) -> str:
         """The VM's operating system as Python names it; asked once."""
+        # each question starts a Python on the VM, about a second; upstream asks again and again
         if self._platform is None:
             self._platform = self.python("import platform; print(platform.system())").strip()
         return self._platform

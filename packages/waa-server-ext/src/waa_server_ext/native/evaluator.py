@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import EvaluationError
 from bench_core.records import SUCCESS_SCORE
-from waa_server_ext.downloads import Downloads, HostRule
-from waa_server_ext.evaluating import Description
-from waa_server_ext.native import flow
-from waa_server_ext.native.environment import Environment
-from waa_server_ext.native.registry import EXTRAS, declared
-from waa_server_ext.native.steps import STEPS, run_step
-from waa_server_ext.tasks import check_task
-from waa_server_ext.verdicts import (
+from waa_server_ext.evaluation.downloads import Downloads, HostRule
+from waa_server_ext.evaluation.evaluators import Description
+from waa_server_ext.evaluation.reasons import abbreviated, reason_of
+from waa_server_ext.evaluation.tasks import check_task
+from waa_server_ext.evaluation.verdicts import (
     EvaluationFault,
-    Exchange,
     MetricDetail,
     SetupReport,
     SetupStep,
     Timings,
     Verdict,
 )
-from waa_server_ext.vm_http import BodyStore, VmHttp
-from waa_server_ext.wording import abbreviated, reason_of
+from waa_server_ext.native import control_flow as flow
+from waa_server_ext.native.environment import Environment
+from waa_server_ext.native.registry import EXTRAS, declared
+from waa_server_ext.native.setup_steps import STEPS, run_step
+from waa_server_ext.vm.client import BodyStore, VmHttp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from waa_server_ext.evaluating import EvaluatorSettings, Fidelity
+    from waa_server_ext.evaluation.evaluators import EvaluatorSettings, Fidelity
+    from waa_server_ext.vm.exchanges import Exchange
 
-__all__ = ["NativeEvaluator", "Surroundings"]
+__all__ = ["NativeEvaluator", "RunEnvironment"]
 
 _MESSAGE = 2000
 _VANILLA_NAMES = {
@@ -49,7 +49,7 @@ _VANILLA_NAMES = {
 
 
 @dataclass
-class Surroundings:
+class RunEnvironment:
     """How one evaluation reaches the VM and the web; a replay puts something else here."""
 
     vm: Any
@@ -73,26 +73,26 @@ class NativeEvaluator:
         deadline: float | None = None,
     ) -> Verdict:
         """Score `task` on the VM; see `Evaluator`."""
-        with self._reaching(vm, deadline) as surroundings:
-            return self.evaluate_in(task, action_history, surroundings, deadline=deadline)
+        with self._reaching(vm, deadline) as run_environment:
+            return self.evaluate_in(task, action_history, run_environment, deadline=deadline)
 
     def evaluate_in(
         self,
         task: Mapping[str, Any],
         action_history: Sequence[str],
-        surroundings: Surroundings,
+        run_environment: RunEnvironment,
         *,
         deadline: float | None = None,
         before: Callable[[Path], None] | None = None,
     ) -> Verdict:
-        """Score `task` against what `surroundings` answer; `before` may fill the scratch folder."""
+        """Score `task` against what `run_environment` answer; `before` may fill the scratch folder."""
         check_task(task)
         run = _Run(copy.deepcopy(dict(task)), list(action_history))
-        with self._environment(surroundings, deadline) as env:
+        with self._environment(run_environment, deadline) as env:
             if before is not None:
                 before(env.scratch)
             run.go(env)
-        return run.verdict(env, surroundings.record)
+        return run.verdict(env, run_environment.record)
 
     def set_up(
         self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
@@ -101,8 +101,8 @@ class NativeEvaluator:
         check_task(task)
         own = copy.deepcopy(dict(task))
         with (
-            self._reaching(vm, deadline) as surroundings,
-            self._environment(surroundings, deadline) as env,
+            self._reaching(vm, deadline) as run_environment,
+            self._environment(run_environment, deadline) as env,
         ):
             steps, abandoned = _run_setup(env, own.get("config", []))
         return SetupReport(
@@ -112,12 +112,12 @@ class NativeEvaluator:
             evaluator="native",
             fidelity=self._fidelity,
             notes=tuple(env.notes),
-            transcript=tuple(surroundings.record),
+            transcript=tuple(run_environment.record),
         )
 
     def describe(self) -> Description:
         """Say what can be scored here and what is missing; see `Evaluator`."""
-        from bench_core.provenance import package_versions  # noqa: PLC0415  # needed here only
+        from bench_core.run_folder import package_versions  # noqa: PLC0415  # needed here only
 
         getters, metrics = declared("getter"), declared("metric")
         missing = {
@@ -149,7 +149,7 @@ class NativeEvaluator:
         )  # fmt: skip
 
     @contextlib.contextmanager
-    def _reaching(self, vm: str, deadline: float | None) -> Iterator[Surroundings]:
+    def _reaching(self, vm: str, deadline: float | None) -> Iterator[RunEnvironment]:
         settings = self._settings
         bodies = BodyStore(settings.cache / "bodies")
         record: list[Exchange] = []
@@ -159,11 +159,11 @@ class NativeEvaluator:
         with VmHttp(
             vm, settings.vm_timeout_s, deadline, settings.max_download, record, bodies
         ) as client:
-            yield Surroundings(client, downloads.fetch, record)
+            yield RunEnvironment(client, downloads.fetch, record)
 
     @contextlib.contextmanager
     def _environment(
-        self, surroundings: Surroundings, deadline: float | None
+        self, run_environment: RunEnvironment, deadline: float | None
     ) -> Iterator[Environment]:
         cache = self._settings.cache
         cache.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ class NativeEvaluator:
         pause = _pause(deadline) if not self._settings.skip_sleeps else _no_pause
         try:
             yield Environment(
-                surroundings.vm, scratch, surroundings.download, self._fidelity, pause=pause
+                run_environment.vm, scratch, run_environment.download, self._fidelity, pause=pause
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -203,7 +203,7 @@ class _Run:
         lost = next((each for each in record if each.error), None)
         if lost is not None and (fault is None or fault.phase == "evaluate"):
             vanilla_score, score = score, None
-            fault = _lost(lost, fault)
+            fault = _transport_fault(lost, fault)
         return Verdict(
             score=score,
             success=None if score is None else score >= SUCCESS_SCORE,
@@ -298,7 +298,7 @@ def _fault(phase: Any, stage: Any, func: str | None, error: BaseException) -> Ev
     )
 
 
-def _lost(lost: Exchange, fault: EvaluationFault | None) -> EvaluationFault:
+def _transport_fault(lost: Exchange, fault: EvaluationFault | None) -> EvaluationFault:
     kind = "VmTransportError" if lost.target == "vm" else "DownloadError"
     return EvaluationFault(
         phase="evaluate",

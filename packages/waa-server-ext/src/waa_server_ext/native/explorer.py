@@ -184,6 +184,7 @@ def shortcuts(env: Environment, suffix: str) -> dict[str, Any]:
     if tree is None or desktop is None:
         raise TypeError("the desktop cannot be listed")
     names = [each["name"] for each in tree["children"] if each["name"].endswith(suffix)]
+    # upstream joins on Linux; Windows takes the slash, and transcripts hold it
     return {name: env.file(posixpath.join(desktop, name)) for name in names}
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fetch", "read_text"]
 
-_SQL_STEPS = 5_000_000
+_SQL_STEPS = 5_000_000  # a query on a file of the VM may otherwise never end
 
 
 @getter(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["close_tabs", "open_tabs"]
 
 _LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
-_LAUNCHED_PAUSE_S = 5.0
+_LAUNCHED_PAUSE_S = 5.0  # upstream's own wait for Chrome
 _NAVIGATION_S = 60.0
 
 
@@ -107,7 +107,7 @@ def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: floa
     """Open pages in the browser, and close the first tab; whether it could be reached."""
     from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
 
-    with _patiently(env, tries, wait_s) as browser:
+    with _with_retries(env, tries, wait_s) as browser:
         if browser is None:
             return False
         first = [each["targetId"] for each in browser.tabs()][:1]
@@ -115,6 +115,7 @@ def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: floa
             target = browser.call("Target.createTarget", url="about:blank")["targetId"]
             with contextlib.suppress(CdpError):  # a page that does not load is an open tab, too
                 browser.attach(target).goto(url, _NAVIGATION_S)
+            # not before another is open: a browser ends with its last tab
             if index == 0 and first:
                 browser.close_tab(first[0])
     return True
@@ -122,7 +123,7 @@ def open_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: floa
 
 def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: float) -> bool:
     """Close one tab of each page; whether the browser could be reached."""
-    with _patiently(env, tries, wait_s) as browser:
+    with _with_retries(env, tries, wait_s) as browser:
         if browser is None:
             return False
         for url in urls:
@@ -134,7 +135,7 @@ def close_tabs(env: Environment, urls: Sequence[str], *, tries: int, wait_s: flo
 
 
 @contextlib.contextmanager
-def _patiently(env: Environment, tries: int, wait_s: float) -> Iterator[Browser | None]:
+def _with_retries(env: Environment, tries: int, wait_s: float) -> Iterator[Browser | None]:
     from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
 
     for left in reversed(range(tries)):
@@ -163,7 +164,7 @@ def _reach(env: Environment) -> Browser:
 
 
 def _host(env: Environment) -> str:
-    from waa_server_ext.vm_http import vm_address  # noqa: PLC0415  # httpx
+    from waa_server_ext.vm.client import vm_address  # noqa: PLC0415  # httpx
 
     return vm_address(env.vm.vm)[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from waa_server_ext.native.decoding import isolated
+from waa_server_ext.native.decoder import isolated
 from waa_server_ext.native.refusals import check_size
 from waa_server_ext.native.registry import metric
 

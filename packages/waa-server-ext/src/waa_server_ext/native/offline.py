@@ -16,20 +16,21 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
 
-from bench_core.codec import decode_json
 from bench_core.errors import InputError
-from waa_server_ext.downloads import Downloads, HostRule
+from bench_core.records.codec import decode_json
+from waa_server_ext.evaluation.downloads import Downloads, HostRule
+from waa_server_ext.evaluation.tasks import TaskFolder, read_task_file
+from waa_server_ext.evaluation.verdicts import Verdict
 from waa_server_ext.fixture import FixtureVm
-from waa_server_ext.native.evaluator import NativeEvaluator, Surroundings
-from waa_server_ext.tasks import TaskFolder, read_task_file
-from waa_server_ext.verdicts import Exchange, Verdict
-from waa_server_ext.vm_http import BodyStore, VmHttp, VmResponse, VmTransportError
-from waa_server_ext.vm_state import VmState
+from waa_server_ext.native.evaluator import NativeEvaluator, RunEnvironment
+from waa_server_ext.vm.client import BodyStore, VmHttp, VmResponse, VmTransportError
+from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from waa_server_ext.evaluating import EvaluatorSettings
+    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 
 __all__ = ["evaluate_files", "read_task"]
 
@@ -72,7 +73,7 @@ def evaluate_files(
         held = _recorded(transcript)
         vm = _FilesVm(live, state, held, record, knows_all=knows_all)
         download = _downloads(settings, folder, held, record)
-        return evaluator.evaluate_in(task, action_history, Surroundings(vm, download, record))
+        return evaluator.evaluate_in(task, action_history, RunEnvironment(vm, download, record))
 
 
 def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
     if path.suffix == ".json" and path.is_file():
         return read_task_file(path)
     if tasks is None:
-        raise InputError(f"{name} is no task file; name the folder of tasks with --tasks")
+        raise InputError(f"{name} is no task file; name the folder of tasks with --tasks-dir")
     return TaskFolder(tasks).load(name)
 
 
@@ -106,7 +107,7 @@ class _FilesVm:
         self._paths = {path.replace("/", "\\").lower() for path in state.files}
         self._recorded = recorded
         self._record = record
-        self._knows_all = knows_all
+        self._is_complete = knows_all
 
     def get(self, path: str, params: Mapping[str, str] | None = None, **_: Any) -> VmResponse:
         query = "?" + "&".join(f"{key}={value}" for key, value in params.items()) if params else ""
@@ -126,7 +127,7 @@ class _FilesVm:
         if found is not None:
             self._record.append(found[0])
             return found[1]
-        if self._knows_all or self._can_say(path, sent):
+        if self._is_complete or self._can_answer(path, sent):
             return live()
         reason = (
             "neither the files nor the transcript answer this; add vm_state.json or the transcript"
@@ -139,7 +140,7 @@ class _FilesVm:
             return False
         return str(sent["form"]["file_path"]).replace("/", "\\").lower() in self._paths
 
-    def _can_say(self, path: str, sent: Any) -> bool:
+    def _can_answer(self, path: str, sent: Any) -> bool:
         if path.startswith("/setup/") or path in _FROM_FILES:
             return True
         command = sent["json"].get("command") if path == "/execute" else None

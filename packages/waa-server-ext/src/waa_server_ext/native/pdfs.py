@@ -9,7 +9,7 @@ import warnings
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.native.decoding import isolated
+from waa_server_ext.native.decoder import isolated
 from waa_server_ext.native.refusals import RefusedFileError, check_size, or_else
 from waa_server_ext.native.registry import metric
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from waa_server_ext.native.registry import declared
-from waa_server_ext.native.steps import STEPS
+from waa_server_ext.native.setup_steps import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ __all__ = ["fidelity_table", "reference_page"]
 _INTRODUCTION = """# WAA's getters and metrics
 
 Written from the declarations in `waa_server_ext.native`; do not edit. A getter takes the evaluation's
-surroundings and its configuration in the task, a metric what the getters gave. *Fails as* says what
+environment and its configuration in the task, a metric what the getters gave. *Fails as* says what
 becomes of an absent or broken input; in a task with one metric whatever a result getter raises counts as
 zero. *Source* is the file in `desktop_env/evaluators` of Windows Agent Arena whose behaviour it has.
 """

@@ -19,7 +19,7 @@ from bench_core.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.evaluating import Fidelity
+    from waa_server_ext.evaluation.evaluators import Fidelity
 
 __all__ = ["EXTRAS", "Declaration", "Kind", "declared", "find", "getter", "metric"]
 
@@ -169,7 +169,7 @@ def _declare(  # noqa: PLR0913  # what a declaration consists of
     declaration = Declaration(
         name=name,
         kind=kind,
-        area=(function.__module__ or "").rpartition(".")[2],  # null in examples
+        area=(function.__module__ or "").rpartition(".")[2],  # None in examples
         summary=(inspect.getdoc(function) or "").partition("\n")[0],
         failure=failure,
         source=source,

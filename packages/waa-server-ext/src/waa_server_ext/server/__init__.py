@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from waa_server_ext.server.app import create_app, make_blueprint
     from waa_server_ext.server.service import Service, ServiceSettings
+    from waa_server_ext.server.startup import running_server
 
-__all__ = ["Service", "ServiceSettings", "create_app", "make_blueprint"]
+__all__ = [
+    "Service",
+    "ServiceSettings",
+    "create_app",
+    "make_blueprint",
+    "running_server",
+]
 
-_PLACES = {
-    "Service": "service",
-    "ServiceSettings": "service",
-    "create_app": "app",
-    "make_blueprint": "app",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        import importlib  # noqa: PLC0415  # lazy
-
-        return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "app": ("create_app", "make_blueprint"),
+        "service": ("Service", "ServiceSettings"),
+        "startup": ("running_server",),
+    },
+)

@@ -43,7 +43,9 @@ def make_blueprint(
     ask it themselves.
     """
     routes = Blueprint("waa_server_ext", __name__)
-    routes.before_request(lambda: _refused(access) or (_deaf() if inside_vm_server else None))
+    routes.before_request(
+        lambda: _refused(access) or (_refuse_single_thread() if inside_vm_server else None)
+    )
     routes.register_error_handler(Exception, _failed)
 
     @routes.post("/evaluate")
@@ -80,7 +82,7 @@ def make_blueprint(
     def task(domain: str, stem: str) -> ResponseReturnValue:
         name = f"{domain}/{stem}"
         if service.tasks is None:
-            raise UnknownTaskError("this server, which was started without --tasks,", name)
+            raise UnknownTaskError("this server, which was started without --tasks-dir,", name)
         return _json(service.tasks.load(name))
 
     return routes
@@ -110,7 +112,7 @@ def _refused(access: Access) -> ResponseReturnValue | None:
     return _error(401, "unauthorized", why) if why else None
 
 
-def _deaf() -> ResponseReturnValue | None:
+def _refuse_single_thread() -> ResponseReturnValue | None:
     """Refuse to evaluate where the server's one thread would wait for itself for ever."""
     if request.environ.get("wsgi.multithread", True):
         return None

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from waa_server_ext.evaluation.tasks import BadTaskError, check_task
 from waa_server_ext.server.journal import ANONYMOUS
-from waa_server_ext.tasks import BadTaskError, check_task
-from waa_server_ext.verdicts import Exchange
+from waa_server_ext.vm.exchanges import Exchange
 
 if TYPE_CHECKING:
-    from waa_server_ext.tasks import TaskFolder
+    from waa_server_ext.evaluation.tasks import TaskFolder
 
 __all__ = ["MAX_BODY", "MAX_TRANSCRIPT", "EvaluationRequest", "read_request", "read_rescoring"]
 
@@ -147,7 +147,9 @@ def _key(value: dict[str, Any]) -> str | None:
     if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
         raise BadTaskError(f"idempotency_key must be printable text of 1 to {_MAX_KEY} characters")
     if key.startswith(ANONYMOUS):
-        raise BadTaskError(f"idempotency_key must not begin with {ANONYMOUS!r}: those are ours")
+        raise BadTaskError(
+            f"idempotency_key must not begin with {ANONYMOUS!r}: the server makes those itself"
+        )
     return key
 
 
@@ -179,6 +181,6 @@ def _task(named: Any, tasks: TaskFolder | None) -> dict[str, Any]:
         raise BadTaskError(f"task is {type(named).__name__}: send the object or 'domain/stem'")
     if tasks is None:
         raise BadTaskError(
-            f"task is the name {named[:100]!r}, and this server has no tasks: start it with --tasks"
+            f"task is the name {named[:100]!r}, and this server has no tasks: start it with --tasks-dir"
         )
     return tasks.load(named)

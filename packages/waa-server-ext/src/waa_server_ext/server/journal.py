@@ -1,8 +1,8 @@
-"""What was started and what came of it, on the disk before anybody is told.
+"""What was started and what came of it, on the disk before an answer leaves.
 
 Evaluating changes the VM (it presses Ctrl+S, kills browsers), so one key is evaluated once. A line
 says that a key was started, another what its verdict was; both are synced. After a crash, a key
-that was started and has no verdict stays refused: nobody knows how far it came.
+that was started and has no verdict stays refused: how far it came is not known.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench_core.append_log import AppendLog, GroupSync
-from bench_core.codec import decode_json
 from bench_core.errors import InputError
-from bench_core.jsonl import BadLine, set_aside_torn
-from bench_core.locks import FileLock
+from bench_core.files import AppendLog, FileLock, GroupSync
+from bench_core.records.codec import decode_json
+from bench_core.run_folder import BadLine, set_aside_torn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ANONYMOUS", "Claim", "Journal", "KeyRefusedError", "stored_verdicts"]
 
 ANONYMOUS = "auto-"
-"""How keys begin that the server makes itself; nobody asks for them again."""
+"""How keys begin that the server makes itself; no client asks for them again."""
 
 Refusal = Literal["in_use", "other_body", "interrupted"]
 _WHY: dict[Refusal, str] = {
@@ -99,6 +98,7 @@ class Journal:
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
+                # synced before the VM is asked for anything: a crash from here on leaves the key refused
                 self._write({"key": key, "digest": digest, "state": "started"})
                 self._entries[key] = _Entry(digest, "running")
                 return Claim(key, digest)
@@ -120,7 +120,7 @@ class Journal:
                     **more,
                 }
             )
-            self._settle(claim.key, _Entry(claim.digest, "done", line))
+            self._set_entry(claim.key, _Entry(claim.digest, "done", line))
 
     def release(self, claim: Claim) -> None:
         """Give a key back of which nothing was done: the VM was never reached."""
@@ -140,7 +140,8 @@ class Journal:
         self._sync.close()
         self._file_lock.release()
 
-    def _settle(self, key: str, entry: _Entry) -> None:
+    def _set_entry(self, key: str, entry: _Entry) -> None:
+        # such a key is never asked for again: memory need not grow with it
         if key.startswith(ANONYMOUS):
             self._entries.pop(key, None)
         else:
@@ -169,10 +170,10 @@ class Journal:
                 break
             state = record["state"]
             if state == "started":
-                self._settle(record["key"], _Entry(record["digest"], "interrupted"))
+                self._set_entry(record["key"], _Entry(record["digest"], "interrupted"))
             elif state == "done":
                 place = (start, len(line.rstrip(b"\n")))
-                self._settle(record["key"], _Entry(record["digest"], "done", place))
+                self._set_entry(record["key"], _Entry(record["digest"], "done", place))
             else:
                 self._entries.pop(record["key"], None)
         return self.path.stat().st_size if self.path.exists() else 0

@@ -17,21 +17,22 @@ from bench_core.closing import Closing
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import Record
 from waa_server_ext.__about__ import __version__
-from waa_server_ext.rescoring import replayed
+from waa_server_ext.evaluation.tasks import TaskFolder
 from waa_server_ext.server.journal import ANONYMOUS, Journal
-from waa_server_ext.stand_in import world_of
-from waa_server_ext.tasks import TaskFolder
-from waa_server_ext.verdicts import Body
-from waa_server_ext.vm_http import BodyStore, VmHttp, VmTransportError, vm_address
+from waa_server_ext.server.rescore import replayed
+from waa_server_ext.vm.client import BodyStore, VmHttp, VmTransportError, vm_address
+from waa_server_ext.vm.exchanges import Body
+from waa_server_ext.vm.probe import world_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.records import World
-    from waa_server_ext.evaluating import Evaluator
+    from waa_server_ext.evaluation.evaluators import Evaluator
+    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
     from waa_server_ext.server.bodies import EvaluationRequest
     from waa_server_ext.server.journal import Claim
-    from waa_server_ext.verdicts import Exchange, SetupReport, Verdict
+    from waa_server_ext.vm.exchanges import Exchange
 
 __all__ = ["Service", "ServiceSettings", "UnknownBodyError", "VmUnreachableError"]
 
@@ -69,7 +70,7 @@ class ServiceSettings(Record):
 class Service(Closing):
     """Evaluates one request after the other and never the same one twice; a context manager.
 
-    Closing it does not close the evaluator, which belongs to whoever made it.
+    Closing it does not close the evaluator, which its maker closes.
     """
 
     def __init__(self, evaluator: Evaluator, settings: ServiceSettings) -> None:
@@ -187,6 +188,7 @@ class Service(Closing):
                 vm=self.settings.vm,
                 deadline=self._deadline(),
             )
+        # Docker's forward accepts connections before the VM listens: nothing was done then
         if _never_answered(verdict):
             raise VmUnreachableError(
                 f"the VM {self.settings.vm} accepted connections and answered none: is it still "
@@ -206,7 +208,7 @@ class Service(Closing):
         return time.monotonic() + self.settings.timeout_s
 
     def _reach(self) -> None:
-        """Ask nothing of the VM, whose calls are recorded; only see that somebody listens."""
+        """Ask nothing of the VM, whose calls are recorded; only see that something listens."""
         host, port = vm_address(self.settings.vm)
         try:
             socket.create_connection((host.strip("[]"), port), timeout=_REACH_S).close()
@@ -217,7 +219,7 @@ class Service(Closing):
             ) from error
 
     def _probe(self) -> tuple[World | None, str | None]:
-        """Return the VM's world, or null and why it does not answer."""
+        """Return the VM's world, or `None` and why it does not answer."""
         with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536) as http:
             try:
                 answer = http.get("/probe")

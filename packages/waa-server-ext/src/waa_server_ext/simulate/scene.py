@@ -13,18 +13,20 @@ from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationEr
 
 from bench_core.errors import InputError
 from bench_core.records import Record
-from waa_server_ext.simulate.clock import START
-from waa_server_ext.simulate.desktop import SCREEN, Desktop
-from waa_server_ext.simulate.filesystem import HIDDEN, READ_ONLY, Entry, normal
-from waa_server_ext.simulate.geometry import Rect
-from waa_server_ext.simulate.machine import TIME_ZONES, Machine, Timer
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.desktop.composition import Desktop
+from waa_server_ext.simulate.desktop.window_manager import SCREEN
+from waa_server_ext.simulate.machine.clock import START
+from waa_server_ext.simulate.machine.computer import TIME_ZONES, Machine, Timer
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY, Entry, normal
+from waa_server_ext.simulate.ui.geometry import Rect
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from waa_server_ext.vm_state import CannedAnswer, VmState
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.vm.state import CannedAnswer, VmState
 
 __all__ = [
     "Overrides",
@@ -215,11 +217,11 @@ class Overrides:
     wallpaper: bytes | None = None
     locked: frozenset[str] = frozenset()
     recorded: dict[str, bytes] = field(default_factory=dict)
-    """What `/file` gives whatever was written since: a case tells the state after its post-config."""
+    """What `/file` gives whatever was written since: a case holds the state after its post-config."""
     download: Callable[[str], bytes | None] = lambda _: None
 
     def command(self, joined: str) -> Any:
-        """Return the canned answer of a command line, or null."""
+        """Return the canned answer of a command line, or `None`."""
         for rule in self.commands:
             if rule.match in joined:
                 if rule.http_status != 200:  # noqa: PLR2004  # HTTP
@@ -243,7 +245,7 @@ class Overrides:
         return None
 
     def check(self, name: str, arguments: list[Any]) -> bool | None:
-        """Return the canned answer of a check, or null."""
+        """Return the canned answer of a check, or `None`."""
         if name not in self.checks:
             return None
         known = self.checks[name]

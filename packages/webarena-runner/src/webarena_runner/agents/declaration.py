@@ -1,6 +1,6 @@
-"""What an agent declares when it is done; the model's own structured output.
+"""The answer that an agent declares at the end, as structured output of its model.
 
-Nothing in it is derived from the task: type and status are scored, so the agent must say them.
+Nothing in it is derived from the task: type and status are scored, so the agent must give them itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Member(_Strict):
 
 
 class DataObject(_Strict):
-    """An object, as a list of its members: providers' strict schemas know no free-form objects."""
+    """An object as a list of its members, because providers' strict schemas have no free-form objects."""
 
     members: list[Member]
 
@@ -54,6 +54,7 @@ class Declaration(_Strict):
             "delete something. NAVIGATE: you were asked to show or open a page."
         )
     )
+    # Required of the agent: 40 tasks expect another status than SUCCESS, so it must not be derived.
     status: Literal[
         "SUCCESS",
         "NOT_FOUND_ERROR",
@@ -107,7 +108,7 @@ _CONSTRAINTS = {
 
 
 def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
-    """Return what the agent is told beside the task: the same for all tasks on the same sites."""
+    """Return the agent's instructions beside the task, the same for all tasks on the same sites."""
     known = [f"- {_CONSTRAINTS[name]}" for name in sorted(sites) if name in _CONSTRAINTS]
     tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
     return "\n".join([INSTRUCTIONS, *known, *tabs])
@@ -123,4 +124,4 @@ in where an account is needed. Stay on these sites.
 - Find something: read it on the site; never answer from memory.
 - When the task cannot be done, say so by the status and explain it in error_details.
 """.strip()
-"""What every agent is told, whatever the sites."""
+"""The instructions of every agent, whatever the sites."""

@@ -1,4 +1,4 @@
-"""What Proctor's own agents are told of WebArena-Verified."""
+"""Instructions and answer formats for Proctor's own agents on WebArena-Verified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench_core.guides import AgentGuide
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from bench_core.browser_use import Briefing
+    from bench_core.browser_use import TaskInstructions
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -19,7 +19,7 @@ __all__ = ["GUIDE"]
 
 
 def _solver(task: AgentTask, context: TrialContext) -> Agent:
-    """Return browser-use, led by the built-in world's script for the task's id.
+    """Return browser-use with a scripted model: the built-in world's script for the task's id.
 
     Raises:
         UnknownTaskError: The built-in world has no script for it.
@@ -32,13 +32,13 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
     return agent
 
 
-def _briefing(task: AgentTask, browser: EnvironmentHandle) -> Briefing:
-    """Let the agent itself declare type, status and data; see `webarena_runner.agents.declaration`."""
-    from bench_core.browser_use import Briefing  # noqa: PLC0415  # an extra
+def _instructions(task: AgentTask, browser: EnvironmentHandle) -> TaskInstructions:
+    """Return browser-use's instructions, with the agent's own declaration as its output format."""
+    from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
     from webarena_runner.agents.declaration import Declaration, instructions  # noqa: PLC0415  # with it
 
     sites: Any = task.inputs.get("sites") or ()
-    return Briefing(
+    return TaskInstructions(
         task.goal,
         exclude_actions=("search",),  # it would ask a search engine outside
         options={
@@ -61,8 +61,8 @@ def _declared(final_result: JsonValue) -> JsonValue:
         return final_result
 
 
-# NAVIGATE is the claim under which the benchmark could pay for doing nothing: a RETRIEVE claim is
-# checked against the data, a MUTATE claim against requests that somebody has to send. Measured
+# NAVIGATE is the claim with which doing nothing could score: a RETRIEVE claim is checked against the data,
+# a MUTATE claim against requests that must have been sent. Measured
 # against webarena-verified 1.2.3 it scores 0.0 on every task of the built-in world and 1.0 only where
 # the start page is already the page asked for.
 GUIDE = AgentGuide(
@@ -73,6 +73,6 @@ GUIDE = AgentGuide(
         "error_details": None,
     },
     solver=_solver,
-    browser_use=_briefing,
+    browser_use=_instructions,
 )
 """Found through the entry point `webarena` of `bench_core.guides`."""

@@ -1,15 +1,18 @@
-"""Record a browser's HTTP and HTTPS traffic as a HAR that WebArena-Verified's evaluator can judge.
+"""Recording of a browser's HTTP and HTTPS traffic as a HAR for WebArena-Verified's evaluator.
 
-async with HarRecorder(chromium.cdp_url) as recorder:
-    ...
-    har = await recorder.stop()
-har.write(folder / "network.har")
+Example::
+
+    async with HarRecorder(chromium.cdp_url) as recorder:
+        ...
+        har = await recorder.stop()
+    har.write(folder / "network.har")
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from webarena_runner.recording.browser_use_har import include_http_in_har
@@ -19,16 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Har", "HarRecorder", "RecordingLimits", "include_http_in_har"]
 
-_HOMES = {
-    "webarena_runner.recording.browser_use_har": ("include_http_in_har",),
-    "webarena_runner.recording.har": ("Har",),
-    "webarena_runner.recording.limits": ("RecordingLimits",),
-    "webarena_runner.recording.recorder": ("HarRecorder",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "browser_use_har": ("include_http_in_har",),
+        "har": ("Har",),
+        "limits": ("RecordingLimits",),
+        "recorder": ("HarRecorder",),
+    },
+)

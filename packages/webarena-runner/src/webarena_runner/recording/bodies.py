@@ -1,4 +1,4 @@
-"""Fetch and keep request and response bodies, within limits."""
+"""Request and response bodies, fetched from the browser within limits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Bodies"]
 
+# The evaluator reads bodies of JSON and forms only; HTML shows lost logins.
 _KEPT_TYPES = ("json", "html", "x-www-form-urlencoded")
 
 
 class Bodies:
-    """Asks the browser for bodies as soon as it has them: a closed page takes them along."""
+    """Bodies are fetched as soon as the browser has them, because they are lost with a closed page."""
 
     def __init__(self, link: Link, limits: RecordingLimits) -> None:
         self._link = link
@@ -27,14 +28,14 @@ class Bodies:
         self._kept = 0
 
     def buffers(self) -> dict[str, int]:
-        """Return how much the browser shall keep for us."""
+        """Return the sizes of the browser's buffers for bodies."""
         return {
             "maxTotalBufferSize": self._limits.total_bytes,
             "maxResourceBufferSize": self._limits.body_bytes,
         }
 
     def follow(self, method: str, hop: Hop, session: str | None) -> None:
-        """Start what an event about `hop` calls for."""
+        """Start the fetch that an event about `hop` requires."""
         if method == "Network.requestWillBeSent" and hop.has_body:
             if hop.body is None:
                 self._link.start(self._fetch_posted(hop, session))
@@ -80,7 +81,7 @@ class Bodies:
         self._kept += len(content)
 
     async def _ask(self, method: str, hop: Hop, session: str | None) -> dict[str, Any] | str:
-        """Return the browser's answer about `hop`, or why there is none."""
+        """Return the browser's answer for `hop`, or why there is none."""
         call = self._link.call(method, {"requestId": hop.request_id}, session)
         try:
             return await asyncio.wait_for(call, self._limits.body_s)
@@ -91,7 +92,7 @@ class Bodies:
 
 
 def _message(error: Exception) -> str:
-    """Return the browser's own words: cdp_use raises with the whole error object."""
+    """Return the browser's own message: cdp_use raises with the whole error object."""
     detail = error.args[0] if error.args else ""
     return str(detail.get("message", detail)) if isinstance(detail, dict) else str(error)
 
@@ -100,4 +101,5 @@ def _decoded(answer: dict[str, Any], name: str) -> bytes:
     text: str = answer[name]
     if answer.get("base64Encoded"):
         return base64.b64decode(text)
+    # scripts can post half surrogate pairs
     return text.encode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""Read Cookie and Set-Cookie headers the way browsers write and read them (RFC 6265)."""
+"""Parsing of Cookie and Set-Cookie headers as browsers do it (RFC 6265)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn one exchange into one HAR 1.2 entry (http://www.softwareishard.com/blog/har-12-spec/)."""
+"""HAR 1.2 entries of exchanges (http://www.softwareishard.com/blog/har-12-spec/)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def entry(exchange: Exchange) -> dict[str, Any]:
     timings = _timings(hop)
     result: dict[str, Any] = {
         "startedDateTime": timestamp(hop.wall_time),
+        # in HAR 1.2 the time for TLS is a part of `connect`
         "time": sum(max(0.0, each) for name, each in timings.items() if name != "ssl"),
         "request": _request(exchange),
         "response": _response(exchange),
@@ -84,10 +85,10 @@ def _request(exchange: Exchange) -> dict[str, Any]:
 
 
 def _request_headers(exchange: Exchange) -> tuple[Headers, list[str]]:
-    """Return what was sent, and for a document from the cache what would have been sent.
+    """Return the headers that were sent, and for a document from the cache those that would have been.
 
-    A document served from the cache was asked for all the same, but no header tells the
-    evaluator that it was a navigation.
+    A document from the cache was requested all the same, but has no headers by which the evaluator
+    recognises a navigation.
     """
     hop = exchange.hop
     if exchange.sent is not None:
@@ -109,6 +110,7 @@ def _request_headers(exchange: Exchange) -> tuple[Headers, list[str]]:
 
 def _post_data(hop: Hop, headers: Headers) -> dict[str, Any]:
     types = _values(headers, "content-type")
+    # the whole type, because the evaluator needs the boundary to read a multipart body
     data: dict[str, Any] = {"mimeType": types[0] if types else "", "text": ""}
     notes = [hop.body_note] if hop.body_note else []
     if hop.body is None:
@@ -122,6 +124,7 @@ def _post_data(hop: Hop, headers: Headers) -> dict[str, Any]:
             notes.append("not text: the exact bytes are in _base64")
         declared = _declared_size(headers)
         if declared is not None and declared != len(hop.body) and not hop.body_note:
+            # of an uploaded file DevTools has no bytes
             notes.append(f"{len(hop.body)} of {declared} bytes: the browser leaves out files")
     if notes:
         data["comment"] = "; ".join(notes)
@@ -138,6 +141,7 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         "statusText": hop.response.status_text if hop.response else "",
         "httpVersion": _http_version(hop),
         "cookies": list(
+            # the evaluator reads Magento's notices here, not in the headers
             filter(None, (parse_set_cookie(line) for line in _values(headers, "set-cookie")))
         ),
         "headers": headers,
@@ -155,6 +159,7 @@ def _response_extras(exchange: Exchange, status: int) -> dict[str, Any]:
     extras: dict[str, Any] = {}
     if hop.failure is not None or hop.is_pending:
         extras["_failureText"] = hop.failure or UNFINISHED
+    # the page's status is recorded, as by Playwright, the benchmark's own recorder
     if exchange.received is not None and exchange.received.status != status:
         extras["_networkStatus"] = exchange.received.status
     if hop.transferred is not None:
@@ -163,7 +168,7 @@ def _response_extras(exchange: Exchange, status: int) -> dict[str, Any]:
 
 
 def _status(exchange: Exchange) -> int:
-    """The renderer's status: a revalidated document is 200 to the page and 304 on the wire."""
+    """Return the renderer's status: a revalidated document is 200 for the page and 304 on the wire."""
     if exchange.hop.response is not None:
         return exchange.hop.response.status
     return exchange.received.status if exchange.received is not None else NO_RESPONSE
@@ -192,7 +197,7 @@ def _content(hop: Hop) -> dict[str, Any]:
 
 
 def _mime_type(hop: Hop) -> str:
-    """Return the Content-Type as sent, which has the charset, else what the browser guessed."""
+    """Return the Content-Type as sent, which has the charset, else the browser's guess."""
     if hop.response is None:
         return "x-unknown"
     types = _values(_pairs(hop.response.headers), "content-type")
@@ -214,7 +219,7 @@ def _server(hop: Hop) -> dict[str, Any]:
 
 
 def _timings(hop: Hop) -> dict[str, float]:
-    """Return phases in milliseconds; -1 where a phase did not happen, as HAR has it."""
+    """Return phases in milliseconds; -1 where a phase did not happen, as HAR requires."""
     timing = hop.response.timing if hop.response else None
     end = hop.ended if hop.ended is not None else hop.started
     if not timing:

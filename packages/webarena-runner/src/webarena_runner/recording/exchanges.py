@@ -1,9 +1,10 @@
-"""Put the DevTools Network events of all sessions together into requests and their responses.
+"""Exchanges, requests with their responses, from the DevTools Network events of all sessions.
 
-A redirect is an exchange of its own. Chromium reports each request twice: by the renderer
-(`requestWillBeSent`, `responseReceived`) and, for what went over the wire, by the network stack
-(`...ExtraInfo`, the true headers). The two streams are not ordered against each other and share
-only the request id, so the nth report of the second kind belongs to the nth hop that has any.
+A redirect is an exchange of its own: 288 of the data set's checks expect a POST that is answered with 302.
+Chromium reports each request twice: by the renderer (`requestWillBeSent`, `responseReceived`) and, if it
+went over the wire, by the network stack (`...ExtraInfo`, the true headers). The two streams are not ordered
+against each other and share only the request id, so the nth report of the second kind belongs to the nth hop
+that has any.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["Exchange", "Hop", "Received", "Response", "Sent", "Traffic", "inline_body"]
 
 _T = TypeVar("_T")
-# webarena-verified never looks at these (`NetworkEvent.is_evaluation_event`)
+# webarena-verified ignores these (`NetworkEvent.is_evaluation_event`)
 _STATIC = (".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp")  # fmt: skip
 
 
 @dataclass
 class Response:
-    """What the renderer saw of a response."""
+    """A response as the renderer reports it."""
 
     status: int
     status_text: str
@@ -43,7 +44,7 @@ class Response:
 
     @classmethod
     def of(cls, response: Params) -> Response:
-        """Take what a HAR needs from the protocol's own `Response`."""
+        """Return the fields of the protocol's `Response` that a HAR needs."""
         return cls(
             status=response["status"],
             status_text=response.get("statusText", ""),
@@ -60,14 +61,14 @@ class Response:
 
 @dataclass
 class Sent:
-    """What the network stack sent: headers with Accept, Sec-Fetch-* and Cookie."""
+    """The headers that the network stack sent, with Accept, Sec-Fetch-* and Cookie."""
 
     headers: Mapping[str, str]
 
 
 @dataclass
 class Received:
-    """What the network stack received: headers with Set-Cookie."""
+    """Status and headers that the network stack received, with Set-Cookie."""
 
     status: int
     headers: Mapping[str, str]
@@ -81,9 +82,9 @@ class Hop:
     Attributes:
         wall_time: When it started, in seconds since 1970.
         started: The same on the browser's monotonic clock, on which the events are timed.
-        body: What was posted; None when nothing was, or not known yet.
-        has_wire_report: Whether the network stack reports it too; None until known.
-        loader: Which document of the frame asked; a document's own request id is its loader.
+        body: The posted bytes; None when there are none, or not yet.
+        has_wire_report: Whether the network stack also reports it; None until known.
+        loader: The document of the frame that sent it; a document's own request id is its loader.
         failure: The browser's error text.
         content: The response body; None when it was not kept, and then `content_note` says why.
         is_recovered: Whether its beginning was not reported by the Network domain, or not yet.
@@ -120,7 +121,7 @@ class Hop:
 
 @dataclass
 class Exchange:
-    """One request and what came back, put together from both reports."""
+    """One request and its response, from both reports."""
 
     hop: Hop
     sent: Sent | None
@@ -129,7 +130,7 @@ class Exchange:
 
 @dataclass
 class _Chain:
-    """All that is known under one request id: hops in order, wire reports in order."""
+    """All reports with one request id: hops in order, wire reports in order."""
 
     hops: list[Hop] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
@@ -141,14 +142,14 @@ class _Chain:
 
 
 class Traffic:
-    """All requests seen so far; feed it events, then read `exchanges`.
+    """All requests so far: feed it events, then read `exchanges`.
 
     Args:
-        max_hops: How many are kept of images, style sheets, scripts and fonts, and how many of all
-            others, which alone are scored.
+        max_hops: Limit of images, style sheets, scripts and fonts, and limit of all other requests,
+            which alone are scored.
 
     Attributes:
-        dropped: How many of those others were over the limit.
+        dropped: Number of those other requests over the limit.
     """
 
     def __init__(self, max_hops: int) -> None:
@@ -176,10 +177,10 @@ class Traffic:
     def feed(
         self, method: str, params: Params, session: str | None, page: str | None = None
     ) -> Hop | None:
-        """Take one event of one session; return the hop it is about when that is known.
+        """Add one event of one session; return its hop when that is known.
 
-        A worker may be seen by several sessions: the first one to report a kind of event for a
-        request is believed, the copies of the others are not counted again.
+        Several sessions may report one worker (up to four were seen): the first report of a kind of
+        event for a request counts, the copies of other sessions are ignored.
         """
         key = (params["requestId"], method)
         if self._owners.setdefault(key, session) != session:
@@ -187,12 +188,12 @@ class Traffic:
         return self._handlers[method](params, page)
 
     def forget_session(self, session: str) -> None:
-        """Let other sessions report what a detached one can no longer."""
+        """Accept reports of other sessions for the requests of a detached one."""
         for key in [key for key, owner in self._owners.items() if owner == session]:
             del self._owners[key]
 
     def add(self, hop: Hop) -> bool:
-        """Add a request, or the next hop of one, unless there are too many; tell whether."""
+        """Add a request, or the next hop of one, unless there are too many; return whether it was added."""
         static = _is_static(hop)
         if self._kept[static] >= self._max_hops:
             self.dropped += not static
@@ -204,7 +205,7 @@ class Traffic:
         return True
 
     def page_of(self, frame_id: str) -> str | None:
-        """Return the tab a frame was seen in."""
+        """Return the tab of a frame."""
         return self._pages.get(frame_id)
 
     def last(self, request_id: str) -> Hop | None:
@@ -213,7 +214,7 @@ class Traffic:
         return chain.hops[-1] if chain and chain.hops else None
 
     def deferred(self, hop: Hop) -> Hop | None:
-        """Return the `fetchLater` that `hop` is: of those the browser reports only the beginning.
+        """Return the recorded `fetchLater` that `hop` is: the browser reports only the beginning of those.
 
         The browser's own ids are tokens; those of renderers are two numbers and a dot.
         """
@@ -232,6 +233,7 @@ class Traffic:
     def exchanges(self) -> list[Exchange]:
         """Return all requests in the order in which they started."""
         every = (each for chain in self._chains.values() for each in chain.exchanges())
+        # the evaluator reads entries in the order of the file, and often counts the last one
         return sorted(every, key=lambda exchange: exchange.hop.wall_time)
 
     def _request(self, params: Params, page: str | None) -> Hop | None:
@@ -242,6 +244,7 @@ class Traffic:
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
             _end_by_redirect(previous, params)
+        # data: and blob: are no traffic of a site, and an entry without a URL fails the evaluator
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
         hop = _hop(params, page)
@@ -251,6 +254,7 @@ class Traffic:
         return hop if self.add(hop) else None
 
     def _sent(self, params: Params, _page: str | None) -> Hop | None:
+        # this report may come before that of the request itself
         self._chains[params["requestId"]].sent.append(Sent(params["headers"]))
         return None
 
@@ -293,14 +297,14 @@ class Traffic:
         return hop
 
     def _abandon(self, document: Hop) -> None:
-        """End what the frame's earlier document still waited for: no event will tell."""
+        """End the open requests of the frame's earlier document, for which no event will come."""
         for hop in self.pending():
             if hop.frame_id == document.frame_id and hop.loader not in ("", document.loader):
                 hop.ended = document.ended
                 hop.failure = "the page was left before it ended"
 
     def _open(self, params: Params) -> Hop | None:
-        """Return the hop an event is about; None for what is not HTTP or began before us."""
+        """Return the hop of an event; None for requests that are not HTTP or began before the recording."""
         hop = self.last(params["requestId"])
         return hop if hop is not None and hop.is_pending else None
 
@@ -330,7 +334,7 @@ def _is_static(hop: Hop) -> bool:
 
 
 def inline_body(request: Params) -> bytes | None:
-    """Return the posted bytes if the event holds all of them; its text form is lossy."""
+    """Return the posted bytes if the event has all of them; its text form is lossy."""
     entries = request.get("postDataEntries", [])
     if entries and all("bytes" in entry for entry in entries):
         return b"".join(base64.b64decode(entry["bytes"]) for entry in entries)

@@ -1,4 +1,4 @@
-"""A finished recording: a HAR 1.2 document that is written whole or not at all."""
+"""Finished recordings: HAR 1.2 documents that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Har:
 
     Attributes:
         document: The HAR as JSON values.
-        problems: Why requests may be missing, in sentences; empty where all were seen.
-        dropped: How many were seen and not kept, because there were too many.
+        problems: Sentences on why requests may be missing; empty where all were recorded.
+        dropped: Number of requests that were not kept, because there were too many.
     """
 
     document: dict[str, Any]
@@ -43,17 +43,19 @@ class Har:
 
     @property
     def complete(self) -> bool:
-        """Whether everything from start to stop was seen and kept."""
+        """Whether all requests from start to stop are recorded."""
         return not self.problems and not self.dropped
 
     def write(self, path: Path, redact: Callable[[str], str] = lambda text: text) -> None:
-        """Write to `path` after `redact`; a crash at any point leaves the old file or the new."""
+        """Write to `path` after `redact`; a crash at any point leaves the old file or the new one."""
         text = redact(json.dumps(self.document, separators=(",", ":")))
+        # in the same folder, because only a rename within one file system is atomic
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
+                # else the rename may reach the disk before the content
                 os.fsync(file.fileno())
             Path(name).replace(path)
         except BaseException:
@@ -67,11 +69,11 @@ def build_har(  # noqa: PLR0913  # all that is known of a recording
     *,
     browser: tuple[str, str],
     comment: str,
-    marks: Iterable[tuple[str, float]] = (),
+    phases: Iterable[tuple[str, float]] = (),
     problems: Sequence[str] = (),
     dropped: int = 0,
 ) -> Har:
-    """Put a HAR together; `marks` are names and wall-clock seconds, `comment` is for readers."""
+    """Build a HAR; `phases` are names and wall-clock seconds of moments, `comment` is for readers."""
     over = [f"{dropped} later requests were over the limit."] if dropped else []
     log = {
         "version": "1.2",
@@ -80,14 +82,14 @@ def build_har(  # noqa: PLR0913  # all that is known of a recording
         "pages": _pages(exchanges),
         "entries": [entry(each) for each in exchanges],
         "comment": " ".join([comment, *problems, *over]),
-        "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in marks],
+        "_marks": [{"name": name, "startedDateTime": timestamp(at)} for name, at in phases],
         "_complete": not problems and not dropped,
     }
     return Har({"log": log}, tuple(problems), dropped)
 
 
 def _pages(exchanges: Iterable[Exchange]) -> list[dict[str, Any]]:
-    """One page per tab, named by the first document it asked for."""
+    """Return one page per tab, with the URL of its first document as title."""
     pages: dict[str, dict[str, Any]] = {}
     for each in exchanges:
         hop = each.hop

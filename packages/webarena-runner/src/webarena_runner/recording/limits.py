@@ -1,4 +1,4 @@
-"""What bounds the memory and time of a recording."""
+"""Limits of memory and time for recordings."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class RecordingLimits:
-    """Bounds of one recording; what they cut off is said in the HAR.
+    """Limits of one recording; the HAR says what they left out.
 
     Attributes:
-        post_bytes: The longest request body kept; the rest of a longer one is cut off.
-        body_bytes: The longest response body kept; a longer one is left out.
+        post_bytes: Longest request body; the rest of a longer one is cut off.
+        body_bytes: Longest response body; a longer one is left out.
         total_bytes: All response bodies together; later ones are left out.
-        entries: Requests kept, beside as many images, style sheets, scripts and fonts; later ones
-            are counted only.
-        body_s: How long the browser may take to hand out one body.
+        entries: Number of requests, beside as many images, style sheets, scripts and fonts; later ones
+            are only counted.
+        body_s: Longest time for the browser to return one body.
     """
 
     post_bytes: int = 8 * _MIB
@@ -29,7 +29,7 @@ class RecordingLimits:
     body_s: float = 5.0
 
     def describe(self) -> str:
-        """Say for readers of the HAR what was not kept."""
+        """Return a sentence for readers of the HAR about what is recorded."""
         return (
             "Recorded over the DevTools protocol. Bodies are kept of requests up to "
             f"{self.post_bytes} bytes and of JSON, HTML and form responses up to "

@@ -1,4 +1,4 @@
-"""A DevTools connection whose users never wait inside an event handler."""
+"""A DevTools connection with commands that can be sent without waiting, as event handlers must."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cdp_use.client import CDPClient
 from websockets.exceptions import WebSocketException
 
-from bench_core.browser.endpoints import websocket_url
+from bench_core.browser import websocket_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["CONNECTION_ERRORS", "Link"]
 
 CONNECTION_ERRORS = (TimeoutError, OSError, WebSocketException, RuntimeError)
-"""What `Link` raises: `RuntimeError` is cdp_use's word for a refused command."""
+"""The errors of `Link`: cdp_use raises `RuntimeError` for a refused command."""
 
 _CLOSE_S = 2.0
 _BARRIER_S = 5.0
 
 
 class Link:
-    """One websocket to the browser, the commands under way on it, and whether it was lost."""
+    """One websocket to the browser, its pending commands, and whether it was lost."""
 
     def __init__(self, client: CDPClient) -> None:
         self.lost = False
@@ -56,17 +56,17 @@ class Link:
         return await self._client.send_raw(method, params, session)
 
     def post(self, method: str, params: Params, session: str | None) -> None:
-        """Send a command and wait for nothing; commands posted one after the other keep order."""
+        """Send a command without waiting; commands posted one after the other stay in order."""
 
         async def send() -> None:
-            # Not every kind of target knows every command, and targets vanish.
+            # Not every kind of target has every command, and targets vanish.
             with contextlib.suppress(*CONNECTION_ERRORS):
                 await self.call(method, params, session)
 
         _run(send(), self._posted)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` beside everything else."""
+        """Run `work` in the background."""
         _run(work, self._work)
 
     async def wait_for_posted(self, within_s: float) -> None:
@@ -78,14 +78,14 @@ class Link:
         await _wait(self._work, within_s)
 
     async def pass_barrier(self) -> None:
-        """Wait until the browser has answered, and so sent what it had to say before."""
+        """Wait until the browser has answered a command, and so has sent all earlier events."""
         try:
             await asyncio.wait_for(self.call("Browser.getVersion", {}), _BARRIER_S)
         except CONNECTION_ERRORS:
             self.lost = True
 
     async def close(self) -> None:
-        """Disconnect; paused targets run on, the browser stays."""
+        """Disconnect; paused targets continue, the browser keeps running."""
         self._watcher.cancel()
         for task in self._posted | self._work:
             task.cancel()
@@ -94,7 +94,7 @@ class Link:
             stopping = self._client.stop()  # type: ignore[no-untyped-call]  # cdp_use is partly typed
             await asyncio.wait_for(stopping, _CLOSE_S)
         except CONNECTION_ERRORS:
-            if connection is not None:  # a halted browser never says good-bye
+            if connection is not None:  # a halted browser never answers the closing handshake
                 connection.transport.abort()
 
     async def _watch(self) -> None:
@@ -105,6 +105,7 @@ class Link:
 
 def _run(work: Coroutine[Any, Any, None], running: set[asyncio.Task[None]]) -> None:
     task = asyncio.create_task(work)
+    # the event loop has weak references to tasks only
     running.add(task)
     task.add_done_callback(running.discard)
 

@@ -1,7 +1,6 @@
-"""Observe all HTTP traffic of a Chromium over one DevTools connection.
+"""Observer of all HTTP traffic of a Chromium over one DevTools connection.
 
-Handlers only take notes and start tasks; one that waited for an answer would stop the very loop
-that brings it.
+Handlers only record and start tasks; one that waited for an answer would block the loop that receives it.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ __all__ = ["BrowserObserver"]
 
 _ATTACH_S = 3.0
 _POLL_S = 0.02
+# Other requests, for images, styles and scripts, are never scored, so that `stop` need not wait for them.
 _AWAITED = ("Document", "Download", "XHR", "Fetch", "Ping", "Preflight")
 _TABS = ("page", "iframe")
-# A held request comes with all that it posts, twice and in base64.
+# The event of a paused request has all that it posts, twice and in base64.
 _LARGEST_MESSAGE = 512 * 1024 * 1024
+# New targets wait until their network is observed: a popup's first request would be missed.
 _AUTO_ATTACH = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
 
 
 class BrowserObserver:
-    """Sees every request of a browser, from `connect` to `stop`; see `HarRecorder`."""
+    """Observer of every request of a browser, from `connect` to `stop`; see `HarRecorder`."""
 
     def __init__(
         self,
@@ -53,12 +54,12 @@ class BrowserObserver:
         self._link: Link | None = None
         self._browser = ("Chromium", "")
         self._pages: dict[str, str | None] = {}
-        self._marks: list[tuple[str, float]] = []
+        self._phases: list[tuple[str, float]] = []
         self._last_event = 0.0
         self._cut_short = False
 
     async def connect(self) -> None:
-        """Connect and attach to every target there is.
+        """Connect and attach to every existing target.
 
         Raises:
             BrowserError: The browser cannot be reached.
@@ -73,10 +74,10 @@ class BrowserObserver:
 
     def mark(self, name: str) -> None:
         """Note a moment, such as the end of a phase, in the recording."""
-        self._marks.append((name, time.time()))
+        self._phases.append((name, time.time()))
 
     async def attached(self, target_id: str, within_s: float = _ATTACH_S) -> None:
-        """Wait until everything a tab does is seen; a tab just made may be ahead of that."""
+        """Wait until all traffic of a tab is observed, which begins a moment after its creation."""
         end = time.monotonic() + within_s
         while target_id not in self._pages.values() and time.monotonic() < end:  # noqa: ASYNC110  # polls a set
             await asyncio.sleep(_POLL_S)
@@ -93,7 +94,7 @@ class BrowserObserver:
         return self.snapshot()
 
     async def disconnect(self) -> None:
-        """Let the browser go; what was held goes on."""
+        """Disconnect from the browser; paused requests continue."""
         if self._link is not None:
             self._cut_short = self._link.lost
             await self._link.close()
@@ -108,7 +109,7 @@ class BrowserObserver:
             self._traffic.exchanges(),
             browser=self._browser,
             comment=self._limits.describe(),
-            marks=self._marks,
+            phases=self._phases,
             problems=problems,
             dropped=self._traffic.dropped,
         )
@@ -152,6 +153,7 @@ class BrowserObserver:
                 return
             is_page = target["type"] == "page"
             self._pages[session] = target["targetId"] if is_page else self._pages.get(parent or "")
+            # longer bodies are left out of `requestWillBeSent`
             posted = {"maxPostDataSize": self._limits.post_bytes}
             # One after the other without waiting: a paused worker answers only once it runs,
             # and its page may wait for it.
@@ -169,7 +171,7 @@ class BrowserObserver:
         self._traffic.forget_session(params["sessionId"])
 
     async def _settle(self, link: Link, patience_s: float) -> None:
-        """Wait until nothing young is pending and nothing happened for a while."""
+        """Wait until no recent request is pending and no event came for `settle_s`."""
         begun = time.monotonic()
         while not link.lost and time.monotonic() < begun + patience_s:
             quiet = time.monotonic() - max(self._last_event, begun)
@@ -179,7 +181,7 @@ class BrowserObserver:
         await link.pass_barrier()
 
     def _awaits(self, patience_s: float) -> bool:
-        """Tell whether an answer may still come; one that took long already may never."""
+        """Return whether an answer may still come; a request that is open for long may never get one."""
         oldest = time.time() - patience_s
         return any(
             hop.kind in _AWAITED and hop.wall_time > oldest for hop in self._traffic.pending()
@@ -187,5 +189,5 @@ class BrowserObserver:
 
 
 def _is_of_the_browser_itself(target: Mapping[str, str]) -> bool:
-    """Tell the address bar and its like, which load hundreds of files, from tabs and workers."""
+    """Return whether a target is the browser's own, such as the address bar, which loads hundreds of files."""
     return target["type"] != "page" and target["url"].startswith("chrome://")

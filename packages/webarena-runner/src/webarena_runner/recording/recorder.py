@@ -1,8 +1,9 @@
-"""Record all HTTP traffic of a Chromium over a DevTools connection of its own.
+"""Recorder of all HTTP traffic of a Chromium, over a DevTools connection of its own.
 
-The connection is not shared with the agent's: `cdp_use` keeps one handler per event, so a
-recorder on the agent's connection would take events away from it. Nor is the event loop: requests
-are held until the recorder lets them go on, and sites must not wait while an agent computes.
+It does not share the agent's connection: `cdp_use` has one handler per event, so a recorder there would
+take events away from browser-use, whose navigations then wait 3 or 8 s longer. Nor does it share the
+event loop: requests are paused until the recorder continues them, and sites must not wait while an agent
+computes.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _ATTACH_S = 3.0
 
 
 class HarRecorder:
-    """Records from entering to `stop`; leaving without `stop` keeps what `snapshot` returns.
+    """Context manager that records until `stop`; leaving without `stop` keeps what `snapshot` returns.
 
     Args:
         cdp_url: The browser, as `http://HOST:PORT` or its websocket URL.
-        limits: Bounds of memory and time.
-        settle_s: How long nothing must happen before `stop` believes that all has been seen.
-        connect_s: How long connecting may take.
+        limits: Limits of memory and time.
+        settle_s: Time without events after which `stop` assumes that all traffic is recorded.
+        connect_s: Longest time to connect.
         tab_setup: DevTools commands that every tab gets before its first request.
     """
 
@@ -58,7 +59,7 @@ class HarRecorder:
         self._thread: _LoopThread | None = None
 
     async def __aenter__(self) -> Self:
-        """Connect and attach to every target there is.
+        """Connect and attach to every existing target.
 
         Raises:
             BrowserError: The browser cannot be reached.
@@ -86,7 +87,7 @@ class HarRecorder:
         self._observer.mark(name)
 
     async def attached(self, target_id: str, within_s: float = _ATTACH_S) -> None:
-        """Wait until everything a tab does is seen; a tab just made may be ahead of that."""
+        """Wait until all traffic of a tab is observed, which begins a moment after its creation."""
         if self._thread is not None:
             await self._thread.run(self._observer.attached(target_id, within_s))
 
@@ -118,17 +119,17 @@ class _LoopThread:
     def __init__(self, name: str) -> None:
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
         self._closing = asyncio.Event()
-        # A daemon: a trial that was given up must not keep the process.
+        # A daemon: an abandoned trial must not keep the process alive.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do `work` there while this loop goes on."""
+        """Run `work` on that thread while this loop continues."""
         loop = await asyncio.wrap_future(self._loop)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
     def result_of(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do `work` there and wait for it."""
+        """Run `work` on that thread and block until it is done."""
         return asyncio.run_coroutine_threadsafe(work, self._loop.result()).result()
 
     async def close(self) -> None:

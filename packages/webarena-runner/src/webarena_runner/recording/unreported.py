@@ -1,10 +1,10 @@
-"""Record the requests that Chromium's Network domain reports to nobody.
+"""Recording of requests that Chromium's Network domain does not report.
 
-Those are downloads by `<a download>`, what a page sends while it is being left, and the first
-document of a tab that the browser itself opens, by ctrl-click, middle click or
-`Target.createTarget`. The Fetch domain of the whole browser holds documents, pings, fetches and
-XHRs for a moment. A request with a `networkId` is reported, as a rule; one that is not, or not
-yet, is recorded here and held once more when its response comes, for status and headers.
+These are downloads by `<a download>`, requests that a page sends while it is being left, and the first
+document of a tab that the browser itself opens, by ctrl-click, middle click or `Target.createTarget`.
+The Fetch domain of the whole browser pauses documents, pings, fetches and XHRs for a moment. A request
+with a `networkId` is reported, as a rule; one that is not, or not yet, is recorded here and paused again
+at its response, for status and headers.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Unreported"]
 
-# Fetch calls both fetches and XHRs `XHR`; a keepalive fetch cannot be told from the others.
+# Fetch calls both fetches and XHRs `XHR`; a keepalive fetch cannot be distinguished from the others.
 _PATTERNS = [{"urlPattern": "http*", "resourceType": kind} for kind in ("Document", "Ping", "XHR")]
 
 
 class Unreported:
-    """Looks at every held request, records it if nobody else does, and lets it go on.
+    """Checks every paused request, records it where the Network domain does not, and continues it.
 
     Args:
         link: The recorder's connection to the browser.
-        traffic: Where requests are recorded.
-        bodies: Keeps what was posted.
+        traffic: The traffic to which requests are added.
+        bodies: The recording of posted bodies.
     """
 
     def __init__(self, link: Link, traffic: Traffic, bodies: Bodies) -> None:
         self._link = link
         self._traffic = traffic
         self._bodies = bodies
-        self._held: dict[str, Hop] = {}
+        self._paused: dict[str, Hop] = {}
         self._tabs: set[str] = set()
 
     async def start(self) -> None:
-        """Hold requests from now on."""
+        """Start pausing requests."""
         await self._link.call("Fetch.enable", {"patterns": _PATTERNS})
 
     def covers(self, method: str, params: Params) -> bool:
-        """Tell whether an event of the Network domain is about a request that is recorded here.
+        """Return whether an event of the Network domain is about a request that is recorded here.
 
-        It reports a tab's first document from the redirect on at which it began to watch the tab.
+        The domain reports a tab's first document only from the redirect on at which it attached to the tab.
         """
         return (
             method == "Network.requestWillBeSent"
@@ -63,17 +63,17 @@ class Unreported:
         )
 
     def on_paused(self, params: Params, _session: str | None) -> None:
-        """Take the event about a held request or response."""
+        """Handle the event of a paused request or response."""
         if "responseStatusCode" in params or _failed(params):
             self._end(params)
-            self._let_go(params)
+            self._continue(params)
         else:
-            # Nobody waits for a ping, and its frame may be gone before its response comes.
+            # No page waits for a ping, and its frame may be gone before its response comes.
             wanted = self._begin(params) or params["resourceType"] == "Ping"
-            self._let_go(params, interceptResponse=wanted)
+            self._continue(params, interceptResponse=wanted)
 
     def _begin(self, params: Params) -> bool:
-        """Record the request unless it is reported already; tell whether it was recorded."""
+        """Record the request unless it is reported already; return whether it was recorded."""
         if self._reported(params) is not None:
             return False
         hop = _hop(params, self._traffic.page_of(params["frameId"]))
@@ -84,23 +84,23 @@ class Unreported:
             return False
         if hop.kind == "Document" and "networkId" not in params:
             self._tabs.add(hop.frame_id)
-        self._held[params["requestId"]] = begun or hop
+        self._paused[params["requestId"]] = begun or hop
         self._bodies.follow("Network.requestWillBeSent", begun or hop, None)
         return True
 
     def _end(self, params: Params) -> None:
-        hop, reported = self._held.pop(params["requestId"], None), self._reported(params)
+        hop, reported = self._paused.pop(params["requestId"], None), self._reported(params)
         if reported is None and hop is not None:
             _end(hop, params)
         elif reported is not None and reported.response is None and not _failed(params):
-            # It may be all there is: where a frame is gone the Network domain says `aborted`.
+            # It may be the only report: where a frame is gone the Network domain reports `aborted`.
             reported.response = _response(params)
 
     def _reported(self, params: Params) -> Hop | None:
         hop = self._traffic.last(params.get("networkId", ""))
         return None if hop is None or hop.is_recovered else hop
 
-    def _let_go(self, params: Params, **more: Any) -> None:
+    def _continue(self, params: Params, **more: Any) -> None:
         order = {"requestId": params["requestId"], **more}
         self._link.post("Fetch.continueRequest", order, None)
 
@@ -123,7 +123,7 @@ def _hop(params: Params, page: str | None) -> Hop:
         by_gesture=False,
         has_body=request.get("hasPostData", False) or body is not None,
         body=body,
-        # Where the Network domain has an id for it, it tells at least what the wire saw.
+        # Where the Network domain has an id for it, it reports at least the wire's headers.
         has_wire_report=None if "networkId" in params else False,
         content_note="the browser did not report this request, and gave no body",
         is_recovered=True,
@@ -131,7 +131,7 @@ def _hop(params: Params, page: str | None) -> Hop:
 
 
 def _kind(params: Params) -> str:
-    """Name the kind as the Network domain would; a download is no document anybody will see."""
+    """Return the Network domain's name of the kind; a download is a document that is never shown."""
     names = {name.lower() for name in params["request"]["headers"]}
     if params["resourceType"] == "Document":
         return "Document" if "accept" in names else "Download"

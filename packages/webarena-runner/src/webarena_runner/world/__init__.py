@@ -1,25 +1,48 @@
-"""Stand-in sites on which real WebArena-Verified task ids are completed in a real browser."""
+"""The built-in world: stand-in sites for real WebArena-Verified task ids, in a real browser."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from webarena_runner.world.builtin import BuiltInWorld
+    from webarena_runner.world.launch import (
+        Environment,
+        WorldReset,
+        built_in_world,
+        environment_of,
+        real_environment,
+        with_resets,
+    )
     from webarena_runner.world.scripts import demo_task_ids, script_for, scripted_task_ids
 
-__all__ = ["BuiltInWorld", "demo_task_ids", "script_for", "scripted_task_ids"]
+__all__ = [
+    "BuiltInWorld",
+    "Environment",
+    "WorldReset",
+    "built_in_world",
+    "demo_task_ids",
+    "environment_of",
+    "real_environment",
+    "script_for",
+    "scripted_task_ids",
+    "with_resets",
+]
 
-_HOME_OF = {
-    "BuiltInWorld": "webarena_runner.world.builtin",
-    "demo_task_ids": "webarena_runner.world.scripts",
-    "script_for": "webarena_runner.world.scripts",
-    "scripted_task_ids": "webarena_runner.world.scripts",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(importlib.import_module(_HOME_OF[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "builtin": ("BuiltInWorld",),
+        "launch": (
+            "Environment",
+            "WorldReset",
+            "built_in_world",
+            "environment_of",
+            "real_environment",
+            "with_resets",
+        ),
+        "scripts": ("demo_task_ids", "script_for", "scripted_task_ids"),
+    },
+)

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bench_core.protocols import WorldInfo
-from webarena_runner.world.control import ControlDesk
+from webarena_runner.world.control import ControlEndpoint
 from webarena_runner.world.server import SiteServer
 from webarena_runner.world.sites.gitlab import GitLab
 from webarena_runner.world.sites.map import Map
@@ -18,7 +18,7 @@ from webarena_runner.world.sites.shopping_admin import ShoppingAdmin
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bench_core.fault_board import FaultBoard
+    from bench_core.fault_switches import FaultSwitches
     from webarena_runner.world.faults import FaultKind
     from webarena_runner.world.site import Credentials, Site
 
@@ -49,7 +49,7 @@ class BuiltInWorld:
     def __init__(self) -> None:
         self.sites: dict[str, Site] = {}
         self._servers: dict[str, SiteServer] = {}
-        self._desk: SiteServer | None = None
+        self._control: SiteServer | None = None
 
     async def start(self) -> WorldInfo:
         """Start every site with fresh state and return their URLs."""
@@ -60,37 +60,37 @@ class BuiltInWorld:
 
     async def stop(self) -> None:
         """Stop every site; safe to call twice."""
-        servers = [*self._servers.values(), *([self._desk] if self._desk else [])]
-        self._servers, self._desk = {}, None
+        servers = [*self._servers.values(), *([self._control] if self._control else [])]
+        self._servers, self._control = {}, None
         for each in servers:
             await asyncio.to_thread(each.stop)
 
     @property
     def urls(self) -> dict[str, str]:
-        """Where each site answers, `/admin` included for the back office."""
+        """The URL of each site, with `/admin` for the back office."""
         return {
             name: server.origin + self.sites[name].entry for name, server in self._servers.items()
         }
 
     @property
     def accounts(self) -> dict[str, Credentials]:
-        """The account of each site its tasks are done with."""
+        """The account of each site for its tasks."""
         return {name: site.account for name, site in self.sites.items()}
 
     @property
     def control_url(self) -> str:
-        """Where other processes reset sites, expire sessions and switch faults on."""
-        if self._desk is None:
+        """The URL at which other processes reset sites, expire sessions and switch faults on."""
+        if self._control is None:
             raise RuntimeError("the world is not started")
-        return self._desk.origin
+        return self._control.origin
 
     @property
-    def faults(self) -> dict[str, FaultBoard[FaultKind]]:
+    def faults(self) -> dict[str, FaultSwitches[FaultKind]]:
         """The fault switches of each site."""
         return {name: server.faults for name, server in self._servers.items()}
 
     def reset(self, sites: Iterable[str] | None = None) -> None:
-        """Put the state of `sites` (all when null) back to where every trial starts."""
+        """Reset the state of `sites` (all by default) to the initial one of every trial."""
         for name in self.sites if sites is None else sites:
             self.sites[name].reset()
 
@@ -98,6 +98,6 @@ class BuiltInWorld:
         self.sites = {each.name: each() for each in _SITES}
         for name, site in self.sites.items():
             self._servers[name] = SiteServer(site, site.hostname)
-        self._desk = SiteServer(ControlDesk(self), "127.0.0.1")
-        for server in (*self._servers.values(), self._desk):
+        self._control = SiteServer(ControlEndpoint(self), "127.0.0.1")
+        for server in (*self._servers.values(), self._control):
             server.start()

@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from webarena_runner.world.faults import FAULTS
 from webarena_runner.world.messages import Request, Response, json_response
 
 if TYPE_CHECKING:
-    from webarena_runner.world.builtin import BuiltInWorld
+    from collections.abc import Iterable, Mapping
+
+    from bench_core.fault_switches import FaultSwitches
     from webarena_runner.world.faults import FaultKind
+    from webarena_runner.world.site import Site
 
-__all__ = ["ControlDesk"]
+__all__ = ["ControlEndpoint"]
 
 
-class ControlDesk:
+class ControlledWorld(Protocol):
+    """The parts of a world that the endpoint uses; `BuiltInWorld` has them."""
+
+    sites: dict[str, Site]
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        """The URL of each site."""
+
+    @property
+    def faults(self) -> Mapping[str, FaultSwitches[FaultKind]]:
+        """The fault switches of each site."""
+
+    def reset(self, sites: Iterable[str] | None = None) -> None:
+        """Reset the state of `sites` to the initial one of every trial."""
+
+
+class ControlEndpoint:
     """Answers `GET /` and `POST /reset`, `/expire`, `/faults`, `/clear-faults`, all in JSON.
 
     Bodies name the sites: `{"sites": ["gitlab"]}`, all when absent; `/faults` also takes `kind`,
     `path` and `times`.
     """
 
-    def __init__(self, world: BuiltInWorld) -> None:
+    def __init__(self, world: ControlledWorld) -> None:
         self._world = world
 
     def handle(self, request: Request) -> Response:
-        """Do what was asked for and say where the sites are."""
-        order = request.json if isinstance(request.json, dict) else {}
-        sites = order.get("sites") or list(self._world.sites)
+        """Carry out a command and return the URLs of the sites."""
+        command = request.json if isinstance(request.json, dict) else {}
+        sites = command.get("sites") or list(self._world.sites)
         unknown = sorted(set(sites) - set(self._world.sites))
         if unknown:
             return json_response({"error": f"unknown sites {unknown}"}, HTTPStatus.BAD_REQUEST)
-        if request.method == "POST" and not self._obey(request.path, sites, order):
+        if request.method == "POST" and not self._carry_out(request.path, sites, command):
             return json_response({"error": f"cannot do {request.path}"}, HTTPStatus.BAD_REQUEST)
         return json_response({"sites": self._world.urls})
 
-    def _obey(self, path: str, sites: list[str], order: dict[str, object]) -> bool:
+    def _carry_out(self, path: str, sites: list[str], command: dict[str, object]) -> bool:
         if path == "/reset":
             self._world.reset(sites)
         elif path == "/expire":
@@ -45,17 +65,17 @@ class ControlDesk:
         elif path == "/clear-faults":
             for name in sites:
                 self._world.faults[name].clear()
-        elif path == "/faults" and order.get("kind") in FAULTS:
-            self._switch_on(sites, order)
+        elif path == "/faults" and command.get("kind") in FAULTS:
+            self._switch_on(sites, command)
         else:
             return False
         return True
 
-    def _switch_on(self, sites: list[str], order: dict[str, object]) -> None:
-        times = order.get("times")
+    def _switch_on(self, sites: list[str], command: dict[str, object]) -> None:
+        times = command.get("times")
         for name in sites:
             self._world.faults[name].switch_on(
-                cast("FaultKind", order["kind"]),
-                str(order.get("path", "/")),
+                cast("FaultKind", command["kind"]),
+                str(command.get("path", "/")),
                 times if isinstance(times, int) else None,
             )

@@ -1,4 +1,4 @@
-"""Build HTML that is escaped unless it was built here."""
+"""Builders of HTML, which escape all text that they have not built themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Markup(str):
 
 
 Node = Markup | str | int | float | None
-"""What may stand inside a tag: `None` is left out, plain text is escaped."""
+"""Content of a tag: `None` is left out, plain text is escaped."""
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
@@ -32,7 +32,7 @@ def _attribute(name: str, value: Any) -> str:
 
 
 def tag(element: str, /, *children: Node, **attributes: Any) -> Markup:
-    """Return the `element`; an attribute that is null or false is left out.
+    """Return the `element`; an attribute that is None or False is left out.
 
     A trailing underscore is dropped (`class_`), others become hyphens (`data_id`).
     """

@@ -1,4 +1,4 @@
-"""HTTP requests and responses as the stand-in sites see them."""
+"""HTTP requests and responses of the stand-in sites."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Request:
 
     @cached_property
     def json(self) -> Any:
-        """The JSON body; null when there is none or it is malformed."""
+        """The JSON body; None when there is none or it is malformed."""
         try:
             return json.loads(self.body)
         except ValueError:
@@ -68,6 +68,7 @@ class Request:
 
 
 def _multipart(content_type: str, body: bytes) -> dict[str, str]:
+    # the standard library parses multipart bodies as e-mail only
     message = message_from_bytes(
         b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + body, policy=HTTP
     )
@@ -107,7 +108,7 @@ def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
 
 
 def redirect(location: str, **query: str) -> Response:
-    """Send the browser elsewhere with a 302."""
+    """Redirect the browser with a 302."""
     url = f"{location}?{urlencode(query)}" if query else location
     return Response(HTTPStatus.FOUND, b"", [("Location", url)])
 

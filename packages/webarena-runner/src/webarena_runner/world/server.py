@@ -1,4 +1,4 @@
-"""Serve one stand-in site on a loopback port of its own."""
+"""Server of one stand-in site on a loopback port of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from bench_core.fault_board import FaultBoard
+from bench_core.fault_switches import FaultSwitches
 from webarena_runner.world.faults import FAULTS
 from webarena_runner.world.messages import Request, Response, html
 
@@ -20,7 +20,7 @@ __all__ = ["Answerer", "SiteServer"]
 
 LOG = logging.getLogger(__name__)
 _GARBAGE = bytes(range(128, 256))
-_MISSING = 1000  # bytes that a page which is cut off promises and never sends
+_MISSING = 1000  # bytes that a truncated page announces and never sends
 _HANGING_PAGE = (
     "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
     "<script>addEventListener('load', () => setTimeout(() => { for (;;) {} }, 50))</script>"
@@ -28,7 +28,7 @@ _HANGING_PAGE = (
 
 
 class Answerer(Protocol):
-    """Whatever turns a request into a response."""
+    """An object that answers requests."""
 
     def handle(self, request: Request) -> Response:
         """Answer one request."""
@@ -43,12 +43,13 @@ class SiteServer:
 
     def __init__(self, site: Answerer, hostname: str) -> None:
         self.site = site
-        self.faults = FaultBoard(FAULTS)
+        self.faults = FaultSwitches(FAULTS)
         self.closing = threading.Event()
         self._hostname = hostname
         self._http = _Server(self)
         self._thread = threading.Thread(
             target=self._http.serve_forever,
+            # `shutdown` waits for the next poll; the default is 0.5 s
             kwargs={"poll_interval": 0.05},
             name=hostname,
             daemon=True,
@@ -74,6 +75,7 @@ class SiteServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # several browsers connect at once, each with several connections; the default backlog is 5
     request_queue_size = 64
 
     def __init__(self, owner: SiteServer) -> None:
@@ -94,7 +96,7 @@ class _Server(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def close_connections(self, patience_s: float = 5.0) -> None:
-        """Wake the threads that wait for a next request and wait until they have ended."""
+        """End the threads that wait for a next request, and wait for them."""
         with self._changed:
             for each in self._open:
                 with suppress(OSError):
@@ -148,6 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in response.headers:
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(response.body) + missing))
+        # every visit must reach the server, where a fault may be switched on meanwhile
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         if self.command != "HEAD":
@@ -169,6 +172,6 @@ def _faulty(fault: FaultKind | None) -> Response:
 def _answer(site: Answerer, request: Request) -> Response:
     try:
         return site.handle(request)
-    except Exception:  # a defect in a page must reach the browser as what it is
+    except Exception:  # a defect in a page must reach the browser as an error of the site
         LOG.exception("%s %s failed", request.method, request.target)
         return _faulty("error")

@@ -1,4 +1,4 @@
-"""What every stand-in site has: sessions, a login, tokens against forged requests, and state."""
+"""The base of stand-in sites: sessions, login, tokens against forged requests, and state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webarena_runner.world.messages import Response, html, not_found
 
 if TYPE_CHECKING:
     from webarena_runner.world.messages import Request
-    from webarena_runner.world.routing import Router
+    from webarena_runner.world.router import Router
 
 __all__ = ["Credentials", "Session", "Site", "Visit"]
 
@@ -28,7 +28,7 @@ class Credentials:
 
 @dataclass
 class Session:
-    """One browser's session with a site; `user` is null until it logs in."""
+    """One browser's session with a site; `user` is None until it logs in."""
 
     ident: str = field(default_factory=lambda: secrets.token_hex(16))
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
@@ -36,21 +36,21 @@ class Session:
     notices: list[str] = field(default_factory=list)
 
     def take_notices(self) -> list[str]:
-        """Return what the next page has to tell the user, once."""
+        """Return the notices for the next page, and clear them."""
         taken, self.notices = self.notices, []
         return taken
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A request together with the session it came in."""
+    """A request together with its session."""
 
     request: Request
     session: Session
 
     @property
     def user(self) -> str | None:
-        """Who is logged in."""
+        """The user who is logged in."""
         return self.session.user
 
     @property
@@ -65,13 +65,13 @@ class Visit:
 
 
 class Site(ABC):
-    """A stand-in site: routes over a state that `reset` makes new.
+    """A stand-in site: routes over a state that `reset` restores.
 
     Attributes:
         name: The site's name in WebArena-Verified.
-        hostname: Its own host, so that cookies of two sites never meet.
-        entry: What follows the origin in the site's URL.
-        account: The account its tasks are done with.
+        hostname: A host of its own, because the cookies of two sites on one host would collide.
+        entry: The path in the site's URL.
+        account: The account for its tasks.
         login_path: Where the login form is.
         token_fields: Names under which forms send the session's token.
         auto_login_header: The header by which the benchmark's images log in without a form.
@@ -94,16 +94,16 @@ class Site(ABC):
 
     @abstractmethod
     def populate(self) -> None:
-        """Put the site's state back to where every trial starts."""
+        """Set the site's state to the initial one of every trial."""
 
     def reset(self) -> None:
-        """Forget sessions and everything that was changed."""
+        """Discard sessions and all changes."""
         with self._lock:
             self._sessions.clear()
             self.populate()
 
     def expire_sessions(self) -> None:
-        """Log everybody out, as a site does whose sessions have timed out."""
+        """End all sessions, as a site does when they time out."""
         with self._lock:
             self._sessions.clear()
 
@@ -136,7 +136,7 @@ class Site(ABC):
         return html("<!doctype html><title>Invalid token</title><h1>Invalid form token</h1>", 403)
 
     def log_in(self, visit: Visit, user: str, password: str) -> bool:
-        """Log the session in when the password is right; it gets a new identity."""
+        """Log the session in when the password is right; it gets a new id."""
         if (user.lower(), password) != (self.account.user.lower(), self.account.password):
             return False
         self._sessions.pop(visit.session.ident, None)
@@ -145,7 +145,7 @@ class Site(ABC):
         return True
 
     def token_input(self, visit: Visit) -> Markup:
-        """Return the hidden field that proves a form came from this site."""
+        """Return the hidden field with the session's token against forged requests."""
         return hidden(self.token_fields[0], visit.session.token)
 
     def form(self, visit: Visit, action: str, *children: Markup | None, **more: str) -> Markup:

@@ -1,4 +1,4 @@
-"""One plain stylesheet for all stand-in sites; each brings its own colours."""
+"""One plain stylesheet for all stand-in sites, with colours for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from string import Template
 
 __all__ = ["stylesheet"]
 
-_SHEET = Template("""
+_STYLES = Template("""
 :root { --accent: $accent; --ink: $ink; --paper: $paper; --line: #d9dde3; }
 * { box-sizing: border-box; }
 body { margin: 0; font: 15px/1.5 system-ui, sans-serif; color: #22272e; background: var(--paper); }
@@ -53,4 +53,4 @@ footer { padding: 18px 28px; border-top: 1px solid var(--line); background: #fff
 
 def stylesheet(accent: str, ink: str, paper: str = "#f5f6f8") -> str:
     """Return the CSS in a site's colours."""
-    return _SHEET.substitute(accent=accent, ink=ink, paper=paper)
+    return _STYLES.substitute(accent=accent, ink=ink, paper=paper)

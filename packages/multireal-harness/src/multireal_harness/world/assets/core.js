@@ -47,7 +47,7 @@ function go(path, action = "PUSH") {
   render();
 }
 
-// A change that takes as long as the app is configured to take, and fails when it is told to.
+// A change that takes as long as the app is configured to take, and fails when configured to.
 async function act(type, payload, change, then) {
   const config = Core.store.state.config[NAME];
   if (config.latency) { busy(true); await new Promise((done) => setTimeout(done, config.latency)); busy(false); }

@@ -6,16 +6,17 @@ import datetime as dt
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.menus import MenuItem
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["Calculator", "difference", "open_calculator"]
 

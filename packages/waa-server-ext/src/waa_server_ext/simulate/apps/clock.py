@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.dialogs import Dialog
-from waa_server_ext.simulate.geometry import Area, Rect
-from waa_server_ext.simulate.machine import Timer
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.machine.computer import Timer
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.dialogs import Dialog
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["CITIES", "Clock", "open_clock", "timer_words"]
 
@@ -34,7 +35,7 @@ _PAGES = ("Focus sessions", "Timer", "Alarm", "Stopwatch", "World clock")
 
 
 def timer_words(timer: Timer) -> str:
-    """Return a timer's length as Clock tells it to assistive software.
+    """Return a timer's length as Clock gives it to assistive software.
 
     >>> timer_words(Timer(3, 0, 1))
     '3 hours 0 minutes 1 second'

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.dialogs import FileDialog, tell
-from waa_server_ext.simulate.filesystem import HOME, normal
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.menus import MenuItem
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.dialogs import FileDialog, show_message
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["KEYBINDINGS", "SETTINGS", "Code", "open_code"]
 
@@ -155,7 +156,7 @@ class Code(Window):
         try:
             self.machine.files.write(path, self.text.text.encode())
         except OSError as error:
-            tell(self, "Save", f"{path}\n{error.strerror}")
+            show_message(self, "Save", f"{path}\n{error.strerror}")
             return
         self.path, self.kept = normal(path), self.text.text
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.apps.explorer_places import Libraries, RecycleBin, build_home
-from waa_server_ext.simulate.dialogs import PLACES, tell
-from waa_server_ext.simulate.file_view import FileView, shown_size, shown_time, type_name
-from waa_server_ext.simulate.filesystem import HOME, normal
-from waa_server_ext.simulate.geometry import Area, Rect
-from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
-from waa_server_ext.simulate.menus import MenuItem
-from waa_server_ext.simulate.nodes import Node, Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.apps.explorer_places import (
+    Libraries,
+    PlaceWindow,
+    RecycleBin,
+    build_home,
+)
+from waa_server_ext.simulate.machine.computer import EXPLORER_ADVANCED
+from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.ui.dialogs import PLACES, show_message
+from waa_server_ext.simulate.ui.file_labels import shown_size, shown_time, type_name
+from waa_server_ext.simulate.ui.file_view import FileView
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.nodes import Node, Style
+from waa_server_ext.simulate.ui.text_field import TextField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
-    from waa_server_ext.simulate.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import Entry
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.simulate.ui.windows import Desktop, Window
 
 __all__ = ["BIN", "Explorer", "open_explorer"]
 
@@ -39,7 +45,7 @@ _SHELL_NAMES = {
 }  # fmt: skip
 
 
-class Explorer(Window):
+class Explorer(PlaceWindow):
     """One window of File Explorer at one place."""
 
     exe = "explorer.exe"
@@ -87,7 +93,7 @@ class Explorer(Window):
             place = normal(place)
             entry = self.machine.files.find(place)
             if entry is None or not entry.is_folder:
-                tell(
+                show_message(
                     self,
                     "File Explorer",
                     f"Windows can't find '{place}'. Check the spelling and try again.",

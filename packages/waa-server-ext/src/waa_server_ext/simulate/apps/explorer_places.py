@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import ntpath
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.dialogs import PLACES, PromptBox, tell
-from waa_server_ext.simulate.filesystem import HOME, normal
-from waa_server_ext.simulate.geometry import Area, Rect
-from waa_server_ext.simulate.menus import Menu, MenuItem
-from waa_server_ext.simulate.nodes import Node, Style
+from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.ui.dialogs import PLACES, PromptBox, show_message
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.menus import Menu, MenuItem
+from waa_server_ext.simulate.ui.nodes import Node, Style
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.simulate.apps.explorer import Explorer
-    from waa_server_ext.simulate.filesystem import Recycled
-    from waa_server_ext.simulate.windows import Builder
+    from waa_server_ext.simulate.machine.filesystem import Recycled
+    from waa_server_ext.simulate.ui.builder import Builder
 
-__all__ = ["Libraries", "RecycleBin", "build_home"]
+__all__ = ["Libraries", "PlaceWindow", "RecycleBin", "build_home"]
 
 _ROW = 28
 _MOST = 200
 
 
-def build_home(window: Explorer, ui: Builder, rect: Rect) -> int:
+class PlaceWindow(Window, ABC):
+    """A window that shows one place after another."""
+
+    @abstractmethod
+    def go(self, place: str, *, remember: bool = True) -> None:
+        """Show another place: a folder's path, or a `shell:` name."""
+
+    @abstractmethod
+    def clear_selection(self) -> None:
+        """Select nothing; a name that is being changed takes effect."""
+
+
+def build_home(window: PlaceWindow, ui: Builder, rect: Rect) -> int:
     """Show the user's folders as tiles; return how many."""
     area = Area(rect.inset(16, 12))
     ui.label(area.top(28, gap=4), "Quick access", bold=True)
@@ -39,14 +52,14 @@ def build_home(window: Explorer, ui: Builder, rect: Rect) -> int:
     return len(PLACES)
 
 
-def _goer(window: Explorer, place: str) -> Callable[[], object]:
+def _goer(window: PlaceWindow, place: str) -> Callable[[], object]:
     return lambda: window.go(place)
 
 
 class RecycleBin:
     """What was recycled, to be restored or deleted for good."""
 
-    def __init__(self, window: Explorer) -> None:
+    def __init__(self, window: PlaceWindow) -> None:
         self._window = window
         self._files = window.machine.files
         self.selected: set[int] = set()
@@ -112,7 +125,7 @@ class RecycleBin:
             try:
                 self._files.restore(item)
             except FileExistsError:  # noqa: PERF203  # one failure must not stop the others
-                tell(self._window, "Restore", f"{item.origin} exists already.")
+                show_message(self._window, "Restore", f"{item.origin} exists already.")
         self.selected = set()
 
     def _delete_selected(self) -> None:
@@ -128,7 +141,7 @@ class RecycleBin:
 class Libraries:
     """Names under which folders stand together."""
 
-    def __init__(self, window: Explorer) -> None:
+    def __init__(self, window: PlaceWindow) -> None:
         self._window = window
         self._machine = window.machine
 
@@ -167,7 +180,7 @@ class Libraries:
             folders = self._machine.libraries[name]
             path = normal(self._machine.expand(path.strip('" ')))
             if not self._machine.files.is_folder(path):
-                tell(self._window, name, f"{path}\nis not a folder.")
+                show_message(self._window, name, f"{path}\nis not a folder.")
             elif path not in folders:
                 folders.append(path)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.dialogs import Dialog
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.machine import EXPLORER_ADVANCED
-from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
+from waa_server_ext.simulate.machine.computer import EXPLORER_ADVANCED
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.dialogs import Dialog
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.windows import OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.dialogs import FileDialog, MessageBox, tell
-from waa_server_ext.simulate.filesystem import normal
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.menus import MenuItem
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.machine.filesystem import normal
+from waa_server_ext.simulate.ui.dialogs import FileDialog, MessageBox, show_message
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["Notepad", "open_notepad"]
 
@@ -148,7 +149,7 @@ class Notepad(Window):
             data = self.machine.files.read(path)
         except OSError as error:
             self.path = None
-            tell(self, "Notepad", f"{path}\n{error.strerror}")
+            show_message(self, "Notepad", f"{path}\n{error.strerror}")
             return
         text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
         self.text.set(text)
@@ -160,7 +161,7 @@ class Notepad(Window):
         try:
             self.machine.files.write(path, text.replace("\n", "\r\n").encode())
         except OSError as error:
-            tell(self, "Notepad", f"{path}\n{error.strerror}")
+            show_message(self, "Notepad", f"{path}\n{error.strerror}")
             return
         self.path, self.kept = normal(path), text
 

@@ -8,16 +8,17 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
-from waa_server_ext.simulate.archives import UNREADABLE
-from waa_server_ext.simulate.filesystem import normal
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.machine.archives import UNREADABLE
+from waa_server_ext.simulate.machine.filesystem import normal
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["Office", "document_text", "open_office"]
 
@@ -44,7 +45,7 @@ def document_text(data: bytes, extension: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if extension == ".xlsx":
-                return _sheet(archive)
+                return _worksheet(archive)
             return "\n".join(_lines(_parsed(archive, _PARTS[extension])))
     except (*UNREADABLE, KeyError, ET.ParseError):
         return "This document cannot be shown."
@@ -64,7 +65,7 @@ def _lines(root: ET.Element) -> list[str]:
     return ["".join(node.itertext()) for node in found[:5000]]
 
 
-def _sheet(archive: zipfile.ZipFile) -> str:
+def _worksheet(archive: zipfile.ZipFile) -> str:
     names = archive.namelist()
     shared: list[str] = []
     if "xl/sharedStrings.xml" in names:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageColor, ImageDraw, UnidentifiedImageError
 
-from waa_server_ext.simulate.dialogs import Dialog, FileDialog, MessageBox, tell
-from waa_server_ext.simulate.filesystem import HOME, normal
-from waa_server_ext.simulate.geometry import Area, Rect
-from waa_server_ext.simulate.menus import MenuItem
-from waa_server_ext.simulate.nodes import Node, Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.windows import PRIMARY, Builder, OkCancel, Window
+from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.dialogs import Dialog, FileDialog, MessageBox, show_message
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.menus import MenuItem
+from waa_server_ext.simulate.ui.nodes import Node, Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import OkCancel, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["Paint", "open_paint"]
 
@@ -251,7 +252,7 @@ class Paint(Window):
 
     def _shape(self, start: tuple[int, int], end: tuple[int, int]) -> None:
         (left, right), (top, bottom) = sorted((start[0], end[0])), sorted((start[1], end[1]))
-        if "shift" in self.desktop.keyboard.held:
+        if "shift" in self.desktop.keys.names:
             side = min(right - left, bottom - top)
             right, bottom = left + side, top + side
         pen, color, width = ImageDraw.Draw(self.picture), _COLORS[self.color], _WIDTHS[self.stroke]
@@ -301,7 +302,7 @@ class Paint(Window):
                 raise UnidentifiedImageError("too large")
             self.picture, self.path, self.changed = picture.convert("RGB"), path, False
         except (OSError, ValueError, Image.DecompressionBombError):
-            tell(self, "Paint", f"Paint cannot read this file.\n{path}")
+            show_message(self, "Paint", f"Paint cannot read this file.\n{path}")
 
     def _write(self, path: str) -> None:
         kind = _FORMATS.get(ntpath.splitext(path)[1].casefold(), "PNG")
@@ -359,7 +360,7 @@ class SizeDialog(OkCancel, Dialog):
         elif self.ratio and height != self._kept[1]:
             width = round(height * self._kept[0] / self._kept[1])
         if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
-            tell(self, "Paint", f"Enter numbers from 1 to {_MAX_SIDE}.")
+            show_message(self, "Paint", f"Enter numbers from 1 to {_MAX_SIDE}.")
             return
         self.close()
         self._accept(width, height)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.filesystem import HOME, normal
-from waa_server_ext.simulate.geometry import Area
-from waa_server_ext.simulate.nodes import Style
-from waa_server_ext.simulate.windows import PRIMARY, Builder, Window
+from waa_server_ext.simulate.machine.filesystem import HOME, normal
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.geometry import Area
+from waa_server_ext.simulate.ui.nodes import Style
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["CONFIG", "Player", "open_player"]
 

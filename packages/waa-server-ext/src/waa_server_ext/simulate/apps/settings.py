@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.geometry import Area, Rect
-from waa_server_ext.simulate.machine import (
+from waa_server_ext.simulate.machine.computer import (
     NIGHT_LIGHT,
     POLICY,
     PUSH,
@@ -13,15 +12,17 @@ from waa_server_ext.simulate.machine import (
     WALLPAPER,
     night_light_bytes,
 )
-from waa_server_ext.simulate.nodes import Node, Style
-from waa_server_ext.simulate.text_field import TextField
-from waa_server_ext.simulate.wallpaper import SOLID
-from waa_server_ext.simulate.windows import Builder, Window
+from waa_server_ext.simulate.machine.wallpaper import SOLID
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.nodes import Node, Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.ui.builder import Builder
+    from waa_server_ext.simulate.ui.windows import Desktop
 
 __all__ = ["Settings", "open_settings", "pages"]
 
@@ -304,8 +305,8 @@ class Settings(Window):
         ui.toggle(
             row.right(90),
             "Storage Sense",
-            self._set_policy("01", int(not self._sense())),
-            on=self._sense(),
+            self._set_policy("01", int(not self._storage_sense_on())),
+            on=self._storage_sense_on(),
         )
         self._link(ui, area, "storagesense", "Cleanup schedules")
 
@@ -316,8 +317,8 @@ class Settings(Window):
         ui.toggle(
             row.right(90),
             "Automatic User content cleanup",
-            self._set_policy("01", int(not self._sense())),
-            on=self._sense(),
+            self._set_policy("01", int(not self._storage_sense_on())),
+            on=self._storage_sense_on(),
         )
         row = self._card(ui, area, "Run Storage Sense")
         now = self.machine.registry.number(POLICY, "2048", 0)
@@ -335,7 +336,7 @@ class Settings(Window):
             choose,
         )
 
-    def _sense(self) -> bool:
+    def _storage_sense_on(self) -> bool:
         return self.machine.registry.number(POLICY, "01", 0) == 1
 
     def _set_policy(self, name: str, value: int) -> Callable[[], object]:

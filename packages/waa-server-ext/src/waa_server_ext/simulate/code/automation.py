@@ -7,16 +7,16 @@ import ntpath
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.values import Callable_, FailSafeException, SimObject
-from waa_server_ext.simulate.filesystem import normal
-from waa_server_ext.simulate.keyboard import KEYS
+from waa_server_ext.simulate.desktop.keyboard import KEYS
+from waa_server_ext.simulate.machine.filesystem import normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PIL import Image
 
-    from waa_server_ext.simulate.desktop import Desktop
-    from waa_server_ext.simulate.windows import Window
+    from waa_server_ext.simulate.desktop.composition import Desktop
+    from waa_server_ext.simulate.ui.windows import Window
 
 __all__ = ["Automation", "pygetwindow_module", "pyperclip_module", "save_picture", "window_object"]
 

@@ -7,12 +7,12 @@ import ntpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.machine import TIME_ZONES
+from waa_server_ext.simulate.machine.computer import TIME_ZONES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.simulate.code.powershell import Runner
+    from waa_server_ext.simulate.code.shell import Shell
 
 __all__ = ["ALIASES", "CMDLETS", "PowerShellError"]
 
@@ -32,11 +32,13 @@ def _is_registry(path: str) -> bool:
     return path.casefold().startswith(("hkcu:", "hklm:", "hkcr:", "registry::", "hkey_"))
 
 
-def _get_value(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _get_value(
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
+) -> list[Any]:
     del given
     path = _path_of(named, plain)
     name = str(named.get("name", plain[1] if len(plain) > 1 else ""))
-    found = run.shell.machine.registry.get(path, name)
+    found = shell.machine.registry.get(path, name)
     if found is None:
         raise PowerShellError(
             f"Get-ItemPropertyValue : Property {name} does not exist at path {path}."
@@ -45,19 +47,19 @@ def _get_value(run: Runner, named: dict[str, Any], plain: list[Any], given: list
 
 
 def _get_property(
-    run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
 ) -> list[Any]:
     del given
     path = _path_of(named, plain)
     if not _is_registry(path):
-        entry = run.shell.machine.files.entry(run.shell.path(path))
+        entry = shell.machine.files.entry(shell.path(path))
         return [{"Name": entry.name, "Length": entry.size, "Attributes": entry.attributes}]
-    if not run.shell.machine.registry.has_key(path):
+    if not shell.machine.registry.has_key(path):
         raise PowerShellError(
             f"Get-ItemProperty : Cannot find path '{path}' because it does not exist."
         )
     wanted = str(named.get("name", plain[1] if len(plain) > 1 else "")).casefold()
-    values = run.shell.machine.registry.values(path)
+    values = shell.machine.registry.values(path)
     return [
         {
             v.name: list(v.data) if isinstance(v.data, tuple) else v.data
@@ -68,7 +70,7 @@ def _get_property(
 
 
 def _set_property(
-    run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
 ) -> list[Any]:
     del given
     path = _path_of(named, plain)
@@ -76,42 +78,44 @@ def _set_property(
     value = named.get("value", plain[2] if len(plain) > 2 else "")  # noqa: PLR2004  # path, name, value
     if not _is_registry(path):
         raise PowerShellError("setting properties of files is not simulated")
-    old = run.shell.machine.registry.get(path, name)
+    old = shell.machine.registry.get(path, name)
     kind = str(named.get("type", named.get("propertytype", ""))).casefold()
     number = (
         kind == "dword"
         or (old is not None and isinstance(old.data, int))
         or (not kind and str(value).isdigit() and old is None)
     )
-    run.shell.machine.registry.set(path, name, int(str(value), 0) if number else str(value))
+    shell.machine.registry.set(path, name, int(str(value), 0) if number else str(value))
     return []
 
 
 def _remove_property(
-    run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
 ) -> list[Any]:
     del given
-    run.shell.machine.registry.delete(_path_of(named, plain), str(named.get("name", "")))
+    shell.machine.registry.delete(_path_of(named, plain), str(named.get("name", "")))
     return []
 
 
-def _test_path(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _test_path(
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
+) -> list[Any]:
     del given
     path = _path_of(named, plain)
     if _is_registry(path):
-        return [run.shell.machine.registry.has_key(path)]
-    return [run.shell.machine.files.exists(run.shell.path(run.shell.machine.expand(path)))]
+        return [shell.machine.registry.has_key(path)]
+    return [shell.machine.files.exists(shell.path(shell.machine.expand(path)))]
 
 
-def _new_item(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _new_item(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
-    files, path = run.shell.machine.files, _path_of(named, plain)
+    files, path = shell.machine.files, _path_of(named, plain)
     if _is_registry(path):
-        run.shell.machine.registry.make_key(path)
+        shell.machine.registry.make_key(path)
         return []
     if "name" in named:
         path = ntpath.join(path, str(named["name"]))
-    path = run.shell.path(path)
+    path = shell.path(path)
     if str(named.get("itemtype", "File")).casefold() == "directory":
         entry = files.make_folder(path, parents=True, exist_ok="force" in named)
     else:
@@ -123,26 +127,26 @@ def _new_item(run: Runner, named: dict[str, Any], plain: list[Any], given: list[
 
 
 def _remove_item(
-    run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
 ) -> list[Any]:
     del given
     path = _path_of(named, plain)
     if _is_registry(path):
-        run.shell.machine.registry.delete(path)
+        shell.machine.registry.delete(path)
     else:
-        run.shell.machine.files.remove(run.shell.path(path), recursive="recurse" in named)
+        shell.machine.files.remove(shell.path(path), recursive="recurse" in named)
     return []
 
 
 def _transfer_item(
     *, move: bool
-) -> Callable[[Runner, dict[str, Any], list[Any], list[Any]], list[Any]]:
+) -> Callable[[Shell, dict[str, Any], list[Any], list[Any]], list[Any]]:
     def transfer(
-        run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+        shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
     ) -> list[Any]:
         del given
-        files, source = run.shell.machine.files, run.shell.path(_path_of(named, plain))
-        target = run.shell.path(str(named.get("destination", plain[1] if len(plain) > 1 else ".")))
+        files, source = shell.machine.files, shell.path(_path_of(named, plain))
+        target = shell.path(str(named.get("destination", plain[1] if len(plain) > 1 else ".")))
         if files.is_folder(target):
             target = ntpath.join(target, ntpath.basename(source))
         (files.move if move else files.copy)(source, target)
@@ -151,10 +155,10 @@ def _transfer_item(
     return transfer
 
 
-def _children(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _children(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
-    path = run.shell.path(str(named.get("path", plain[0] if plain else ".")))
-    files = run.shell.machine.files
+    path = shell.path(str(named.get("path", plain[0] if plain else ".")))
+    files = shell.machine.files
     entries = list(files.below(path)) if "recurse" in named else files.children(path)
     wanted = str(named.get("filter", "*")).casefold()
     matching = [
@@ -169,26 +173,24 @@ def _children(run: Runner, named: dict[str, Any], plain: list[Any], given: list[
     )
 
 
-def _content(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _content(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
-    text = run.shell.machine.files.read(run.shell.path(_path_of(named, plain))).decode(
-        "utf-8", "replace"
-    )
+    text = shell.machine.files.read(shell.path(_path_of(named, plain))).decode("utf-8", "replace")
     return text.splitlines()
 
 
 def _write_content(
     *, append: bool
-) -> Callable[[Runner, dict[str, Any], list[Any], list[Any]], list[Any]]:
-    def write(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-        path = run.shell.path(
+) -> Callable[[Shell, dict[str, Any], list[Any], list[Any]], list[Any]]:
+    def write(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+        path = shell.path(
             _path_of(
                 {k: v for k, v in named.items() if k != "value"}
                 | ({"path": named["filepath"]} if "filepath" in named else {}),
                 plain,
             )
         )
-        files = run.shell.machine.files
+        files = shell.machine.files
         values = [named["value"]] if "value" in named else given or plain[1:]
         text = "".join(f"{each}\r\n" for each in values)
         old = files.read(path) if append and files.is_file(path) else b""
@@ -198,13 +200,13 @@ def _write_content(
     return write
 
 
-def _zone(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del named, plain, given
-    zone = run.shell.machine.zone
+    zone = shell.machine.zone
     return [{"Id": zone.standard, "DisplayName": zone.display, "StandardName": zone.standard}]
 
 
-def _set_zone(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
     wanted = str(named.get("id", named.get("name", plain[0] if plain else ""))).casefold()
     zones = [
@@ -214,23 +216,23 @@ def _set_zone(run: Runner, named: dict[str, Any], plain: list[Any], given: list[
         raise PowerShellError(
             f"Set-TimeZone : The time zone ID '{wanted}' was not found on the local computer."
         )
-    run.shell.machine.zone = zones[0]
+    shell.machine.zone = zones[0]
     return []
 
 
-def _packages(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     pattern = re.escape(wanted).replace(r"\*", ".*")
     return [
         each
-        for each in run.shell.machine.packages
+        for each in shell.machine.packages
         if re.fullmatch(pattern, each.get("Name", "").casefold())
     ]
 
 
-def _select(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run
+def _select(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+    del shell
     if "expandproperty" in named:
         return [
             each.get(str(named["expandproperty"])) if isinstance(each, dict) else each
@@ -252,34 +254,36 @@ def _item(value: Any, name: str) -> Any:
     return next((item for key, item in value.items() if key.casefold() == name.casefold()), None)
 
 
-def _to_json(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run, named, plain
+def _to_json(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+    del shell, named, plain
     return [json.dumps(given[0] if len(given) == 1 else given, indent=4)] if given else []
 
 
-def _stop(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _stop(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
     name = str(named.get("name", plain[0] if plain else ""))
-    if not run.shell.desktop.programs.kill(name):
+    if not shell.desktop.programs.kill(name):
         raise PowerShellError(f'Stop-Process : Cannot find a process with the name "{name}".')
     return []
 
 
 def _start_process(
-    run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
 ) -> list[Any]:
     del given
     name = str(named.get("filepath", plain[0] if plain else ""))
     rest = str(named.get("argumentlist", " ".join(map(str, plain[1:]))))
-    if not run.shell.desktop.programs.launch(["start", name, *rest.split()]):
+    if not shell.desktop.programs.launch(["start", name, *rest.split()]):
         raise PowerShellError("Start-Process : The system cannot find the file specified.")
     return []
 
 
-def _processes(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _processes(
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
+) -> list[Any]:
     del given
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
-    running = {w.exe.removesuffix(".exe"): w.pid for w in run.shell.desktop.windows}
+    running = {w.exe.removesuffix(".exe"): w.pid for w in shell.desktop.windows}
     pattern = re.escape(wanted).replace(r"\*", ".*")
     return [
         {"ProcessName": name, "Id": pid}
@@ -288,21 +292,25 @@ def _processes(run: Runner, named: dict[str, Any], plain: list[Any], given: list
     ]
 
 
-def _write(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    del run, named
+def _write(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+    del shell, named
     return [*given, *plain]
 
 
-def _clipboard(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _clipboard(
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
+) -> list[Any]:
     text = named.get("value", plain[0] if plain else "\n".join(map(str, given)))
-    run.shell.machine.clipboard.copy_text(str(text))
+    shell.machine.clipboard.copy_text(str(text))
     return []
 
 
-def _nap(run: Runner, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
+def _start_sleep(
+    shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]
+) -> list[Any]:
     del given
     value = str(named.get("seconds", named.get("s", plain[0] if plain else 0)))
-    run.shell.machine.clock.advance(float(value) if value.replace(".", "", 1).isdigit() else 0)
+    shell.machine.clock.advance(float(value) if value.replace(".", "", 1).isdigit() else 0)
     return []
 
 
@@ -313,7 +321,7 @@ ALIASES = {
     "write-host": "write-output", "out-string": "write-output", "gp": "get-itemproperty", "out-file": "set-content",
     "new-itemproperty": "set-itemproperty",
 }  # fmt: skip
-CMDLETS: dict[str, Callable[[Runner, dict[str, Any], list[Any], list[Any]], list[Any]]] = {
+CMDLETS: dict[str, Callable[[Shell, dict[str, Any], list[Any], list[Any]], list[Any]]] = {
     "get-itempropertyvalue": _get_value, "get-itemproperty": _get_property, "set-itemproperty": _set_property,
     "remove-itemproperty": _remove_property, "test-path": _test_path, "new-item": _new_item,
     "remove-item": _remove_item, "copy-item": _transfer_item(move=False), "move-item": _transfer_item(move=True),
@@ -321,5 +329,5 @@ CMDLETS: dict[str, Callable[[Runner, dict[str, Any], list[Any], list[Any]], list
     "add-content": _write_content(append=True), "get-timezone": _zone, "set-timezone": _set_zone,
     "get-appxpackage": _packages, "select-object": _select, "convertto-json": _to_json, "stop-process": _stop,
     "start-process": _start_process, "get-process": _processes, "write-output": _write, "set-clipboard": _clipboard,
-    "get-clipboard": lambda run, *_: [run.shell.machine.clipboard.text], "start-sleep": _nap, "out-null": lambda *_: [],
+    "get-clipboard": lambda shell, *_: [shell.machine.clipboard.text], "start-sleep": _start_sleep, "out-null": lambda *_: [],
 }  # fmt: skip

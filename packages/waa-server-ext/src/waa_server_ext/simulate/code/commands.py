@@ -7,15 +7,15 @@ import fnmatch
 import ntpath
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.filesystem import HIDDEN, READ_ONLY
-from waa_server_ext.simulate.machine import TIME_ZONES
-from waa_server_ext.simulate.registry import RegistryValue, split_key
+from waa_server_ext.simulate.machine.computer import TIME_ZONES
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
+from waa_server_ext.simulate.machine.registry import RegistryValue, split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.filesystem import Entry
+    from waa_server_ext.simulate.machine.filesystem import Entry
 
 __all__ = ["COMMANDS", "registry_text"]
 
@@ -353,7 +353,7 @@ def _set(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
 
 def _where(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     del given, raw
-    if words and (shell.desktop.programs.knows(words[0]) or words[0].casefold() in COMMANDS):
+    if words and (shell.desktop.programs.can_start(words[0]) or words[0].casefold() in COMMANDS):
         return 0, f"C:\\Windows\\System32\\{words[0]}.exe\n", ""
     return 1, "", "INFO: Could not find files for the given pattern(s).\n"
 
@@ -382,7 +382,7 @@ def _sleep(shell: Shell, words: list[str], given: str, raw: str) -> Outcome:
     return _OK
 
 
-def _said(text: str) -> Callable[[Shell, list[str], str, str], Outcome]:
+def _printing(text: str) -> Callable[[Shell, list[str], str, str], Outcome]:
     return lambda *_: (0, text, "")
 
 
@@ -392,8 +392,8 @@ COMMANDS: dict[str, Callable[[Shell, list[str], str, str], Outcome]] = {
     "md": _make_folder, "mkdir": _make_folder, "ren": _rename, "rename": _rename, "attrib": _attrib,
     "findstr": _findstr, "find": _findstr, "start": _start, "taskkill": _taskkill, "tasklist": _tasklist,
     "reg": _reg, "net": _net, "fsutil": _fsutil, "icacls": _icacls, "cd": _cd, "chdir": _cd, "set": _set,
-    "where": _where, "tzutil": _tzutil, "clip": _clip, "timeout": _sleep, "ver": _said("\nMicrosoft Windows [Version 10.0.22621.1]\n"),
-    "whoami": _said("winarena\\docker\n"), "hostname": _said("WINARENA\n"), "cls": _said(""), "rem": _said(""),
-    "exit": _said(""), "shutdown": _said(""), "ipconfig": _said("\nWindows IP Configuration\n"),
-    "systeminfo": _said("\nOS Name:                   Microsoft Windows 11 Enterprise Evaluation\n"), "pause": _said(""),
+    "where": _where, "tzutil": _tzutil, "clip": _clip, "timeout": _sleep, "ver": _printing("\nMicrosoft Windows [Version 10.0.22621.1]\n"),
+    "whoami": _printing("winarena\\docker\n"), "hostname": _printing("WINARENA\n"), "cls": _printing(""), "rem": _printing(""),
+    "exit": _printing(""), "shutdown": _printing(""), "ipconfig": _printing("\nWindows IP Configuration\n"),
+    "systeminfo": _printing("\nOS Name:                   Microsoft Windows 11 Enterprise Evaluation\n"), "pause": _printing(""),
 }  # fmt: skip

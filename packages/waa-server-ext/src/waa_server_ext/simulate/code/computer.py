@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from waa_server_ext.simulate.code.automation import Automation
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.desktop.composition import Desktop
 
 __all__ = ["ComputerUpdate", "computer_object", "human_object"]
 
-_AFTER_S = 0.25
-_WHEEL = 400
+_AFTER_S = 0.25  # what WAA waits after each action
+_WHEEL = 400  # WAA's, in units of the wheel, whatever is asked for
 _APP_PATHS = (
     "HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\App Paths",
     "HKLM\\SOFTWARE\\Wow6432Node\\Microsoft\\Windows\\CurrentVersion\\App Paths",
@@ -32,7 +32,7 @@ _APP_PATHS = (
 
 @dataclass
 class ComputerUpdate:
-    """What `/update_computer` was sent last; `scale` is null where it was left out."""
+    """What `/update_computer` was sent last; `scale` is `None` where it was left out."""
 
     rects: Any
     window_rect: Any
@@ -66,7 +66,7 @@ def computer_object(
 
 
 def human_object() -> SimObject:
-    """Return `human`, whose dialogs nobody would answer here."""
+    """Return `human`, whose dialogs would stay unanswered here."""
 
     def ask(*_: Any, **__: Any) -> None:
         raise NotSimulatedError("dialogs that wait for a person")
@@ -88,12 +88,14 @@ def _mouse(automation: Automation, update: ComputerUpdate) -> SimObject:
         _after(automation)
 
     def move_id(id: Any) -> None:  # noqa: A002  # WAA's name
+        # not checked, as in WAA: -1 is the last one, and ids are text where the rectangles are a mapping
         rect = update.rects[id]
         x, y = (rect[0] + rect[2]) // 2, (rect[1] + rect[3]) // 2
         place(x * update.scale[0], y * update.scale[1])
         mouse.set("current_id", id)
 
     def move_abs(x: float, y: float) -> None:
+        # fractions of the window, without the scale: pixels send the pointer to a corner, as in WAA
         place(int(x * (origin[2] - origin[0])), int(y * (origin[3] - origin[1])))
 
     def clicker(button: str, clicks: int = 1) -> Callable[[], object]:
@@ -131,6 +133,7 @@ def _keyboard(automation: Automation) -> SimObject:
         _after(automation)
 
     def press(key: str) -> None:
+        # as WAA splits it: of `ctrl++` only ctrl is left
         if len(key) > 1 and ("+" in key or "-" in key):
             automation.hotkey(*[part.strip() for part in key.split("+" if "+" in key else "-")])
         else:
@@ -197,15 +200,17 @@ def _os(automation: Automation, print_: Callable[..., None]) -> SimObject:
             found = desktop.machine.registry.get(f"{path}\\{program}.exe", "")
             if found is not None and found.data:
                 return True
-        return desktop.programs.knows(program)
+        return desktop.programs.can_start(program)
 
     def open_program(program: str) -> None:
         if not is_installed(program):
+            # the server answers 500 where "error" is printed
             print_(f"error: Program {program} is not installed")
             return
         desktop.programs.launch(["start", program])
         automation.press("esc")
         maximize_window()
+        # WAA presses Escape four times, seconds apart, against what programs ask at their start
         for _number in range(3):
             automation.press("esc")
             desktop.machine.clock.advance(1.0)
@@ -232,6 +237,7 @@ def _window_manager(automation: Automation, print_: Callable[..., None]) -> SimO
         known = {" ".join(w.title.split()): w for w in reversed(desktop.windows)}
         closest = difflib.get_close_matches(wanted, list(known)[::-1][:MAX_TITLES], n=1)
         if not closest:
+            # printed without the word that makes the server answer 500: no match is a success
             print_(f"No open window found for the application '{wanted}'")
             return
         window = known[closest[0]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waa_server_ext.simulate.code.values import SimObject
 
 if TYPE_CHECKING:
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.desktop.composition import Desktop
 
 __all__ = ["open_file"]
 

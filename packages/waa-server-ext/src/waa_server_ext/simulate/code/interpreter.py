@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Interpreter"]
 
-_MAX_STEPS = 300_000
+_MAX_STEPS = 300_000  # the desktop answers no other request meanwhile
 _MAX_DEPTH = 60
 _MAX_SOURCE = 200_000
 
@@ -79,7 +79,7 @@ class Interpreter:
             raise SyntaxError("'return', 'break' or 'continue' outside of its place") from error
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call one of the program's functions or one of ours."""
+        """Call one of the program's functions or one of the simulation's."""
         if isinstance(function, Function):
             self._depth += 1
             if self._depth > _MAX_DEPTH:
@@ -381,28 +381,28 @@ class Interpreter:
 
     def _get_listcomp(self, node: ast.ListComp, scope: Scope) -> list[Any]:
         return list(
-            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+            self._comprehension(node.generators, scope, lambda inner: self._value(node.elt, inner))
         )
 
     def _get_generatorexp(self, node: ast.GeneratorExp, scope: Scope) -> list[Any]:
         return list(
-            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+            self._comprehension(node.generators, scope, lambda inner: self._value(node.elt, inner))
         )
 
     def _get_setcomp(self, node: ast.SetComp, scope: Scope) -> set[Any]:
         return set(
-            self._comprehend(node.generators, scope, lambda inner: self._value(node.elt, inner))
+            self._comprehension(node.generators, scope, lambda inner: self._value(node.elt, inner))
         )
 
     def _get_dictcomp(self, node: ast.DictComp, scope: Scope) -> dict[Any, Any]:
         def pair(inner: Scope) -> tuple[Any, Any]:
             return self._value(node.key, inner), self._value(node.value, inner)
 
-        return dict(self._comprehend(node.generators, scope, pair))
+        return dict(self._comprehension(node.generators, scope, pair))
 
     # -- pieces
 
-    def _comprehend(
+    def _comprehension(
         self, generators: list[ast.comprehension], scope: Scope, make: Callable[[Scope], Any]
     ) -> Iterator[Any]:
         inner = Scope({}, scope)

@@ -12,14 +12,14 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.values import NotSimulatedError, SimObject
-from waa_server_ext.simulate.filesystem import HOME, Entry, normal
-from waa_server_ext.simulate.registry import split_key
+from waa_server_ext.simulate.machine.filesystem import HOME, Entry, normal
+from waa_server_ext.simulate.machine.registry import split_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from waa_server_ext.simulate.code.shell import Shell
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.desktop.composition import Desktop
 
 __all__ = ["library_modules"]
 
@@ -248,7 +248,7 @@ def _shutil(desktop: Desktop) -> SimObject:
         {
             "copy": copy, "copy2": copy, "copyfile": copy, "copytree": lambda s, t, **_: files.copy(s, t),
             "move": lambda s, t: files.move(s, into(s, t)), "rmtree": lambda path, *_, **__: files.remove(path, recursive=True),
-            "which": lambda name: f"C:\\Windows\\System32\\{name}.exe" if desktop.programs.knows(name) else None,
+            "which": lambda name: f"C:\\Windows\\System32\\{name}.exe" if desktop.programs.can_start(name) else None,
         },
     )  # fmt: skip
 

@@ -113,7 +113,7 @@ class Runner:
         if command is None:
             return self._program(tokens)
         named, plain = self._arguments(tokens[1:])
-        return command(self, named, plain, given)
+        return command(self.shell, named, plain, given)
 
     def _compared(self, values: list[Any], rest: list[str]) -> list[Any]:
         if len(rest) < 2:  # noqa: PLR2004  # operator and operand
@@ -210,12 +210,12 @@ def _enclosed(tokens: list[str], opening: str, closing: str) -> tuple[list[str],
     raise PowerShellError(f"Missing closing '{closing}' in the statement.")
 
 
-def _split(tokens: list[str], mark: str) -> list[list[str]]:
+def _split(tokens: list[str], separator: str) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     depth = 0
     for token in tokens:
         depth += (token in {"{", "("}) - (token in {"}", ")"})
-        if token == mark and depth == 0:
+        if token == separator and depth == 0:
             parts.append([])
         else:
             parts[-1].append(token)

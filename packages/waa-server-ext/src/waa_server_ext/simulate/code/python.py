@@ -13,11 +13,13 @@ from waa_server_ext.simulate.code.automation import (
 from waa_server_ext.simulate.code.computer import computer_object, human_object
 from waa_server_ext.simulate.code.files import open_file
 from waa_server_ext.simulate.code.interpreter import Interpreter
+from waa_server_ext.simulate.code.libraries import library_modules
 from waa_server_ext.simulate.code.values import Callable_, SimObject, StopRunning
 
 if TYPE_CHECKING:
     from waa_server_ext.simulate.code.computer import ComputerUpdate
-    from waa_server_ext.simulate.desktop import Desktop
+    from waa_server_ext.simulate.code.shell import Shell
+    from waa_server_ext.simulate.desktop.composition import Desktop
 
 __all__ = ["ServerProcess", "run_child"]
 
@@ -47,9 +49,10 @@ class _Output:
 class ServerProcess:
     """WAA's server process: its pyautogui keeps its fail-safe switch from one request to the next."""
 
-    def __init__(self, desktop: Desktop) -> None:
-        self._desktop = desktop
-        self._automation = Automation(desktop, pause=0.0)
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._desktop = shell.desktop
+        self._automation = Automation(shell.desktop, pause=0.0)
 
     def execute(self, command: Any, update: ComputerUpdate | None) -> None:
         """Run a block with `computer` and `human`.
@@ -67,19 +70,21 @@ class ServerProcess:
             "human": human_object(),
         }
         try:
-            _interpreter(self._desktop, self._automation, output, names).run(command)
+            _interpreter(self._shell, self._automation, output, names).run(command)
         except StopRunning as error:
             raise RuntimeError(str(error)) from error
         except SystemExit as error:
             raise RuntimeError("the block called exit(), which would end WAA's server") from error
         finally:
             self._desktop.touch()
+        # WAA's own test for a failure, whatever the text means
         if "error" in output.text.lower():
             raise RuntimeError(output.text)
 
 
-def run_child(desktop: Desktop, words: list[str]) -> tuple[int, str, str]:
+def run_child(shell: Shell, words: list[str]) -> tuple[int, str, str]:
     """Run `python` with these arguments; returns exit code, output and errors."""
+    desktop = shell.desktop
     if words[:1] in (["--version"], ["-V"]):
         return 0, "Python 3.10.0\n", ""
     source = _source(desktop, words)
@@ -88,7 +93,7 @@ def run_child(desktop: Desktop, words: list[str]) -> tuple[int, str, str]:
     output = _Output()
     automation = Automation(desktop)
     try:
-        _interpreter(desktop, automation, output, {}).run(source)
+        _interpreter(shell, automation, output, {}).run(source)
     except SystemExit as error:
         return _exit_code(error, output)
     except StopRunning as error:
@@ -117,12 +122,10 @@ def _exit_code(error: SystemExit, output: _Output) -> tuple[int, str, str]:
 
 
 def _interpreter(
-    desktop: Desktop, automation: Automation, output: _Output, names: dict[str, Any]
+    shell: Shell, automation: Automation, output: _Output, names: dict[str, Any]
 ) -> Interpreter:
-    from waa_server_ext.simulate.code.libraries import library_modules  # noqa: PLC0415  # it runs shells, shells run Python
-    from waa_server_ext.simulate.code.shell import Shell  # noqa: PLC0415  # as above
-
-    modules = library_modules(desktop, Shell(desktop), output.write)
+    desktop = shell.desktop
+    modules = library_modules(desktop, shell.fresh(), output.write)
     modules |= {
         "pyautogui": automation.module,
         "pyperclip": pyperclip_module(desktop),

@@ -1,30 +1,20 @@
-"""cmd.exe: command lines with pipes, redirections and conditions, carried out on the machine."""
+"""What commands and programs ask of the shell that runs them, and how a command line is split."""
 
 from __future__ import annotations
 
 import ntpath
-import re
-import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from waa_server_ext.simulate.code.commands import COMMANDS
-from waa_server_ext.simulate.code.powershell import run_powershell
-from waa_server_ext.simulate.code.python import run_child
-from waa_server_ext.simulate.filesystem import HOME, normal
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from waa_server_ext.simulate.desktop import Desktop
-    from waa_server_ext.simulate.machine import Machine
+    from typing_extensions import Self
 
-__all__ = ["Result", "Shell"]
+    from waa_server_ext.simulate.desktop.composition import Desktop
+    from waa_server_ext.simulate.machine.computer import Machine
 
-_TOKEN = re.compile(r'"[^"]*"?|&&|\|\||[|&<]|2>&1|[12]?>>?|[^\s"|&<>]+|\s+')
-_MAX_LINE = 20_000
-_MAX_NESTING = 8
-_NOT_FOUND = 9009
+__all__ = ["Result", "Shell", "program_name", "split_line"]
 
 
 @dataclass(frozen=True)
@@ -36,19 +26,26 @@ class Result:
     error: str = ""
 
 
-class Shell:
-    """Runs command lines on a desktop; one per request, so that `cd` and `set` do not last."""
+class Shell(Protocol):
+    """A shell on a desktop.
 
-    def __init__(self, desktop: Desktop) -> None:
-        self.desktop = desktop
-        self.cwd = HOME
-        self.variables: dict[str, str] = {}
-        self._nesting = 0
+    Attributes:
+        cwd: The current folder.
+        variables: What `set` has set, before the environment of the machine.
+    """
+
+    desktop: Desktop
+    cwd: str
+    variables: dict[str, str]
 
     @property
     def machine(self) -> Machine:
         """The computer it runs on."""
-        return self.desktop.machine
+        ...
+
+    def fresh(self) -> Self:
+        """Return a shell as a new process has it: at home, and without variables of its own."""
+        ...
 
     def start(self, command: str | Sequence[str]) -> Result:
         """Start a process as CreateProcess does: no built-in commands, no pipes.
@@ -56,163 +53,15 @@ class Shell:
         Raises:
             FileNotFoundError: There is no such program.
         """
-        line = command if isinstance(command, str) else subprocess.list2cmdline(command)
-        words = split_line(line) if isinstance(command, str) else list(command)
-        if not words:
-            raise FileNotFoundError(2, "The system cannot find the file specified", None)
-        name = program_name(words[0])
-        if name in {"cmd", "powershell", "pwsh", "python", "python3", "py"}:
-            return self._interpreter(name, words[1:], line)
-        if name in _EXTERNAL:
-            return self._command(words, "")
-        if self.desktop.programs.find(words[0]) is not None:
-            return self._program(words)
-        raise FileNotFoundError(2, "The system cannot find the file specified", None)
+        ...
 
     def run(self, line: str | Sequence[str]) -> Result:
         """Run a line as `cmd /c` does."""
-        text = line if isinstance(line, str) else subprocess.list2cmdline(line)
-        if len(text) > _MAX_LINE:
-            return Result(1, "", "The command line is too long.\n")
-        self._nesting += 1
-        try:
-            if self._nesting > _MAX_NESTING:
-                return Result(1, "", "The command is nested too deeply.\n")
-            return self._sequence(_tokens(self._expanded(text)))
-        finally:
-            self._nesting -= 1
+        ...
 
     def path(self, text: str) -> str:
         """Return the absolute path a word names."""
-        return normal(text.strip('"'), self.cwd)
-
-    def _expanded(self, text: str) -> str:
-        for name, value in self.variables.items():
-            text = text.replace(f"%{name}%", value)
-        return self.machine.expand(text) if "%" in text else text
-
-    def _sequence(self, tokens: list[str]) -> Result:
-        output, error, code = "", "", 0
-        run_next, pipeline = True, []
-        for token in [*tokens, "&"]:
-            if token not in {"&", "&&", "||"}:
-                pipeline.append(token)
-                continue
-            if run_next and any(part.strip() for part in pipeline):
-                result = self._pipeline(pipeline)
-                output, error, code = output + result.output, error + result.error, result.code
-            pipeline = []
-            run_next = token == "&" or (code == 0) is (token == "&&")  # noqa: S105  # a token of a command line
-        return Result(code, output, error)
-
-    def _pipeline(self, tokens: list[str]) -> Result:
-        parts: list[list[str]] = [[]]
-        for token in tokens:
-            if token == "|":  # noqa: S105  # a token of a command line
-                parts.append([])
-            else:
-                parts[-1].append(token)
-        given, errors, result = "", "", Result()
-        for part in parts:
-            result = self._redirected(part, given)
-            given, errors = result.output, errors + result.error
-        return Result(result.code, result.output, errors)
-
-    def _redirected(self, tokens: list[str], given: str) -> Result:
-        kept, target, append, merge, which = [], None, False, False, "1"
-        pending = after = False
-        for token in tokens:
-            if token == "2>&1":  # noqa: S105  # a token of a command line
-                merge = True
-            elif re.fullmatch(r"[12]?>>?", token):
-                which, append, pending = (
-                    ("2" if token[0] == "2" else "1"),
-                    token.endswith(">>"),
-                    True,
-                )
-            elif pending and token.strip():
-                target, pending, after = token, False, True
-                continue
-            elif not pending and not (after and token.isspace()):
-                kept.append(token)
-            after = False
-        words = split_line("".join(kept))
-        if not words:
-            return Result()
-        result = self._command(words, given, "".join(kept).lstrip())
-        if merge:
-            result = Result(result.code, result.output + result.error)
-        return result if target is None else self._written(result, target, which, append=append)
-
-    def _written(self, result: Result, target: str, which: str, *, append: bool) -> Result:
-        text = result.error if which == "2" else result.output
-        rest = Result(
-            result.code, result.output if which == "2" else "", "" if which == "2" else result.error
-        )
-        if target.strip('"').casefold() == "nul":
-            return rest
-        path, files = self.path(target), self.machine.files
-        try:
-            old = files.read(path) if append and files.is_file(path) else b""
-            files.write(path, old + text.replace("\n", "\r\n").encode())
-        except OSError:
-            return Result(
-                1, rest.output, rest.error + "The system cannot find the path specified.\n"
-            )
-        return rest
-
-    def _command(self, words: list[str], given: str, raw: str = "") -> Result:
-        name = program_name(words[0])
-        if name in {"cmd", "powershell", "pwsh", "python", "python3", "py"}:
-            return self._interpreter(name, words[1:], raw or subprocess.list2cmdline(words))
-        command = COMMANDS.get(name)
-        if command is not None:
-            try:
-                code, output, error = command(self, words[1:], given, raw)
-            except OSError as problem:
-                return Result(1, "", f"{_said(problem)}\n")
-            return Result(code, output, error)
-        if self.desktop.programs.knows(words[0]):
-            return self._program(words)
-        if self.machine.files.is_file(self.path(words[0])):
-            self.desktop.programs.open_path(self.path(words[0]))
-            return Result()
-        text = f"'{words[0]}' is not recognized as an internal or external command,\noperable program or batch file.\n"
-        return Result(1, "", text)
-
-    def _program(self, words: list[str]) -> Result:
-        programs = self.desktop.programs
-        programs.launch(words)
-        if program_name(words[0]) == "code" and "--list-extensions" in words:
-            return Result(0, "".join(f"{each}\n" for each in self.machine.extensions))
-        return Result()
-
-    def _interpreter(self, name: str, words: Sequence[str], line: str) -> Result:
-        self._nesting += 1
-        try:
-            if self._nesting > _MAX_NESTING:
-                return Result(1, "", "The command is nested too deeply.\n")
-            if name == "cmd":
-                return self._cmd(line)
-            if name in {"powershell", "pwsh"}:
-                return Result(*run_powershell(self, list(words)))
-            return Result(*run_child(self.desktop, list(words)))
-        finally:
-            self._nesting -= 1
-
-    def _cmd(self, line: str) -> Result:
-        found = re.search(r"\s/[ck]\s*(.*)$", line, re.IGNORECASE | re.DOTALL)
-        rest = found.group(1).strip() if found else ""
-        if (
-            rest.startswith('"') and rest.endswith('"') and len(rest) > 1 and rest.count('"') != 2  # noqa: PLR2004  # its place in the words
-        ) or (
-            rest.startswith('"')
-            and rest.endswith('"')
-            and " " in rest
-            and not self.machine.files.exists(rest.strip('"'))
-        ):  # one quoted word stays
-            rest = rest[1:-1]
-        return self.run(rest)
+        ...
 
 
 def program_name(word: str) -> str:
@@ -237,19 +86,3 @@ def split_line(line: str) -> list[str]:
         else:
             word += char
     return [*words, word] if word or begun else words
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(text.replace("^\n", "").replace("\r", "").replace("\n", "&"))
-
-
-def _said(error: OSError) -> str:
-    known = {2: "The system cannot find the file specified.", 13: "Access is denied.",
-             20: "The directory name is invalid.", 41: "The directory is not empty."}  # fmt: skip
-    return known.get(error.errno or 0, error.strerror or str(error))
-
-
-_EXTERNAL = {
-    "taskkill", "tasklist", "reg", "net", "fsutil", "findstr", "attrib", "whoami", "hostname", "timeout", "where",
-    "icacls", "systeminfo", "ipconfig", "shutdown", "tzutil", "clip", "robocopy", "xcopy",
-}  # fmt: skip

@@ -43,7 +43,7 @@ class StopRunning(BaseException):  # not to be caught by programs
 
 
 class Callable_:  # noqa: N801  # Callable is the typing name
-    """A function of ours that programs may call; nothing else about it is reachable."""
+    """A function of the simulation that programs may call; nothing else about it is reachable."""
 
     __slots__ = ("_do", "name")
 
@@ -243,7 +243,7 @@ _EXCEPTIONS: dict[str, type[Exception]] = {
 
 
 def exception_type(name: str) -> type[Exception] | None:
-    """Return an exception class by name, or null."""
+    """Return an exception class by name, or `None`."""
     return _EXCEPTIONS.get(name)
 
 

@@ -1,7 +1,7 @@
-"""For each task id the built-in world can complete, the script that completes it.
+"""Scripts that complete the tasks of the built-in world, by task id.
 
-A script knows its way around the stand-in sites, as a test knows its fixture; it stands for an
-agent that does the task right, so that everything around the agent can be proved.
+A script is written for the pages of the stand-in sites. It replaces an agent that does the task right, so
+that all parts around the agent can be tested.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webarena_runner.world.scripts import gitlab, reddit, shopping, shopping_adm
 from webarena_runner.world.scripts import map as map_scripts
 
 if TYPE_CHECKING:
-    from bench_core.browser_use.scripted import Script
+    from bench_core.browser_use.scripted_chat import Script
     from webarena_runner.world.scripts.steps import ScriptMaker
 
 __all__ = ["demo_task_ids", "script_for", "scripted_task_ids"]
@@ -34,7 +34,7 @@ _DEMO = (
 
 
 def demo_task_ids() -> tuple[int, ...]:
-    """Return the ids of a choice of tasks that uses every site, type and kind of request once."""
+    """Return the ids of selected tasks, which use every site, type and kind of request once."""
     return _DEMO
 
 

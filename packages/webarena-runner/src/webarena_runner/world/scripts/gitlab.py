@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_core.browser_use.scripted import click, fill
+from bench_core.browser_use.scripted_chat import click, fill
 from webarena_runner.world.scripts.steps import (
     ScriptMaker,
     Steps,
@@ -34,7 +34,7 @@ def _count_commits(author: str, day: str) -> ScriptMaker:
     return script
 
 
-def _say(message: str) -> ScriptMaker:
+def _set_status(message: str) -> ScriptMaker:
     """Set the status to a message and to busy."""
     return walk(
         click("Edit profile"),
@@ -52,7 +52,7 @@ def _link_homepage(url: str) -> ScriptMaker:
 
 
 def _star(*projects: str) -> ScriptMaker:
-    """Give each project a star, starting anew from the front page."""
+    """Give each project a star, each time from the front page."""
     turns = [turn for path in projects for turn in (click(path), click("Star"), _HOME)]
     return walk(*turns, mutated())
 
@@ -68,8 +68,8 @@ SCRIPTS: dict[int, ScriptMaker] = {
     156: walk(click("Assigned to you"), navigated()),
     258: walk(click("Public projects"), navigated()),
     418: walk(click("Edit profile"), (click(type="checkbox"), click("Set status")), mutated()),
-    419: _say("Enjoying life."),
-    420: _say("Playing Badminton."),
+    419: _set_status("Enjoying life."),
+    420: _set_status("Playing Badminton."),
     448: _link_homepage("https://egg.tart.com"),
     449: _link_homepage("https://helloworld.xyz"),
     523: _star(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bench_core.browser_use.scripted import click, fill
+from bench_core.browser_use.scripted_chat import click, fill
 from webarena_runner.world.scripts.steps import ScriptMaker, mutated, walk
 
 __all__ = ["SCRIPTS"]
 
 
-def _tell_of_oneself(biography: str) -> ScriptMaker:
+def _write_biography(biography: str) -> ScriptMaker:
     return walk(
         click("MarvelsGrantMan136"),
         click("Edit biography"),
@@ -41,11 +41,11 @@ def _subscribe_from(forum: str, sort: str, post: str) -> ScriptMaker:
 
 
 SCRIPTS: dict[int, ScriptMaker] = {
-    399: _tell_of_oneself("I am a robot"),
-    400: _tell_of_oneself("Pro Python Developer with 20 years of Experience"),
-    401: _tell_of_oneself("Seeking SDE positions"),
-    402: _tell_of_oneself("Freelance Web Developer"),
-    403: _tell_of_oneself("Awesome Prompt Artist"),
+    399: _write_biography("I am a robot"),
+    400: _write_biography("Pro Python Developer with 20 years of Experience"),
+    401: _write_biography("Seeking SDE positions"),
+    402: _write_biography("Freelance Web Developer"),
+    403: _write_biography("Awesome Prompt Artist"),
     404: _vote("Books", "New", 124260, "Upvote"),
     405: _vote("Do it yourself", "New", 119019, "Upvote"),
     595: _subscribe_from("Space", "Hot", "The Moon, Saturn and Jupiter through a small telescope"),

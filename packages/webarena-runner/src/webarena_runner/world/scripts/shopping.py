@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bench_core.browser_use.scripted import click, fill
+from bench_core.browser_use.scripted_chat import click, fill
 from webarena_runner.world.scripts.steps import (
     ScriptMaker,
     Steps,

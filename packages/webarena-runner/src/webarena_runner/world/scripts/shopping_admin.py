@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bench_core.browser_use.scripted import click
+from bench_core.browser_use.scripted_chat import click
 from webarena_runner.world.scripts.steps import (
     ScriptMaker,
     Steps,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from bench_core.browser_use.scripted import act, answer
+from bench_core.browser_use.scripted_chat import act, answer
 
 if TYPE_CHECKING:
     from bench_core.browser_use.elements import Page
-    from bench_core.browser_use.scripted import Action, Script, Turn
+    from bench_core.browser_use.scripted_chat import Action, Script, Turn
 
 __all__ = [
     "ScriptMaker",
@@ -27,34 +27,34 @@ __all__ = [
 ]
 
 ScriptMaker = Callable[[], "Script"]
-"""Makes a fresh script; scripts are used up by playing them."""
+"""A factory of scripts, because a script can be played only once."""
 
 Steps = Generator["Turn", "Page", None]
-"""A script that looks at the page before it goes on."""
+"""A script that reads the page before each step."""
 
 
 def navigated() -> Action:
-    """Say that the page asked for is open."""
+    """Declare that the requested page is open."""
     return answer({"task_type": "NAVIGATE", "status": "SUCCESS"})
 
 
 def mutated() -> Action:
-    """Say that what was asked for is changed."""
+    """Declare that the requested change is made."""
     return answer({"task_type": "MUTATE", "status": "SUCCESS"})
 
 
 def retrieved(*found: Any) -> Action:
-    """Give the data asked for."""
+    """Declare the requested data."""
     return answer({"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": list(found)})
 
 
 def not_allowed(task_type: str, why: str) -> Action:
-    """Say that the site does not allow it."""
+    """Declare that the site does not allow it."""
     return refused("ACTION_NOT_ALLOWED_ERROR", task_type, why)
 
 
 def not_found(why: str) -> Action:
-    """Say that what was asked for is not there."""
+    """Declare that the requested thing does not exist."""
     return refused("NOT_FOUND_ERROR", "RETRIEVE", why)
 
 
@@ -64,7 +64,7 @@ def refused(status: str, task_type: str, why: str) -> Action:
 
 
 def start() -> Action:
-    """Do nothing, to see the page before the first real turn."""
+    """Do nothing, to read the page before the first real turn."""
     return act("wait", seconds=1)
 
 

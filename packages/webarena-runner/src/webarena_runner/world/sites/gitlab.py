@@ -1,4 +1,4 @@
-"""The stand-in code host: what a developer on a GitLab server sees."""
+"""The stand-in code host, with the pages of a GitLab server for a developer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webarena_runner.world.markup import Markup, document, field, link, listing, tag
 from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
 from webarena_runner.world.sites.gitlab_data import Project, projects
 from webarena_runner.world.theme import stylesheet
@@ -63,7 +63,7 @@ class GitLab(Site):
     routes: ClassVar[Router] = Router()
 
     def populate(self) -> None:
-        """Put projects, status and profile back."""
+        """Reset projects, status and profile."""
         self.projects = projects()
         self.status: dict[str, object] = {}
         self.website = ""
@@ -99,9 +99,10 @@ class GitLab(Site):
 
     @routes.get("/dashboard/todos")
     def todos(self, visit: Visit) -> Response:
-        """List what waits for the user."""
+        """List the user's to-dos."""
         return self._page(visit, "To-Do List", tag("p", "Nothing is on your to-do list."))
 
+    # Task 156 is scored by the last navigation here, with the assignee as parameter.
     @routes.get("/dashboard/merge_requests")
     def merge_requests(self, visit: Visit) -> Response:
         """List merge requests by assignee or reviewer."""
@@ -123,16 +124,17 @@ class GitLab(Site):
 
     @routes.post("/-/profile")
     def save_profile(self, visit: Visit) -> Response:
-        """Keep the profile's fields."""
+        """Store the profile's fields."""
         if visit.user is None:
             return redirect(self.login_path)
         self.website = visit.form.get("user[website_url]", "")
         visit.session.notices.append("Profile was successfully updated.")
         return redirect("/-/profile")
 
+    # Task 418 is scored by the JSON of this request, in which `clear_status_after` must be null.
     @routes.put("/api/v4/user/status")
     def set_status(self, visit: Visit) -> Response:
-        """Keep the user's status."""
+        """Store the user's status."""
         if visit.user is None or not isinstance(visit.request.json, dict):
             return json_response({"message": "401 Unauthorized"}, HTTPStatus.UNAUTHORIZED)
         self.status = dict(visit.request.json)
@@ -187,7 +189,7 @@ class GitLab(Site):
 
     @routes.get("/{group}/{name}/-/branches")
     def branch_list(self, visit: Visit, group: str, name: str) -> Response:
-        """List branches and say which were merged already."""
+        """List branches, with those already merged."""
         project = self.projects.get(f"{group}/{name}")
         if project is None:
             return not_found()

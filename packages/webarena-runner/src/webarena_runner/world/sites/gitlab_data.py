@@ -27,7 +27,7 @@ class Issue:
 
 @dataclass
 class Project:
-    """A repository with what the tasks look at."""
+    """A repository with the data that tasks use."""
 
     ident: int
     path: str

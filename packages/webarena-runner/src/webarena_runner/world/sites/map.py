@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from webarena_runner.world.markup import Markup, document, link, tag
 from webarena_runner.world.messages import Response, html
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site, Visit
 from webarena_runner.world.theme import stylesheet
 
@@ -16,7 +16,7 @@ _CSS = stylesheet(accent="#2f7d32", ink="#22402a")
 
 
 class Map(Site):
-    """Search for places; nobody logs in."""
+    """Search for places, without accounts."""
 
     name = "map"
     hostname = "map.localhost"
@@ -27,7 +27,7 @@ class Map(Site):
     routes: ClassVar[Router] = Router()
 
     def populate(self) -> None:
-        """Put the places back."""
+        """Reset the places."""
         self.places = {
             "University of Pittsburgh": "4200 Fifth Avenue, Pittsburgh, Pennsylvania",
             "Carnegie Mellon University": "5000 Forbes Avenue, Pittsburgh, Pennsylvania",
@@ -41,7 +41,7 @@ class Map(Site):
 
     @routes.get("/search")
     def search(self, visit: Visit) -> Response:
-        """List the places whose name holds every word of the query."""
+        """List the places whose name contains every word of the query."""
         words = visit.query.get("query", "").lower().split()
         found = [
             tag("li", f"{name}, {where}")

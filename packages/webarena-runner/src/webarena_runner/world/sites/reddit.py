@@ -1,4 +1,4 @@
-"""The stand-in discussion boards: what a member of a Postmill site sees."""
+"""The stand-in discussion boards, with the pages of a Postmill site for a member."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webarena_runner.world.markup import Markup, document, field, link, tag
 from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
 from webarena_runner.world.sites.reddit_data import Forum, Submission, forums
 from webarena_runner.world.theme import stylesheet
@@ -21,7 +21,7 @@ __all__ = ["Reddit"]
 _CSS = stylesheet(accent="#2462a8", ink="#1b2a3b")
 _USER = "MarvelsGrantMan136"
 
-# Votes and subscriptions go out without leaving the page.
+# Postmill sends votes and subscriptions by script, without leaving the page.
 _SCRIPT = """
 const token = document.querySelector('[name=_csrf_token]')?.value ?? '';
 document.addEventListener('click', async (event) => {
@@ -52,7 +52,7 @@ class Reddit(Site):
     routes: ClassVar[Router] = Router()
 
     def populate(self) -> None:
-        """Put forums, votes and the biography back."""
+        """Reset forums, votes and the biography."""
         self.forums = forums()
         self.votes: dict[int, int] = {}
         self.biography = ""
@@ -120,6 +120,7 @@ class Reddit(Site):
             *comments,
         )
 
+    # Task 404 is scored by this POST of a form, in which a vote for the post is choice=1.
     @routes.post("/sv/{ident}.json")
     def vote(self, visit: Visit, ident: str) -> Response:
         """Vote for or against a post; voting 0 takes the vote back."""
@@ -131,6 +132,7 @@ class Reddit(Site):
         self.votes[post.ident] = choice
         return json_response({"netScore": post.score})
 
+    # Task 595 is scored by the JSON of this request and by its referer, the page of a post.
     @routes.post("/f/{name}/subscribe.json", "/f/{name}/unsubscribe.json")
     def subscribe(self, visit: Visit, name: str) -> Response:
         """Turn a subscription on or off."""
@@ -159,9 +161,10 @@ class Reddit(Site):
         )  # fmt: skip
         return self._page(visit, "Edit biography", form)
 
+    # Task 399 is scored by this POST and its 302: a recording that merges redirects loses it.
     @routes.post("/user/{name}/edit_biography")
     def edit_biography(self, visit: Visit, name: str) -> Response:
-        """Keep the new biography."""
+        """Store the new biography."""
         if visit.user != name:
             return redirect(self.login_path)
         self.biography = visit.form.get("user_biography[biography]", "")

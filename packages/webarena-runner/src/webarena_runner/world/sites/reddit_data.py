@@ -1,4 +1,4 @@
-"""Who writes what in the stand-in forums."""
+"""The forums and posts of the stand-in discussion boards."""
 
 from __future__ import annotations
 

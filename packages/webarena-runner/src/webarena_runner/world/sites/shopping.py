@@ -1,4 +1,4 @@
-"""The stand-in shop: what a customer of a Magento store sees."""
+"""The stand-in shop, with the pages of a Magento store for a customer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from webarena_runner.world.markup import Markup, document, field, hidden, link, listing, tag
 from webarena_runner.world.messages import Response, html, json_response, not_found, redirect
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
 from webarena_runner.world.sites.shopping_data import CATEGORIES, Product, catalogue, orders
 from webarena_runner.world.theme import stylesheet
@@ -25,7 +25,7 @@ __all__ = ["Shopping"]
 _CSS = stylesheet(accent="#1979c3", ink="#20303f")
 _NAME, _EMAIL = "Emma Lopez", "emma.lopez@gmail.com"
 
-# The benchmark watches an unsent contact form through requests to a port browsers refuse.
+# The benchmark checks an unsent contact form by requests to a port that browsers refuse.
 _PROBE = """
 const form = document.getElementById('contact-form');
 form.addEventListener('input', () => {
@@ -69,7 +69,7 @@ class Shopping(Site):
     reports_unsent_forms = True
 
     def populate(self) -> None:
-        """Fill the shelves and empty the wish list."""
+        """Reset the products and empty the wish list."""
         self.products = catalogue()
         self.orders = orders()
         self.wishes: list[Product] = []
@@ -81,6 +81,7 @@ class Shopping(Site):
         """Show a few products."""
         return self._page(visit, "One Stop Market", _shelf(self.products[:8]))
 
+    # Task 274 is scored by the last navigation here, with `q` as its only parameter.
     @routes.get("/catalogsearch/result", "/catalogsearch/result/index")
     def search(self, visit: Visit) -> Response:
         """Show products with a word of the query in their name."""
@@ -147,16 +148,17 @@ class Shopping(Site):
 
     @routes.get("/wishlist", "/wishlist/index/index/wishlist_id/{ident}")
     def wish_list(self, visit: Visit, ident: str = "") -> Response:
-        """Show what was wished for."""
+        """Show the wish list."""
         del ident
         if visit.user is None:
             return redirect(self.login_path)
         empty = tag("p", "You have no items in your wish list.")
         return self._page(visit, "My Wish List", _shelf(self.wishes) if self.wishes else empty)
 
+    # Task 512 checks this redirect's cookie, in which Magento passes the notice to the next page.
     @routes.post("/wishlist/index/add")
     def add_wish(self, visit: Visit) -> Response:
-        """Put a product on the wish list and say so in a cookie, as Magento does."""
+        """Put a product on the wish list and confirm it in a cookie, as Magento does."""
         product = self._product(visit.form.get("product", ""))
         if visit.user is None or product is None:
             return redirect(self.login_path)
@@ -168,6 +170,7 @@ class Shopping(Site):
         visit.session.notices.append(f"{product.name} has been added to your Wish List.")
         notice = quote(json.dumps([{"type": "success", "text": text}]), safe="")
         answer = redirect("/wishlist/index/index/wishlist_id/1/")
+        # Magento's own scripts read it, so that it is not HttpOnly
         return answer.with_cookie("mage-messages", notice, http_only=False)
 
     @routes.post("/checkout/cart/add/uenc/{back}/product/{ident}")
@@ -182,7 +185,7 @@ class Shopping(Site):
 
     @routes.get("/checkout/cart")
     def cart_page(self, visit: Visit) -> Response:
-        """Show what is in the cart."""
+        """Show the cart."""
         rows: list[tuple[Node, ...]] = [
             (product.name, f"${product.price:.2f}", quantity) for product, quantity in self.cart
         ]
@@ -199,7 +202,7 @@ class Shopping(Site):
 
     @routes.get("/contact")
     def contact_form(self, visit: Visit) -> Response:
-        """Show the form a customer writes to the shop with."""
+        """Show the contact form."""
         known = visit.user is not None
         form = self.form(
             visit, "/contact/index/post/",
@@ -215,13 +218,13 @@ class Shopping(Site):
 
     @routes.post("/contact/index/post")
     def contact(self, visit: Visit) -> Response:
-        """Take the message."""
+        """Accept the message."""
         visit.session.notices.append("Thanks for contacting us with your comments and questions.")
         return redirect("/contact/")
 
     @routes.get("/{path:path}.html")
     def category_or_product(self, visit: Visit, path: str) -> Response:
-        """Show a category or a product; both live at the top."""
+        """Show a category or a product; both have paths at the top level."""
         product = next((each for each in self.products if each.slug == path), None)
         if product is not None:
             cards = (self._product_card(visit, product), _reviews(product))

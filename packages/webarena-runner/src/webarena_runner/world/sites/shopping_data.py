@@ -1,4 +1,4 @@
-"""What the stand-in shop sells and who buys there."""
+"""The products and orders of the stand-in shop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CATEGORIES = {
 
 @dataclass(frozen=True)
 class Review:
-    """What a customer thought of a product."""
+    """A customer's review of a product."""
 
     title: str
     stars: int
@@ -32,7 +32,7 @@ class Review:
 
 @dataclass(frozen=True)
 class Product:
-    """Something on sale; `slug` is its page."""
+    """A product; `slug` is the path of its page."""
 
     ident: int
     name: str
@@ -55,7 +55,7 @@ class Order:
 
 
 def catalogue() -> list[Product]:
-    """Return everything on sale."""
+    """Return all products."""
     oral = "beauty-personal-care/oral-care"
     furniture = "home-kitchen/furniture"
     shelves = "office-products/office-furniture-lighting/cabinets-racks-shelves"
@@ -92,7 +92,7 @@ def catalogue() -> list[Product]:
 
 
 def _drinks_and_candles() -> list[Product]:
-    """Return what the tasks compare by price per piece, in tabs of their own."""
+    """Return the products whose price per piece a task compares, in tabs of their own."""
     pink = (
         "tall-pink-taper-candles-4-piece-orange-colored-tapered-candles-gradient-candles-10-6-"
         "inches-tall-tie-dye-candle-set-large-dripless-long-burning-candlesticks-two-color-taper-"

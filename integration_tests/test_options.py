@@ -1,0 +1,97 @@
+"""Commands spell options alike, and name what an option takes alike."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUNNERS = ["multireal-harness", "waa-client", "webarena-runner"]
+PROGRAMS = [*RUNNERS, "bench-core", "bench-report", "llm-judge"]
+OF_A_RUNNER = {"tasks", "run", "rescore", "doctor", "demo"}
+
+
+def root_of(program: str) -> click.Command:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name=program)
+    command = script.load()
+    assert isinstance(command, click.Command)
+    return command
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command below `command` with its path."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from commands(inner, f"{path} {name}")
+    elif not command.hidden:
+        yield path, command
+
+
+def options(program: str) -> Iterator[tuple[str, click.Option]]:
+    """Yield every option that takes a value, with the command it belongs to."""
+    for path, command in commands(root_of(program), program):
+        for each in command.params:
+            takes_value = isinstance(each, click.Option) and not (each.is_flag or each.hidden)
+            if takes_value and not isinstance(each.type, click.Choice):
+                assert isinstance(each, click.Option)
+                yield f"{path} {each.opts[0]}", each
+
+
+def allowed(kind: click.ParamType) -> set[str] | None:
+    """Return how a value of this kind may be called in `--help`; None for any name."""
+    if isinstance(kind, click.Path):
+        if kind.file_okay and kind.dir_okay:
+            return {"FILE|DIR", "RUN|FILE"}
+        return {"FILE"} if kind.file_okay else {"DIR", "RUN"}
+    if isinstance(kind, click.types.IntParamType):
+        return {"N"}
+    if isinstance(kind, click.types.FloatParamType):
+        return {"GB", "MINUTES", "POINTS", "SECONDS", "SHARE", "USD"}
+    return None
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_of_a_kind_are_called_alike(program: str) -> None:
+    found = {place: (each.metavar, allowed(each.type)) for place, each in options(program)}
+    assert found
+    wrong = {
+        place: metavar
+        for place, (metavar, names) in found.items()
+        if metavar is None or (names is not None and metavar not in names)
+    }
+    assert wrong == {}
+
+
+def test_an_option_of_several_runners_is_called_alike_in_all() -> None:
+    metavars: dict[str, set[str | None]] = defaultdict(set)
+    for program in RUNNERS:
+        for place, each in options(program):
+            metavars[place.removeprefix(f"{program} ")].add(each.metavar)
+    assert metavars.keys() >= {"run --model", "doctor --model", "tasks --group"}
+    assert {name: found for name, found in metavars.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("program", RUNNERS)
+def test_every_runner_has_the_shared_commands_and_both_worlds(program: str) -> None:
+    root = root_of(program)
+    assert isinstance(root, click.Group)
+    assert root.commands.keys() >= OF_A_RUNNER
+    for name in ("tasks", "run"):
+        (world,) = (each for each in root.commands[name].params if each.name == "world")
+        assert isinstance(world.type, click.Choice)
+        assert (list(world.type.choices), world.default) == (["real", "built-in"], "real")
+
+
+@pytest.mark.parametrize("program", ["multireal-harness", "waa-client"])
+def test_a_folder_of_tasks_is_named_by_one_option(program: str) -> None:
+    root = root_of(program)
+    assert isinstance(root, click.Group)
+    for name in ("tasks", "run", "doctor"):
+        spelled = {opt for each in root.commands[name].params for opt in each.opts}
+        assert "--tasks-dir" in spelled, name

@@ -1,0 +1,382 @@
+"""The run's side of an agent's process: starts it, exchanges messages with it, ends it, and reports how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bench_core.agent_process.framing import MAX_LINE
+from bench_core.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
+
+_START_S = 120.0
+_MAX_ORDER = 1 << 16
+_TAIL_LINES = 5
+_TAIL_CHARS = 1_000
+_STACK = "(most recent call first)"
+_KEPT = 1 << 16
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How an agent's process ended.
+
+    Attributes:
+        code: Its exit code, minus the number of the signal that ended it; None where unknown.
+        left: How many processes it left, which were ended.
+        output: What it printed; of a flood, beginning and end.
+    """
+
+    code: int | None = None
+    left: int = 0
+    output: str = ""
+
+    def in_words(self) -> str:
+        """Return the cause, with the last lines it printed."""
+        return self._cause() + self.last_lines()
+
+    def last_lines(self) -> str:
+        """Return what it printed last, or where in its code it was ended; empty where it was silent."""
+        lines = [line for line in self.output.splitlines() if line.strip()]
+        where = next((n for n in reversed(range(len(lines))) if _STACK in lines[n]), None)
+        shown = lines[-_TAIL_LINES:] if where is None else lines[where : where + 1 + _TAIL_LINES]
+        tail = "\n".join(shown)[-_TAIL_CHARS:]
+        return f"; its last lines:\n{tail}" if tail else ""
+
+    def _cause(self) -> str:
+        if self.code is None:
+            return "ended together with its supervisor"
+        if self.code >= 0:
+            return f"ended with exit code {self.code}"
+        try:
+            name = signal.Signals(-self.code).name
+        except ValueError:
+            name = f"signal {-self.code}"
+        hint = " (the system does that where memory is full)" if name == "SIGKILL" else ""
+        return f"was ended by {name}{hint}"
+
+
+class Started(Protocol):
+    """An agent's process that runs."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    groups: tuple[int, ...]
+
+    def kill(self) -> None:
+        """End it and everything it started; where it hung is in what it printed."""
+        ...
+
+    async def exited(self) -> Exit:
+        """Wait until it has ended and nothing of it is left."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts processes of one agent."""
+
+    async def start(self, memory: int | None = None) -> Started:
+        """Start one; it may write to `memory` bytes at most.
+
+        Raises:
+            EnvironmentFaultError: The system does not let us.
+        """
+        ...
+
+    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
+        """Start one, write `lines`, and return all its output; blocks, and needs no event loop."""
+        ...
+
+    def close(self) -> None:
+        """Start no more; those that run are not touched."""
+        ...
+
+
+def launcher_for(agent: str, variables: Mapping[str, str]) -> Launcher:
+    """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each."""
+    linux = sys.platform.startswith("linux")
+    return ForkLauncher(agent, variables) if linux else SpawnLauncher(variables)
+
+
+class ForkLauncher:
+    """Forks each process from one in which the agent is imported already; Linux only.
+
+    An agent whose import starts threads or ends the process is imported after the fork.
+    """
+
+    def __init__(self, agent: str, variables: Mapping[str, str]) -> None:
+        self._preload: str | None = agent
+        self._variables = dict(variables)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._orders: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    async def start(self, memory: int | None = None) -> Started:
+        """Start one; see `Launcher`."""
+        work, control = await asyncio.to_thread(self._fork, memory)
+        try:
+            pid = await asyncio.to_thread(_first_fact, control, "pid")
+        except EnvironmentFaultError:
+            work.close()
+            control.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
+        control.setblocking(False)  # noqa: FBT003  # its own name for it
+        return _Forked(reader, writer, control, pid)
+
+    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
+        """Start one and return its output; see `Launcher`."""
+        work, control = self._fork(None)
+        with work, control:
+            _first_fact(control, "pid")
+            work.settimeout(_START_S)
+            try:
+                with contextlib.suppress(ConnectionError):
+                    work.sendall(lines)
+                output = _all_of(work)
+                control.settimeout(_START_S)
+                return output, _exit_in(_all_of(control))
+            except TimeoutError:
+                return b"", Exit(output=f"it wrote nothing for {_START_S:g} s")
+
+    def close(self) -> None:
+        """End the process that is forked from; those that were forked go on."""
+        with self._lock:
+            self._end()
+
+    def _fork(self, memory: int | None) -> tuple[socket.socket, socket.socket]:
+        work, far_work = socket.socketpair()
+        control, far_control = socket.socketpair()
+        order = json.dumps({"memory": memory}).encode()
+        descriptors = [far_work.fileno(), far_control.fileno()]
+        with far_work, far_control, self._lock:
+            for _ in range(2):  # an agent may have killed what it was forked from
+                server = self._orders or self._begin()
+                try:
+                    socket.send_fds(server, [order], descriptors)
+                except OSError:
+                    self._end()
+                else:
+                    return work, control
+        work.close()
+        control.close()
+        raise EnvironmentFaultError("processes for agents cannot be started: what forks them dies")
+
+    def _begin(self) -> socket.socket:
+        """Start the process that is forked from, which imports the agent where that is possible."""
+        threads = self._launch()
+        if threads != 0 and self._preload is not None:
+            self._end()
+            self._preload = None
+            threads = self._launch()
+        if threads is None or self._orders is None:
+            self._end()
+            raise EnvironmentFaultError("the process that agents are forked from does not start")
+        return self._orders
+
+    def _launch(self) -> int | None:
+        """Return how many threads the import started, None where it ended the process."""
+        ours, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", "bench_core.agent_process.forkserver", str(far.fileno())]
+        with far:
+            try:
+                self._server = subprocess.Popen(  # noqa: S603  # our own program
+                    command,
+                    env=self._variables,
+                    pass_fds=(far.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise EnvironmentFaultError(f"no process for agents: {error}") from error
+        self._orders = ours
+        ours.settimeout(_START_S)
+        try:
+            ours.send(json.dumps({"path": sys.path, "preload": self._preload}).encode())
+            answer = ours.recv(_MAX_ORDER)
+        except OSError:
+            answer = b""
+        ours.settimeout(None)
+        return int(json.loads(answer)["threads"]) if answer else None
+
+    def _end(self) -> None:
+        if self._orders is not None:
+            self._orders.close()
+            self._orders = None
+        if self._server is not None:
+            self._server.kill()  # it holds nothing: supervisors are processes of their own
+            self._server.wait()
+            self._server = None
+
+
+class _Forked:
+    """A process under a supervisor, which ends it on request and reports how it ended."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        control: socket.socket,
+        pid: int,
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.groups: tuple[int, ...] = (pid,)
+        self._control = control
+        self._exit: asyncio.Task[Exit] | None = None
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            self._control.send(b"k")
+
+    async def exited(self) -> Exit:
+        if self._exit is None:
+            self._exit = asyncio.create_task(self._wait())
+        return await asyncio.shield(self._exit)
+
+    async def _wait(self) -> Exit:
+        loop, report = asyncio.get_running_loop(), b""
+        # a supervisor that ends with our request unread resets the connection, after its last line
+        with contextlib.suppress(ConnectionError):
+            while part := await loop.sock_recv(self._control, _KEPT):
+                report += part
+        self._control.close()
+        self.writer.close()
+        return _exit_in(report)
+
+
+def _first_fact(control: socket.socket, name: str) -> int:
+    """Return a field of a supervisor's first line."""
+    control.settimeout(_START_S)
+    line = b""
+    try:
+        while not line.endswith(b"\n"):
+            # one byte at a time: what follows is for another reader
+            byte = control.recv(1)
+            if not byte:
+                break
+            line += byte
+        control.settimeout(None)
+        return int(json.loads(line)[name])
+    except (OSError, ValueError, KeyError) as error:
+        raise EnvironmentFaultError(f"an agent's process did not start: {error}") from error
+
+
+def _all_of(end: socket.socket) -> bytes:
+    parts = []
+    with contextlib.suppress(ConnectionError):
+        while part := end.recv(1 << 16):
+            parts.append(part)
+            if sum(map(len, parts)) > MAX_LINE:
+                break
+    return b"".join(parts)
+
+
+def _exit_in(report: bytes) -> Exit:
+    try:
+        return Exit(**json.loads(report))
+    except (ValueError, TypeError):  # the supervisor itself was killed
+        return Exit()
+
+
+class SpawnLauncher:
+    """Starts a new interpreter for each process; slow, and what leaves its group is not found."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        # where the run imports from, the worker does, too
+        self._variables = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    async def start(self, memory: int | None = None) -> Started:
+        """Start one; `memory` is not kept here."""
+        del memory
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                limit=MAX_LINE,
+                env=self._variables,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EnvironmentFaultError(f"no process for an agent: {error}") from error
+        return _Spawned(process)
+
+    def ask(self, lines: bytes) -> tuple[bytes, Exit]:
+        """Start one and return its output; see `Launcher`."""
+        try:
+            done = subprocess.run(  # noqa: S603  # our own program
+                _command(), input=lines, capture_output=True, check=False, env=self._variables,
+                timeout=_START_S,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return b"", Exit(output=str(error))
+        return done.stdout, Exit(done.returncode, output=done.stderr.decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-m", "bench_core.cli.main", "agent-process"]
+
+
+class _Spawned:
+    """A process of a new interpreter, which leads a group of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None  # noqa: S101  # asked for
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
+        self.reader = process.stdout
+        self.writer = process.stdin
+        self.groups: tuple[int, ...] = (process.pid,)
+        self._process = process
+        self._output = asyncio.create_task(_ends_of(process.stderr))
+        self._exit: asyncio.Task[Exit] | None = None
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def exited(self) -> Exit:
+        if self._exit is None:
+            self._exit = asyncio.create_task(self._wait())
+        return await asyncio.shield(self._exit)
+
+    async def _wait(self) -> Exit:
+        code = await self._process.wait()
+        self.kill()  # the rest of its group
+        done, _ = await asyncio.wait([self._output], timeout=2.0)
+        self.writer.close()
+        return Exit(code, output=self._output.result() if done else "")
+
+
+async def _ends_of(stream: asyncio.StreamReader) -> str:
+    """Read a stream to its end; return its beginning and its end."""
+    head, tail = b"", b""
+    while chunk := await stream.read(_KEPT):
+        room = _KEPT - len(head)
+        head += chunk[:room]
+        tail = (tail + chunk[room:])[-_KEPT:]
+    return (head + tail).decode("utf-8", "replace")

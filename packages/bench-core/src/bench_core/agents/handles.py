@@ -1,0 +1,43 @@
+"""How a handle that survived pickling becomes an environment again."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Protocol
+
+from bench_core.agents.environment import Environment
+from bench_core.agents.remote_environment import connect_remote
+from bench_core.errors import InputError
+from bench_core.protocols import BrowserHandle, EnvironmentHandle, TextHandle
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+__all__ = ["Connect", "connect"]
+
+
+class Connect(Protocol):
+    """Turns a handle into an environment for the time of a `with` block."""
+
+    def __call__(self, handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
+        """Connect to the environment behind `handle`."""
+        ...
+
+
+def connect(handle: EnvironmentHandle) -> AbstractAsyncContextManager[Environment]:
+    """Connect to a browser over CDP, or to a desktop that answers `/observe` and `/act`.
+
+    In the process that opened the environment, the opened one itself is used.
+
+    Raises:
+        InputError: There is nothing to look at or to act on.
+    """
+    if isinstance(handle.live, Environment):
+        return contextlib.nullcontext(handle.live)
+    if isinstance(handle, TextHandle):
+        raise InputError("the task is all text: there is no environment to connect to")
+    if isinstance(handle, BrowserHandle):
+        from bench_core.agents.browser import connect_browser  # noqa: PLC0415  # needs an extra
+
+        return connect_browser(handle)
+    return connect_remote(handle)

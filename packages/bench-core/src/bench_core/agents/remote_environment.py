@@ -1,0 +1,168 @@
+"""Environments over HTTP: what makes a desktop's handle a URL that survives pickling.
+
+`GET /observe` answers an `Observation`, `POST /act` takes an `Action` and answers an
+`ActionResult`; a fault of the environment is status 503 with `{"error": ...}`, any other error of it 500.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.agents.records import Action, ActionResult, Observation
+from bench_core.errors import EnvironmentFaultError
+from bench_core.protocols import DesktopHandle
+from bench_core.records.codec import decode_json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench_core.agents.environment import Environment
+
+__all__ = ["RemoteEnvironment", "connect_remote", "post_json", "serve_environment"]
+
+_ACTION: TypeAdapter[Action] = TypeAdapter(Action)
+_UNAVAILABLE = 503
+_FAILED = 500
+_BAD_REQUEST = 400
+# Loopback and VMs are never behind the user's proxy.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class RemoteEnvironment:
+    """An environment behind a URL."""
+
+    def __init__(
+        self, url: str, *, headers: dict[str, str] | None = None, timeout_s: float = 60.0
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._headers = headers or {}
+        self._timeout_s = timeout_s
+
+    async def observe(self) -> Observation:
+        """Return what there is to see; see `Environment`."""
+        return Observation.model_validate(await self._call("/observe", None))
+
+    async def act(self, action: Action) -> ActionResult:
+        """Do one thing; see `Environment`."""
+        reply = await self._call("/act", action.model_dump(mode="json"))
+        return ActionResult.model_validate(reply)
+
+    async def _call(self, path: str, body: Any) -> Any:
+        url = self.url + path
+        try:
+            return await asyncio.to_thread(post_json, url, body, self._headers, self._timeout_s)
+        except urllib.error.HTTPError as error:
+            raise EnvironmentFaultError(f"{url}: {_body_of(error)}") from error
+        except (OSError, ValueError) as error:
+            raise EnvironmentFaultError(f"{url} does not answer: {error}") from error
+
+
+def post_json(url: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
+    """POST JSON (or GET, without a body) and return the JSON that came back.
+
+    Raises:
+        OSError: No answer, or an HTTP error status (`urllib.error.HTTPError`).
+        ValueError: The answer is not JSON.
+    """
+    data = None if body is None else json.dumps(body).encode("utf-8")
+    request = urllib.request.Request(  # noqa: S310  # the user's own URL, checked to be HTTP
+        _http(url), data=data, headers={"content-type": "application/json", **headers}
+    )
+    with _OPENER.open(request, timeout=timeout_s) as answer:
+        return decode_json(answer.read())
+
+
+def _body_of(error: urllib.error.HTTPError) -> str:
+    """Return what the environment says is wrong, or the bare status."""
+    try:
+        return str(decode_json(error.read())["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return str(error)
+
+
+def _http(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} is not an HTTP URL")
+    return url
+
+
+@asynccontextmanager
+async def connect_remote(handle: DesktopHandle) -> AsyncIterator[RemoteEnvironment]:
+    """Connect to the environment behind a desktop's handle."""
+    headers, timeout_s = dict(handle.headers), handle.timeout_s
+    yield RemoteEnvironment(handle.url, headers=headers, timeout_s=timeout_s)
+
+
+@asynccontextmanager
+async def serve_environment(
+    environment: Environment, port: int = 0
+) -> AsyncIterator[DesktopHandle]:
+    """Offer an environment of this process on loopback for the time of the block.
+
+    Calls run in this event loop, one after another.
+    """
+    server = _Server(("127.0.0.1", port), _Handler)
+    server.environment, server.loop = environment, asyncio.get_running_loop()
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield DesktopHandle(url=f"http://127.0.0.1:{server.server_address[1]}")
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    # A request that hangs must not keep the server from closing.
+    daemon_threads = True
+    block_on_close = False
+    environment: Environment
+    loop: asyncio.AbstractEventLoop
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._answer(self.server.environment.observe())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        try:
+            action = _ACTION.validate_json(body)
+        except ValidationError as error:
+            self._send(_BAD_REQUEST, {"error": str(error)})
+        else:
+            self._answer(self.server.environment.act(action))
+
+    def _answer(self, call: Any) -> None:
+        future = asyncio.run_coroutine_threadsafe(call, self.server.loop)
+        try:
+            self._send(200, future.result().model_dump(mode="json"))
+        except EnvironmentFaultError as error:
+            self._send(_UNAVAILABLE, {"error": str(error)})
+        # The environment may be anybody's; a dropped connection would say less of what is wrong.
+        except Exception as error:  # noqa: BLE001
+            self._send(_FAILED, {"error": f"{type(error).__name__}: {error}"})
+
+    def _send(self, status: int, value: Any) -> None:
+        data = json.dumps(value).encode("utf-8")
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's name
+        """Stay silent."""

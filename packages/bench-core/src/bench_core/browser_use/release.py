@@ -1,0 +1,47 @@
+"""Detach from a browser that another program owns, whatever state browser-use is in.
+
+`BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy, for
+more than a minute. `reset` only drops the connection, but leaves the session's event bus running,
+and a running bus keeps `asyncio.run` from ever returning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+__all__ = ["release_session"]
+
+
+async def release_session(session: Any, *buses: Any, patience_s: float = 3.0) -> None:
+    """Disconnect `session` from its browser without closing it; never waits much longer than its limit.
+
+    `buses` are further event buses to stop, e.g. that of an agent that was cut off.
+    """
+    _expect_no_answers(session)
+    leaving = asyncio.ensure_future(_leave(session, buses))
+    leaving.add_done_callback(_ignore_outcome)
+    await asyncio.wait({leaving}, timeout=patience_s)
+    leaving.cancel()
+
+
+async def _leave(session: Any, buses: tuple[Any, ...]) -> None:
+    for bus in (session.event_bus, *buses):
+        await bus.stop(clear=True, timeout=0)
+    await session.reset()
+
+
+def _expect_no_answers(session: Any) -> None:
+    """Take the errors that cdp-use gives requests under way when it disconnects.
+
+    Who waits for them is cancelled in the same moment, and asyncio would complain.
+    """
+    if session.is_cdp_connected:
+        for request in session.cdp_client.pending_requests.values():
+            request.add_done_callback(_ignore_outcome)
+
+
+def _ignore_outcome(task: asyncio.Future[Any]) -> None:
+    """Take a future's exception so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()

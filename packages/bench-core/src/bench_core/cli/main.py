@@ -1,0 +1,163 @@
+"""`bench-core`: any installed benchmark, the schemas of the records, and checks of run folders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core import exit_codes
+from bench_core.__about__ import __version__
+from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
+from bench_core.cli.groups import runner_group
+from bench_core.cli.options import json_option, rescore_options, run_options, task_options
+from bench_core.cli.tables import render_table
+
+if TYPE_CHECKING:
+    from bench_core.discovery import PluginKind
+
+__all__ = ["main"]
+
+_BENCHMARK = click.argument("benchmark", metavar="BENCHMARK")
+_RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+@runner_group("bench-core", __version__)
+def main() -> None:
+    """Run any installed benchmark; look after run folders, plugins and record schemas.
+
+    Exit codes: 0 fine, 1 something is wrong with what was checked, 2 wrong usage or input.
+    """
+
+
+@main.command()
+@click.option(
+    "--kind",
+    type=click.Choice(["benchmark", "agent", "guide", "judge", "reporter", "world"]),
+    default=None,
+)
+@click.option("--load", is_flag=True, help="Import each one and name those that cannot be.")
+@json_option
+def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
+    """List installed benchmarks, agents, judges, reporters, worlds and guides for agents."""
+    from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
+
+    rows = list_plugins(kind, load=load)
+    click.echo(json.dumps(rows, indent=2) if as_json else _plugins_text(rows))
+    if any(row.get("error") for row in rows):
+        sys.exit(exit_codes.FELL_SHORT)
+
+
+@main.command()
+@_BENCHMARK
+@task_options
+@json_option
+def tasks(benchmark: str, **options: Any) -> None:
+    """List the tasks of BENCHMARK."""
+    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+
+    list_tasks(load_benchmark(benchmark).tasks(), options)
+
+
+@main.command()
+@_BENCHMARK
+@task_options
+@run_options()
+def run(benchmark: str, *, dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Run an agent on any BENCHMARK, by its own defaults; the same command continues the run."""
+    from bench_core.runs.options import RunOptions  # noqa: PLC0415  # same
+    from bench_core.runs.prepare import prepare_installed  # noqa: PLC0415  # --help stays quick
+
+    prepare = prepare_installed(benchmark)
+    execute_prepared(prepare, RunOptions(**options), dry_run=dry_run, as_json=as_json)
+
+
+@main.command()
+@_BENCHMARK
+@rescore_options
+def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
+    """Score a finished run of BENCHMARK again from its artifacts."""
+    from bench_core.discovery import load_benchmark  # noqa: PLC0415  # --help stays quick
+
+    execute_rescore(load_benchmark(benchmark), run_folder, **options)
+
+
+@main.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
+              help="Where the files go.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file is outdated.")
+def schema(out: Path, *, check: bool) -> None:
+    """Write the JSON Schemas of all records into a folder."""
+    from bench_core.run_folder.schemas import stale_schemas, write_schemas  # noqa: PLC0415  # --help quick
+
+    if check:
+        stale = stale_schemas(out)
+        for name in stale:
+            click.echo(f"{out / name}.json is outdated: run `bench-core schema --out {out}`")
+        sys.exit(exit_codes.FELL_SHORT if stale else exit_codes.OK)
+    for path in write_schemas(out):
+        click.echo(path)
+
+
+@main.command()
+@_RUN
+@click.option("--seal", is_flag=True, help="Print one digest that stands for the whole run.")
+@json_option
+def check(run: Path, *, seal: bool, as_json: bool) -> None:
+    """Read everything in the run folder RUN and list what is wrong; change nothing.
+
+    Files that are not what the run wrote are found by their checksums, and named.
+    """
+    from bench_core.run_folder.maintenance import check_run, seal_of  # noqa: PLC0415  # --help stays quick
+
+    if seal:
+        click.echo(seal_of(run))
+        return
+    found = check_run(run)
+    if as_json:
+        fields = {**vars(found), "path": str(found.path)}
+        click.echo(json.dumps(fields, indent=2))
+    else:
+        counts = ", ".join(f"{count} {status}" for status, count in found.statuses.items())
+        click.echo(f"{found.run_id}: {found.planned} trials planned; {counts or 'no results'}")
+        for problem in found.problems:
+            click.echo(problem)
+    sys.exit(exit_codes.FELL_SHORT if found.problems else exit_codes.OK)
+
+
+@main.command()
+@_RUN
+def repair(run: Path) -> None:
+    """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
+    from bench_core.run_folder.maintenance import repair_run  # noqa: PLC0415  # --help stays quick
+
+    moved = repair_run(run)
+    for each in moved:
+        for line in each.lines:
+            click.echo(str(line))
+        click.echo(f"moved {len(each.lines)} line(s) to {each.moved_to}")
+    click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
+
+
+@main.command("agent-process", hidden=True)
+def agent_process() -> None:
+    """Run an agent for a run that says on standard input which one and on what; see the documentation."""
+    from bench_core.agent_process.worker import serve_process  # noqa: PLC0415  # --help stays quick
+
+    serve_process()
+
+
+def _plugins_text(rows: list[dict[str, str]]) -> str:
+    if not rows:
+        return "no plugins are installed; `pip install webarena-runner` adds a benchmark"
+    columns = ["kind", "name", "distribution", "version"]
+    if any(row.get("error") for row in rows):
+        columns.append("error")
+    return render_table(columns, [[row.get(each) or None for each in columns] for row in rows])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Whole files that are there entirely or not at all, and folder names made of ids."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bench_core.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "folder_name",
+    "free_name",
+    "ignores_case",
+    "is_temporary",
+    "require_writable",
+    "sweep_temporary",
+    "sweep_temporary_below",
+    "sync_folder",
+    "write_atomic",
+]
+
+# File systems take 255 bytes; suffixes of locks and temporary files come on top.
+_MAX_NAME = 200
+# Windows opens a device under these names, with any suffix.
+_WINDOWS_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
+)
+_BINARY = getattr(os, "O_BINARY", 0)
+_TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp", re.DOTALL)
+_counter = itertools.count()
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a crash leaves the old file or the new one.
+
+    The data reach the disk before the name does, and the folder is synced after it. A device or a
+    pipe (`/dev/stdout`) is written to, and stays what it is.
+
+    Raises:
+        OSError: Names `path`.
+    """
+    if path.is_char_device() or path.is_fifo():
+        path.write_bytes(data)
+        return
+    try:
+        _replace(path, data)
+        sync_folder(path.parent)
+    except OSError as error:
+        # that of a full disk names no file, and that of a read-only one the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+    try:
+        with os.fdopen(handle, "wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+            # Before the rename: otherwise a power loss can leave the new name on an empty file.
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+
+
+def require_writable(path: Path) -> None:
+    """Raise where a file could not be written, before there is work whose result would be lost.
+
+    Its folder is made when missing.
+
+    Raises:
+        OSError: Says why.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = not path.exists()
+    # Only opening it shows a read-only disk, missing rights and a folder of that name alike.
+    path.open("ab").close()
+    if made:
+        path.unlink()
+
+
+def ignores_case(folder: Path) -> bool:
+    """Return whether names that differ only in case are one name in `folder`, which must be writable."""
+    probe = folder / f".Case-{os.getpid()}-{next(_counter)}.tmp"
+    probe.touch()
+    try:
+        return probe.with_name(probe.name.swapcase()).exists()
+    finally:
+        probe.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new and renamed entries of `folder` survive a power loss, where the system can."""
+    if os.name == "nt":  # Windows neither opens folders nor needs it
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep_temporary(folder: Path) -> None:
+    """Remove what killed writers left of `write_atomic` in `folder`; call as its only writer."""
+    for left in folder.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def sweep_temporary_below(folder: Path) -> None:
+    """Remove what killed writers left of `write_atomic` in `folder` and all below; call as its only writer.
+
+    Other files of such endings are left: programs put theirs there, too.
+    """
+    for left in folder.rglob(".*.tmp"):
+        if is_temporary(left.name):
+            left.unlink(missing_ok=True)
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a file of this name is one that `write_atomic` had not finished."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1024)  # each trial asks for its task and for what it locks
+def folder_name(identifier: str) -> str:
+    """Return `identifier` as the name of one folder, percent-encoded, on every system.
+
+    Names of digits, letters, `-`, `_` and inner dots stay as they are. Very long ones are cut
+    and end in a hash.
+
+    Raises:
+        InputError: It is empty.
+    """
+    if not identifier:
+        raise InputError("an id must not be empty: a folder is named after it")
+    # `~` marks names that were cut, so it is encoded in all others.
+    name = quote(identifier, safe="", errors="surrogatepass").replace("~", "%7E")
+    if name.strip(".") == "" or name.partition(".")[0].lower() in _WINDOWS_DEVICES:
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    if name.endswith("."):  # Windows drops trailing dots
+        name = f"{name[:-1]}%2E"
+    if len(name) > _MAX_NAME:
+        digest = hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{name[: _MAX_NAME - 17]}~{digest[:16]}"
+    return name
+
+
+def free_name(path: Path, suffix: str) -> Path:
+    """Return the first of `path.suffix-1`, `path.suffix-2`, ... that does not exist."""
+    candidates = (path.with_name(f"{path.name}.{suffix}-{n}") for n in itertools.count(1))
+    return next(each for each in candidates if not each.exists())

@@ -1,0 +1,82 @@
+"""Checksums that show that a file of a run was changed after it was written.
+
+They find damage and carelessness. Who means to forge a run can compute them again; what shows that is
+the digest which `bench-core check --seal` prints, published elsewhere.
+
+A checksum is the last member of its JSON object, and is the SHA-256 of the text without it. So it
+covers every byte, white space included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["add_checksum", "checksum_holds", "count_lines", "file_sha256", "lines_sha256"]
+
+_MEMBER = re.compile(rb',\s*"checksum":\s*"([0-9a-f]{64})"(\s*\}\s*)\Z')
+_TAIL = len(b', "checksum": ""}') + 64 + 32
+"""More bytes than the member can take."""
+_CHUNK = 1 << 20
+
+
+def add_checksum(text: bytes, *, indent: bytes = b"") -> bytes:
+    """Return the JSON object `text` with its checksum as the last member.
+
+    Args:
+        text: One object, which has no such member yet.
+        indent: What stands before each member, line feed included; for documents of many lines.
+
+    >>> add_checksum(b'{"score":1.0}')[:40]
+    b'{"score":1.0,"checksum":"4a0efab20925fd0'
+    """
+    digest = hashlib.sha256(text).hexdigest().encode()
+    end = text.rstrip()[:-1].rstrip()
+    space = b" " if indent else b""
+    return end + b"," + indent + b'"checksum":' + space + b'"' + digest + b'"' + text[len(end) :]
+
+
+def checksum_holds(text: bytes) -> bool:
+    """Return whether `text` ends with the checksum of what stands before it.
+
+    >>> line = add_checksum(b'{"score":1.0}')
+    >>> checksum_holds(line), checksum_holds(line.replace(b"1.0", b"0.0"))
+    (True, False)
+    """
+    start = max(0, len(text) - _TAIL)
+    found = _MEMBER.search(text, start)
+    if found is None:
+        return False
+    plain = text[: found.start()] + found[2]
+    return hashlib.sha256(plain).hexdigest().encode() == found[1]
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    return count_lines(path)[1]
+
+
+def count_lines(path: Path) -> tuple[int, str]:
+    """Return how many line feeds a file has, and its SHA-256."""
+    count, digest = 0, hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            count += chunk.count(b"\n")
+            digest.update(chunk)
+    return count, digest.hexdigest()
+
+
+def lines_sha256(path: Path, count: int) -> str | None:
+    """Return the SHA-256 of the first `count` lines of a file; None where it has fewer."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for _ in range(count):
+            line = file.readline()
+            if not line:
+                return None
+            digest.update(line)
+    return digest.hexdigest()

@@ -1,0 +1,165 @@
+"""Opens a model by its name, `provider:model`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from bench_core.errors import InputError, UnknownPluginError
+from bench_core.models.cassettes import Cassette
+from bench_core.models.client import Model
+from bench_core.models.errors import MissingKeyError
+from bench_core.models.prices import published_prices
+from bench_core.models.scripted_model import ScriptedAdapter, load_script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Unpack
+
+    from bench_core.models.cache import ReplyCache
+    from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
+    from bench_core.models.prices import Prices
+    from bench_core.models.retries import RetryPolicy
+    from bench_core.protocols import TrialContext
+
+__all__ = ["PROVIDERS", "ModelOptions", "model_of", "open_model"]
+
+
+class ModelOptions(TypedDict, total=False):
+    """What `Model` takes beside its transport."""
+
+    policy: RetryPolicy | None
+    rate: RateLimit | None
+    tokens: TokenLimit | None
+    concurrency: AdaptiveConcurrency | None
+    cache: ReplyCache | None
+    cassette: Cassette | None
+    prices: Prices | None
+    seed: int
+
+
+_NO_KEY = "no-key"
+
+
+class _Provider:
+    def __init__(self, home: str, adapter: str, extra: str, sdk: str, *keys: str) -> None:
+        self.home = home
+        self.adapter = adapter
+        self.extra = extra
+        self.sdk = sdk
+        self.keys = keys
+
+
+PROVIDERS: Mapping[str, _Provider] = {
+    "anthropic": _Provider(
+        "bench_core.models.anthropic", "AnthropicAdapter", "anthropic", "anthropic",
+        "ANTHROPIC_API_KEY",
+    ),
+    "openai": _Provider(
+        "bench_core.models.openai", "OpenAIAdapter", "openai", "openai", "OPENAI_API_KEY"
+    ),
+    "openai-chat": _Provider(
+        "bench_core.models.openai", "OpenAIChatAdapter", "openai", "openai", "OPENAI_API_KEY"
+    ),
+    "google": _Provider(
+        "bench_core.models.google", "GoogleAdapter", "google", "google.genai",
+        "GEMINI_API_KEY", "GOOGLE_API_KEY",
+    ),
+}  # fmt: skip
+"""The APIs that can be called, by the name before the colon."""
+
+
+def open_model(
+    name: str,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> Model:
+    """Open the model `name`.
+
+    Args:
+        name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
+            is compatible), `google:…`, `scripted:FILE` or `replay:CASSETTE`.
+        api_key: Instead of the provider's environment variable.
+        base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs. Then no key is needed.
+        options: What else `Model` takes.
+
+    Raises:
+        UnknownPluginError: There is no such provider.
+        MissingKeyError: Neither `api_key` nor the environment has a key, and there is no `base_url`.
+        InputError: The provider's SDK is not installed, or a script or cassette is missing.
+
+    >>> from bench_core.models import Message, ModelRequest, SyncModel, open_model
+    >>> open_model("openai:gpt-5.2", api_key="a key").name
+    'openai:gpt-5.2'
+    """
+    provider, separator, model = name.partition(":")
+    if not separator or not model:
+        raise InputError(f"{name!r} is not a model's name: write `provider:model`")
+    if provider == "scripted":
+        return Model(load_script(model), **options)
+    if provider == "replay":
+        return _replayed(options.get("cassette") or Cassette(model), options)
+    return Model(_adapter(provider, model, api_key, base_url), **options)
+
+
+def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
+    """Open the model of a trial: as the run says, or by its name, at published prices.
+
+    The agent's option `base_url` names a server instead of the provider's own.
+
+    Args:
+        context: The trial; its agent is named where there is no model.
+        options: What else `Model` takes, where the run does not open it in a way of its own.
+
+    Raises:
+        InputError: The run names no model, or it cannot be opened.
+    """
+    if context.model_opener is not None:
+        model: Model = context.model_opener(context)
+        return model
+    if context.model is None:
+        raise InputError(f"the agent {context.agent!r} needs a model: `--model provider:name`")
+    chosen: ModelOptions = {"seed": context.seed, "prices": published_prices(), **options}
+    base_url = context.agent_option("base_url")
+    return open_model(context.model, base_url=str(base_url) if base_url else None, **chosen)
+
+
+def _replayed(cassette: Cassette, options: ModelOptions) -> Model:
+    """Open the one model of a cassette, under the name it was recorded with."""
+    if len(cassette.models) != 1:
+        found = ", ".join(cassette.models) or "none"
+        raise InputError(
+            f"{cassette.path}: `replay:` needs the calls of one model, found {found}; open the model "
+            f"you want by its own name, with this cassette"
+        )
+    provider, _, model = cassette.models[0].partition(":")
+    options["cassette"] = cassette
+    return Model(ScriptedAdapter([], model=model, provider=provider), **options)
+
+
+def _adapter(provider: str, model: str, api_key: str | None, base_url: str | None) -> Any:
+    known = PROVIDERS.get(provider)
+    if known is None:
+        raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
+    key = api_key or next((os.environ[k] for k in known.keys if os.environ.get(k)), None)
+    if not key and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
+        key = _NO_KEY
+    if not key:
+        raise MissingKeyError(provider, known.keys[0])
+    if not _installed(known.sdk):
+        raise InputError(f"{provider} needs its SDK: `pip install bench-core[{known.extra}]`")
+    return getattr(importlib.import_module(known.home), known.adapter)(
+        model, api_key=key, base_url=base_url
+    )
+
+
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the parent package (`google`) is missing
+        return False

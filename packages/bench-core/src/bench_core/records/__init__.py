@@ -1,0 +1,60 @@
+"""The records that cross a file, a connection or a package boundary.
+
+All are frozen, forbid unknown fields and survive a round trip through JSON.
+"""
+
+from __future__ import annotations
+
+from bench_core.records.base import Count, Dollars, GitState, Record, World
+from bench_core.records.run import Event, Rerun, RunInfo, Session, SessionOutcome
+from bench_core.records.task import AgentTask, Limits, Resource, Task, TrialKey
+from bench_core.records.trial import (
+    SUCCESS_SCORE,
+    AgentCode,
+    AgentEnding,
+    AgentOutcome,
+    Artifact,
+    ArtifactFile,
+    Attempt,
+    Check,
+    ErrorInfo,
+    Integrity,
+    Spending,
+    Status,
+    Step,
+    TrialResult,
+    Usage,
+)
+
+__all__ = [
+    "SUCCESS_SCORE",
+    "AgentCode",
+    "AgentEnding",
+    "AgentOutcome",
+    "AgentTask",
+    "Artifact",
+    "ArtifactFile",
+    "Attempt",
+    "Check",
+    "Count",
+    "Dollars",
+    "ErrorInfo",
+    "Event",
+    "GitState",
+    "Integrity",
+    "Limits",
+    "Record",
+    "Rerun",
+    "Resource",
+    "RunInfo",
+    "Session",
+    "SessionOutcome",
+    "Spending",
+    "Status",
+    "Step",
+    "Task",
+    "TrialKey",
+    "TrialResult",
+    "Usage",
+    "World",
+]

@@ -1,0 +1,167 @@
+"""The records between a benchmark and a judge of end states.
+
+A judge plugin (`bench_core.judges`) is a callable that makes a judge: `factory(model, **options)`,
+where `model` is `provider:model`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, PositiveFloat, field_validator
+
+from bench_core.records import Dollars, ErrorInfo, Record, Usage
+
+__all__ = [
+    "Criterion",
+    "CriterionVerdict",
+    "Decision",
+    "Evidence",
+    "Finding",
+    "JudgeCase",
+    "Outcome",
+    "Screenshot",
+    "Verdict",
+    "Vote",
+]
+
+Outcome = Literal["pass", "fail", "abstain", "void", "error"]
+"""How a judgement ended; only the first two are verdicts on the agent."""
+
+Decision = Literal["pass", "fail", "unknown"]
+"""The possible verdicts on one criterion."""
+
+_Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Criterion(Record):
+    """One thing the end state must show.
+
+    `paths` say where to look: JSON pointers or dotted paths. A judge shows what stands there, or
+    that nothing does.
+    """
+
+    id: str = Field(min_length=1)
+    text: str
+    source: Literal["given", "derived"] = "given"
+    paths: tuple[str, ...] = ()
+
+
+class Screenshot(Record):
+    """A picture of the environment, by file path, with what it shows."""
+
+    path: str
+    label: str = ""
+
+
+class JudgeCase(Record):
+    """One end state to judge: the goal, the criteria and what the run left behind.
+
+    A criterion may be given as its text alone; its id is then `c1`, `c2`, ... by its place.
+    `state` and `initial_state` hold the JSON itself; `state_path` names a (gzipped) JSON file
+    instead, for states of many megabytes. `deadline_s` and `max_cost_usd` bound the judgement.
+    """
+
+    schema_version: Literal[1] = 1
+    case_id: str = Field(default="case", min_length=1)
+    goal: str
+    criteria: tuple[Criterion, ...] = ()
+    state: JsonValue = None
+    state_path: str | None = None
+    initial_state: JsonValue = None
+    screenshots: tuple[Screenshot, ...] = ()
+    actions: tuple[dict[str, JsonValue], ...] = ()
+    agent_answer: JsonValue = None
+    deadline_s: PositiveFloat | None = None
+    max_cost_usd: PositiveFloat | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        if not isinstance(given, list | tuple):
+            return given
+        return tuple(
+            {"id": f"c{number}", "text": each} if isinstance(each, str) else each
+            for number, each in enumerate(given, 1)
+        )
+
+
+class Evidence(Record):
+    """A quotation that can be checked: a JSON pointer (RFC 6901) and the text it should hold.
+
+    Attributes:
+        kind: `present`: the quote is what stands there; `passage`: it is a part of a long text
+            there; `absent`: nothing stands there, or the quote does not.
+        verified: Whether it was checked without a model and holds; None where that cannot be done.
+        status: What the check found, in a word or two.
+        provenance: Whose words these are: the application's or text the agent typed.
+    """
+
+    kind: Literal["present", "passage", "absent"] = "present"
+    pointer: str | None = None
+    quote: str | None = None
+    screenshot: str | None = None
+    region: str | None = None
+    verified: bool | None = None
+    status: str | None = None
+    provenance: Literal["application", "agent_text"] | None = None
+
+
+class Vote(Record):
+    """One model's verdict on one criterion before its evidence was checked."""
+
+    model: str
+    verdict: Decision
+    confidence: _Probability | None = None
+    reason: str = ""
+
+
+class CriterionVerdict(Record):
+    """What was decided about one criterion: reason and evidence first, verdict last.
+
+    `changed` says why the verdict is not the model's, e.g. that its evidence is not there.
+    """
+
+    criterion_id: str
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    verdict: Decision
+    votes: tuple[Vote, ...] = ()
+    changed: str | None = None
+
+
+class Finding(Record):
+    """Something about the case itself that a reader of the verdict must know."""
+
+    code: str
+    message: str
+    severity: Literal["info", "warning", "error"] = "warning"
+
+
+class Verdict(Record):
+    """A judge's answer.
+
+    `confidence` is calibrated or None; the model's own statement is in `raw_confidence`.
+    """
+
+    schema_version: Literal[1] = 1
+    case_id: str
+    judge: str
+    outcome: Outcome
+    criteria: tuple[CriterionVerdict, ...] = ()
+    reasoning: str = ""
+    confidence: _Probability | None = None
+    raw_confidence: _Probability | None = None
+    findings: tuple[Finding, ...] = ()
+    model: str | None = None
+    model_reported: str | None = None
+    usage: Usage = Usage()
+    cost_usd: Dollars | None = None
+    fingerprint: dict[str, str] = Field(default_factory=dict)
+    error: ErrorInfo | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False for a verdict on the agent, None otherwise."""
+        return {"pass": True, "fail": False}.get(self.outcome)

@@ -1,0 +1,94 @@
+"""Tasks as benchmarks give them, and what one trial of them needs and may use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import (
+    Field,
+    JsonValue,
+    PositiveInt,
+)
+
+from bench_core.records.base import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["AgentTask", "Limits", "Resource", "Task", "TrialKey"]
+
+
+class Resource(Record):
+    """Something trials cannot all use at once: a VM, a site.
+
+    A reading trial shares it, a mutating one holds it alone.
+    """
+
+    name: str = Field(min_length=1)
+    mode: Literal["shared", "exclusive"] = "exclusive"
+
+
+class Limits(Record):
+    """What one trial may use; `None` means no limit."""
+
+    max_steps: PositiveInt | None = None
+    time_limit_s: Annotated[float, Field(gt=0)] | None = None
+
+
+class AgentTask(Record):
+    """What an agent may know of a task: everything but the benchmark's own config."""
+
+    benchmark: str
+    task_id: str
+    goal: str
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+class Task(Record):
+    """One task of a benchmark.
+
+    Attributes:
+        groups: Reporting slices, name to values, e.g. `{"site": ["gitlab", "reddit"]}`.
+        template: Tasks made from one template are one cluster in every interval.
+        resources: What trials of this task hold while they run.
+        inputs: What the agent may see beside the goal (start URLs, say).
+        config: The benchmark's own definition as it came, expected answers included; agents never
+            see it.
+    """
+
+    schema_version: Literal[1] = 1
+    benchmark: str = Field(min_length=1)
+    task_id: str = Field(min_length=1)
+    goal: str
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    template: str | None = None
+    resources: tuple[Resource, ...] = ()
+    limits: Limits = Limits()
+    tags: tuple[str, ...] = ()
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    config: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def for_agent(
+        self, *, inputs: Mapping[str, JsonValue] | None = None, limits: Limits | None = None
+    ) -> AgentTask:
+        """Return the part of the task an agent may see.
+
+        Args:
+            inputs: Added to the task's own, and given instead of them where both have a name.
+            limits: Those of the trial, where they are not the task's.
+        """
+        return AgentTask(
+            benchmark=self.benchmark,
+            task_id=self.task_id,
+            goal=self.goal,
+            inputs={**self.inputs, **(inputs or {})},
+            limits=limits or self.limits,
+        )
+
+
+class TrialKey(Record):
+    """Names one trial of a run: a task and which repetition of it, from 1."""
+
+    task_id: str = Field(min_length=1)
+    trial: PositiveInt = 1

@@ -1,0 +1,379 @@
+"""How one trial went: its steps, usage, checks, blame and score.
+
+`score=None` with an `error` says "not scored"; `score=0.0` says "the agent failed". The two are never
+mixed: a `TrialResult` whose status and score disagree does not validate.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from datetime import datetime
+from functools import lru_cache
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    model_validator,
+)
+
+from bench_core.records.base import Count, Dollars, GitState, Record, World
+from bench_core.records.task import TrialKey
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "SUCCESS_SCORE",
+    "AgentCode",
+    "AgentEnding",
+    "AgentOutcome",
+    "Artifact",
+    "ArtifactFile",
+    "Attempt",
+    "Check",
+    "ErrorInfo",
+    "Integrity",
+    "Spending",
+    "Status",
+    "Step",
+    "TrialResult",
+    "Usage",
+]
+
+SUCCESS_SCORE = 1.0
+"""A trial is a success when its score reaches this value."""
+
+
+class Status(str, enum.Enum):
+    """How a trial ended. The first four are scored, the others never are."""
+
+    COMPLETED = "completed"
+    """The agent reported that it was done."""
+    STEP_LIMIT = "step_limit"
+    """The agent ran out of steps."""
+    TIME_LIMIT = "time_limit"
+    """The agent ran out of time."""
+    AGENT_ERROR = "agent_error"
+    """The agent's own code failed or its answer was malformed."""
+    ENVIRONMENT_ERROR = "environment_error"
+    """A VM, site, browser, recorder or model provider failed."""
+    EVALUATION_ERROR = "evaluation_error"
+    """The evaluator could not decide."""
+    BUDGET_EXCEEDED = "budget_exceeded"
+    """The run's budget of dollars, tokens or minutes was spent."""
+    CANCELLED = "cancelled"
+    """The user stopped the run."""
+
+    __hash__ = str.__hash__  # equal to its text, so of the same hash; that of Enum is slow, too
+
+    @property
+    def scored(self) -> bool:
+        """Whether trials of this status carry a score and enter success rates."""
+        return self in _SCORED
+
+    @property
+    def done(self) -> bool:
+        """Whether resuming a run leaves trials of this status alone."""
+        return self in _SCORED or self is Status.EVALUATION_ERROR
+
+
+_SCORED = frozenset({Status.COMPLETED, Status.STEP_LIMIT, Status.TIME_LIMIT, Status.AGENT_ERROR})
+
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+
+
+@lru_cache(maxsize=1024)  # the trials of a run leave files of the same names
+def _relative_posix(path: str) -> str:
+    """Refuse artifact paths that are absolute or climb out of the trial folder, on any system."""
+    if _PLAIN_PATH.fullmatch(path):  # nearly all are; parsing one takes ten times as long
+        return path
+    parts = PurePosixPath(path)
+    foreign = "\\" in path or "\0" in path or PureWindowsPath(path).drive
+    if not path or parts.is_absolute() or ".." in parts.parts or foreign:
+        raise ValueError(f"{path!r} must be a relative POSIX path inside the trial folder")
+    return path
+
+
+Artifact = Annotated[str, AfterValidator(_relative_posix)]
+"""A file a trial left, as a POSIX path relative to the trial's folder."""
+
+
+class Usage(Record):
+    """Tokens and requests of model calls; sums of several calls add field by field.
+
+    `input_tokens` counts all input, cached input included; the cached, written-to-cache,
+    reasoning and image counts are parts of the totals. `retries` are the requests that were made
+    again after one that failed; they are part of `requests`.
+    """
+
+    requests: Count = 0
+    retries: Count = 0
+    input_tokens: Count = 0
+    cached_input_tokens: Count = 0
+    cache_write_tokens: Count = 0
+    image_tokens: Count = 0
+    output_tokens: Count = 0
+    reasoning_tokens: Count = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input plus output tokens."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{f: getattr(self, f) + getattr(other, f) for f in type(self).model_fields})
+
+
+class Check(Record):
+    """One criterion of an evaluation, with what was expected and what was found.
+
+    Attributes:
+        decided_by: Where `passed` comes from: `judge`, a word for a rule of the benchmark (`query`,
+            `script`, ...), or `both` where the two agree; where they do not, each has its own check
+            of the criterion. None: unknown.
+    """
+
+    criterion: str
+    expected: JsonValue = None
+    actual: JsonValue = None
+    passed: bool | None = None
+    reason: str | None = None
+    decided_by: str | None = None
+
+
+class ErrorInfo(Record):
+    """What went wrong; users see it without the traceback, which is kept for debugging."""
+
+    kind: str
+    message: str
+    phase: str | None = None
+    traceback: str | None = None
+
+
+class Spending(Record):
+    """What one source of model calls used up in a trial, as the meter counted it.
+
+    Attributes:
+        source: Who called: `agent`, `judge`, `answer_extraction`, ...
+        cost_usd: None when the price of one of the calls is unknown.
+        reported: Whether the calls were not metered, so that this is the agent's own report.
+    """
+
+    source: str = Field(min_length=1)
+    usage: Usage = Usage()
+    cost_usd: Dollars | None = None
+    reported: bool = False
+
+
+class Attempt(Record):
+    """One try at a trial; environment errors lead to another, and so does `--rerun`.
+
+    Attributes:
+        token: Distinguishes this attempt from any other of the same trial and number.
+        spent: What it cost, by source; a result's own `spent` is that of its last attempt.
+    """
+
+    number: PositiveInt = 1
+    status: Status
+    started: datetime
+    duration_s: NonNegativeFloat
+    error: ErrorInfo | None = None
+    token: str | None = None
+    spent: tuple[Spending, ...] = ()
+
+
+class Step(Record):
+    """One line of `trajectory.jsonl`: what the agent saw, thought and did.
+
+    `screenshot` is relative to the trial's folder; `actions` are in the agent's own vocabulary.
+    """
+
+    step: PositiveInt
+    started: datetime | None = None
+    duration_s: NonNegativeFloat | None = None
+    url: str | None = None
+    title: str | None = None
+    screenshot: Artifact | None = None
+    thought: str | None = None
+    actions: tuple[dict[str, JsonValue], ...] = ()
+    results: tuple[str, ...] = ()
+    error: str | None = None
+    usage: Usage | None = None
+
+
+class AgentOutcome(Record):
+    """What an agent reports when it stops; the benchmark scores the end state itself.
+
+    `status` is one of the scored statuses or `budget_exceeded`; `answer` is whatever the benchmark
+    asked for.
+    """
+
+    status: Status = Status.COMPLETED
+    answer: JsonValue = None
+    steps: NonNegativeInt = 0
+    usage: Usage = Usage()
+    cost_usd: Dollars | None = None
+    model_reported: str | None = None
+    flags: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AgentEnding(Record):
+    """How the agent's part of a trial ended, whatever the evaluation made of it.
+
+    Attributes:
+        status: As it would stand without an evaluation.
+        answer: What the agent answered.
+        flags: What is to be known of its part.
+        error: Why it failed; None where the result's own error says it.
+        details: What the agent reports beside it.
+    """
+
+    status: Status
+    answer: JsonValue = None
+    flags: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ArtifactFile(Record):
+    """A file a trial left: its path relative to the trial's folder, its size and its SHA-256.
+
+    Both are None for files of trials that an older bench-core recorded.
+    """
+
+    path: Artifact
+    size: NonNegativeInt | None = None
+    sha256: str | None = None
+
+
+class AgentCode(Record):
+    """Which program the agent was and where it ran.
+
+    Attributes:
+        process: `own` for a process of its own, `shared` for that of the run.
+        sha256: Digest of its files (`bench_core.agent_process.program`); None where they were not found,
+            or where a program made the agent itself.
+        git: The commit of the folder it lies in, where git tracks its module.
+        distribution: Who offers it, with its version, `name==1.2`.
+        dialect: Which version of a provider's computer-use tool it spoke.
+    """
+
+    process: Literal["own", "shared"] = "shared"
+    sha256: str | None = None
+    git: GitState | None = None
+    distribution: str | None = None
+    dialect: str | None = None
+
+
+class Integrity(Record):
+    """What is known of attempts to score without doing the task.
+
+    `clean` was watched and nothing found; `flagged` has findings; `unknown` could not be watched.
+    """
+
+    state: Literal["clean", "flagged", "unknown"] = "unknown"
+    findings: tuple[str, ...] = ()
+
+
+class TrialResult(Record):
+    """One line of `results.jsonl`: how one trial of one task ended and what it scored.
+
+    Attributes:
+        model: The model as asked for, `provider:name`.
+        model_reported: The model as the API named it.
+        profile: Which rules scored it (`official`, `v2`, `fixed`, ...).
+        timing: How fast the harness acted (`fast`, `vanilla`), where a benchmark has a choice.
+        score: As the benchmark gives it; None when the trial was not scored.
+        success: `score >= 1.0`, None when the trial was not scored.
+        confidence: How sure the evaluation is, from 0 to 1, where it says.
+        method: How it was evaluated, e.g. `webarena-verified 1.2.3`.
+        failure_mode: Why it is no success; None for a success.
+        suspect: Why the score may not be the agent's own doing; it stays the benchmark's.
+        integrity: Whether the agent tried to score without doing the task; None: not checked.
+        ending: How the agent's part ended; None when it never began.
+        usage: Of the agent's model calls, in the last attempt.
+        cost_usd: Of the agent's model calls, in US dollars; None when a price is unknown.
+        spent: All model calls of the last attempt by source, the judge's say.
+        timings_s: Seconds by phase (`environment`, `agent`, `capture`, `evaluation`, `total`).
+        artifacts: The files in the trial's folder.
+        agent_code: Which program the agent was.
+        machine: Which VM or copy of a site the trial ran on.
+        sequence: Counts the lines of its file, from 1.
+        checksum: Of the line; see `bench_core.files.checksums`.
+        details: The benchmark's own record, e.g. the official score.
+    """
+
+    schema_version: Literal[2] = 2
+    benchmark: str = Field(min_length=1)
+    task_id: str = Field(min_length=1)
+    trial: PositiveInt = 1
+    agent: str
+    model: str | None = None
+    model_reported: str | None = None
+    world: World = "real"
+    profile: str = "official"
+    timing: str | None = None
+    status: Status
+    score: FiniteFloat | None = None
+    success: bool | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    method: str | None = None
+    checks: tuple[Check, ...] = ()
+    flags: tuple[str, ...] = ()
+    failure_mode: FailureMode | None = None
+    suspect: tuple[SuspectCause, ...] = ()
+    integrity: Integrity | None = None
+    ending: AgentEnding | None = None
+    steps: Count = 0
+    usage: Usage = Usage()
+    cost_usd: Dollars | None = None
+    spent: tuple[Spending, ...] = ()
+    timings_s: dict[str, NonNegativeFloat] = Field(default_factory=dict)
+    started: datetime | None = None
+    attempts: tuple[Attempt, ...] = ()
+    artifacts: tuple[ArtifactFile, ...] = ()
+    error: ErrorInfo | None = None
+    agent_code: AgentCode | None = None
+    machine: str | None = None
+    sequence: PositiveInt | None = None
+    checksum: str | None = None
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _status_and_score_agree(self) -> Self:
+        scored, score = self.status in _SCORED, self.score
+        if scored != (score is not None):
+            raise ValueError(
+                f"status {self.status.value!r} "
+                f"{'needs' if scored else 'forbids'} a score, got {score!r}"
+            )
+        expected = None if score is None else score >= SUCCESS_SCORE
+        if "success" not in self.model_fields_set:
+            # it is derived; a validator of mode "before" would halve the speed of reading
+            self.__dict__["success"] = expected
+            self.model_fields_set.add("success")
+        elif self.success is not expected:
+            raise ValueError(f"success must be {expected} for score {score!r}")
+        return self
+
+    @property
+    def key(self) -> TrialKey:
+        """The trial this result is of."""
+        return TrialKey(task_id=self.task_id, trial=self.trial)
+
+    @property
+    def artifact_paths(self) -> tuple[Artifact, ...]:
+        """The paths of the artifacts, relative to the trial's folder."""
+        return tuple(each.path for each in self.artifacts)

@@ -1,0 +1,171 @@
+"""The words of a result: why a trial failed, why its score is suspect, what its flags mean.
+
+One vocabulary for all benchmarks, so that tables over several of them mean one thing by one word.
+How a trial ended is `bench_core.records.Status`.
+"""
+
+from __future__ import annotations
+
+import enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FLAGS", "MEANINGS", "STATUSES", "FailureMode", "SuspectCause", "meaning_of_flag"]
+
+
+class FailureMode(str, enum.Enum):
+    """Why a trial is no success, in one word."""
+
+    ENVIRONMENT_ERROR = "environment_error"
+    EVALUATION_ERROR = "evaluation_error"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    CANCELLED = "cancelled"
+    STEP_LIMIT = "step_limit"
+    TIME_LIMIT = "time_limit"
+    AGENT_ERROR = "agent_error"
+    NOT_ATTEMPTED = "not_attempted"
+    MALFORMED_ANSWER = "malformed_answer"
+    GAVE_UP = "gave_up"
+    MISSED_IMPOSSIBLE = "missed_impossible"
+    WRONG_DECLARATION = "wrong_declaration"
+    WRONG_ANSWER = "wrong_answer"
+    WRONG_END_STATE = "wrong_end_state"
+    WRONG_ACTION = "wrong_action"
+    MISSING_ACTION = "missing_action"
+    FORBIDDEN_ACTION = "forbidden_action"
+    LOGIN_LOST = "login_lost"
+    SITE_ERROR = "site_error"
+    NAVIGATION_BLOCKED = "navigation_blocked"
+    UNCLASSIFIED = "unclassified"
+
+    # equal to its text, so of the same hash, and written as it
+    __hash__ = str.__hash__
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
+
+
+class SuspectCause(str, enum.Enum):
+    """Why a score may be the environment's doing although the benchmark's own rule scores it."""
+
+    LOGIN_LOST = "login_lost"
+    SITE_ERROR = "site_error"
+    NAVIGATION_BLOCKED = "navigation_blocked"
+    ENVIRONMENT_FAULT = "environment_fault"
+    SETUP_INCOMPLETE = "setup_incomplete"
+
+    # as above
+    __hash__ = str.__hash__
+    __str__ = str.__str__
+    __format__ = str.__format__  # type: ignore[assignment]  # its stub leaves the argument's name out
+
+
+MEANINGS: Mapping[FailureMode | SuspectCause, str] = MappingProxyType(
+    {
+        FailureMode.ENVIRONMENT_ERROR: "a VM, site, browser, recorder or provider failed; no score",
+        FailureMode.EVALUATION_ERROR: "the evaluator could not decide; no score",
+        FailureMode.BUDGET_EXCEEDED: "the run's budget was spent; no score",
+        FailureMode.CANCELLED: "the user stopped the run; no score",
+        FailureMode.STEP_LIMIT: "the agent used all its steps",
+        FailureMode.TIME_LIMIT: "the agent used all its time",
+        FailureMode.AGENT_ERROR: "the agent's own code failed",
+        FailureMode.NOT_ATTEMPTED: "the agent did nothing",
+        FailureMode.MALFORMED_ANSWER: "it answered, but not in the format asked for",
+        FailureMode.GAVE_UP: "it declared that it cannot be done where it can",
+        FailureMode.MISSED_IMPOSSIBLE: "it declared success where the task cannot be done",
+        FailureMode.WRONG_DECLARATION: "all it did is right, what it declared of it is not",
+        FailureMode.WRONG_ANSWER: "the answer is wrong",
+        FailureMode.WRONG_END_STATE: "the state it left is not the one asked for",
+        FailureMode.WRONG_ACTION: "the expected request was made, with other content",
+        FailureMode.MISSING_ACTION: "the expected request was never made",
+        FailureMode.FORBIDDEN_ACTION: "it did something the task must not lead to",
+        FailureMode.LOGIN_LOST: "a site sent the agent to its login page",
+        FailureMode.SITE_ERROR: "a site answered with a server error",
+        FailureMode.NAVIGATION_BLOCKED: "a page could not be opened",
+        FailureMode.UNCLASSIFIED: "nothing more is known",
+        SuspectCause.LOGIN_LOST: "what the task needs was answered with the login page",
+        SuspectCause.SITE_ERROR: "what the task needs was answered with a server error",
+        SuspectCause.NAVIGATION_BLOCKED: "what the task needs could not be opened",
+        SuspectCause.ENVIRONMENT_FAULT: "the environment failed while the agent worked",
+        SuspectCause.SETUP_INCOMPLETE: "cleaning up or a step of the set-up failed, and the trial went on",
+    }
+)
+"""What each word means."""
+
+FLAGS: Mapping[str, str] = MappingProxyType(
+    {
+        "harness_error": "a defect of the harness or the benchmark ended it; it is not tried again",
+        "process_ended": "the process that ran it ended again and again while it ran; it is given up",
+        "rerun": "it had a lasting result and was run again on request; that one is kept beside",
+        "not_retried": "the fault came after the agent's paid work; another try would pay again",
+        "not_closed": "the environment could not be closed; all that is scored was captured before",
+        "not_released": "the environment could not be taken from the agent, which had ended by then",
+        "usage_reported": "the agent's model calls were not metered; its own report is recorded",
+        "usage_unknown": "the agent made model calls that could not be counted, or may have",
+        "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
+        "gave_up": "the agent declared that the task cannot be done",
+        "truncated_reply": "a reply of the model was cut off at its length limit",
+        "model_mismatch": "the API answered with another model than the one asked for",
+        "closed_browser": "the agent closed its browser, and the state of its apps with it",
+        "guarded_path": "the agent tried a path that is the harness's alone; it was refused",
+        "left_the_apps": "the agent visited other sites than those of its task",
+        "incomplete_state": "an app gave no end state; no score",
+        "suspect_state": "the end state does not look like what this trial left",
+        "defective_queries": "a query that decided the score is known to be defective",
+        "disagree": "queries and judge disagree",
+        "judge_abstained": "the judge could not decide",
+        "judge_error": "the judge could not be asked",
+        "regex-answer": "the answer is a pattern, which the official evaluator would match",
+        "alternatives-answer": "the answer holds alternatives, any of which may match",
+        "partial-date-answer": "the evaluator completes the answer's date from the day of scoring",
+        "answer-extracted-by-*": "an answer in words was put into the format asked for, by this means",
+        "recording_full": "it made more requests than are kept; a zero stands, a success does not",
+        "contact-probe-restored": "a script that current images of a site lack was put back",
+        "task-*": "what is known of the task's own definition, such as that doing nothing passes",
+        "setup_incomplete": "a step of the task's set-up failed, and the trial went on as vanilla's do",
+        "windows_not_closed": "windows of an earlier trial could not be closed",
+        "downloads_not_cleared": "downloads of an earlier trial could not be removed",
+        "window_unknown": "the desktop did not say which window is in front",
+        "corner_moved": "a click in the corner that stops the mouse was moved aside",
+        "text_changed": "what the agent typed was changed to what the desktop can type",
+        "failsafe_tripped": "the mouse was in the corner that stops it",
+        "evaluated_again": "the VM was away during its evaluation, and evaluated again as the agent left it",
+        "vm_errors": "the VM answered with errors of a gateway while it was evaluated",
+        "nothing_runs": "every action failed, and so did one that does nothing",
+        "demo": "the agent was shown how the task is done",
+        "vanilla_unreadable": "the result that vanilla left cannot be read",
+        "vanilla_no_result": "vanilla left no result",
+    }
+)
+"""What the flags of all packages mean; `name-*` stands for all that begin with `name-`.
+
+A benchmark of a third party may set others.
+"""
+
+STATUSES: Mapping[str, str] = MappingProxyType(
+    {
+        "completed": "the agent reported that it was done",
+        "step_limit": "it ran out of steps",
+        "time_limit": "it ran out of time",
+        "agent_error": "its code failed, or its answer was malformed",
+        "environment_error": "a VM, site, browser, recorder or model provider failed",
+        "evaluation_error": "the evaluator could not decide",
+        "budget_exceeded": "the run's dollars, tokens or minutes were spent",
+        "cancelled": "the user stopped the run",
+    }
+)
+"""What each `bench_core.records.Status` means."""
+
+
+def meaning_of_flag(flag: str) -> str | None:
+    """Return what a flag means, None for one that is not in the vocabulary.
+
+    >>> meaning_of_flag("gave_up")
+    'the agent declared that the task cannot be done'
+    """
+    if flag in FLAGS:
+        return FLAGS[flag]
+    stem = next((each for each in FLAGS if each.endswith("*") and flag.startswith(each[:-1])), None)
+    return FLAGS[stem] if stem else None

@@ -1,0 +1,177 @@
+"""Writing and reading what a trial leaves in its folder, with keys taken out on the way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.errors import InputError, RecordError
+from bench_core.files.atomic import is_temporary, write_atomic
+from bench_core.files.checksums import file_sha256
+from bench_core.records import Artifact, ArtifactFile, Step
+from bench_core.records.codec import encode
+from bench_core.redaction import RedactingFilter, Redactor
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = [
+    "FINISH_STATE",
+    "TRAJECTORY",
+    "TrialArtifacts",
+    "changed_artifacts",
+    "describe_artifacts",
+    "list_artifacts",
+    "read_json",
+]
+
+FINISH_STATE = "finish_state.json.gz"
+"""The end state of the environment."""
+TRAJECTORY = "trajectory.jsonl"
+"""One `Step` per line."""
+
+_ARTIFACT = TypeAdapter(Artifact)
+
+
+class TrialArtifacts:
+    """Writes a trial's files, each entirely or not at all, and remembers their names.
+
+    Text passes the redactor. *Evidence* is what the trial is scored from (HAR, states, the agent's
+    response): it loses the values of known keys only, never what merely looks like a key.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     artifacts = TrialArtifacts(Path(folder))
+        ...     name = artifacts.write_state({"cart": [1, 2]})
+        ...     print(name, read_json(Path(folder) / name), artifacts.names)
+        finish_state.json.gz {'cart': [1, 2]} ('finish_state.json.gz',)
+    """
+
+    def __init__(self, folder: Path, redactor: Redactor | None = None) -> None:
+        self.folder = folder
+        self.redactor = redactor or Redactor.from_environment()
+        self._names: dict[str, None] = {}
+
+    @property
+    def names(self) -> tuple[Artifact, ...]:
+        """What was written, for `TrialResult.artifacts`."""
+        return tuple(self._names)
+
+    def path(self, name: str) -> Path:
+        """Return the path of the artifact `name`, its folder made, for others to write to.
+
+        Raises:
+            InputError: The name is absolute or climbs out of the trial's folder.
+        """
+        path = self.folder / _checked(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def add(self, name: str) -> Artifact:
+        """Remember a file that other code wrote to `path(name)`."""
+        self._names[_checked(name)] = None
+        return name
+
+    def write_bytes(self, name: str, data: bytes) -> Artifact:
+        """Write `data`, a picture say, as it is."""
+        write_atomic(self.path(name), data)
+        return self.add(name)
+
+    def write_text(self, name: str, text: str, *, evidence: bool = False) -> Artifact:
+        """Write `text` without secrets."""
+        clean = self.redactor.redact(text, evidence=evidence)
+        # Texts of agents and sites can hold half a surrogate pair, which UTF-8 cannot encode.
+        return self.write_bytes(name, clean.encode("utf-8", "backslashreplace"))
+
+    def write_json(self, name: str, value: Any, *, evidence: bool = False) -> Artifact:
+        """Write the JSON `value` without secrets, compressed when the name ends in `.gz`."""
+        clean = self.redactor.redact_json(value, evidence=evidence)
+        if name.endswith(".gz"):
+            text = json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+            # no time in the header: the same state makes the same file
+            data = gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0)
+        else:
+            text = json.dumps(clean, ensure_ascii=False, indent=2)
+            data = f"{text}\n".encode("utf-8", "backslashreplace")
+        return self.write_bytes(name, data)
+
+    def write_state(self, state: Any, name: str = FINISH_STATE) -> Artifact:
+        """Write an end state, compressed, as evidence."""
+        return self.write_json(name, state, evidence=True)
+
+    def append_step(self, step: Step) -> Artifact:
+        """Add one line to `trajectory.jsonl`."""
+        # Unbuffered: a trial whose process is killed keeps the steps it has done.
+        with self.path(TRAJECTORY).open("ab", buffering=0) as file:
+            file.write(encode(step, self.redactor) + b"\n")
+        return self.add(TRAJECTORY)
+
+    def log_handler(self, name: str = "log.txt") -> logging.Handler:
+        """Return a handler that logs to the artifact `name` without secrets; close it yourself."""
+        import logging  # noqa: PLC0415  # only trials that log need it
+
+        handler = logging.FileHandler(self.path(name), encoding="utf-8", errors="backslashreplace")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.addFilter(RedactingFilter(self.redactor))
+        self.add(name)
+        return handler
+
+
+def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
+    """Return the names of all files below a trial's folder, sorted; those that were not finished are none."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not is_temporary(path.name))
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+
+
+def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
+    """Return all files below a trial's folder with their sizes and digests, sorted by name."""
+    return tuple(_described(folder, name) for name in list_artifacts(folder))
+
+
+def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
+    """Yield which of a trial's `artifacts` are not what it left, each as `NAME is ...`."""
+    for each in artifacts:
+        file = folder / each.path
+        if not file.is_file():
+            yield f"{each.path} is missing: restore it from a copy"
+        # Runs of a bench-core before 0.2 recorded neither size nor digest.
+        elif each.size not in {None, file.stat().st_size} or each.sha256 not in {
+            None,
+            file_sha256(file),
+        }:
+            yield f"{each.path} is not what the trial left: restore it from a copy"
+
+
+def _described(folder: Path, name: str) -> ArtifactFile:
+    file = folder / name
+    return ArtifactFile(path=name, size=file.stat().st_size, sha256=file_sha256(file))
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON artifact, compressed or not.
+
+    Raises:
+        RecordError: It is not JSON, or its compression is damaged.
+        FileNotFoundError: It is missing.
+    """
+    data = path.read_bytes()
+    try:
+        return json.loads(gzip.decompress(data) if path.name.endswith(".gz") else data)
+    # gzip raises OSError, EOFError or zlib.error, depending on where it is damaged.
+    except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
+        raise RecordError(f"{path} is not readable JSON: {error}") from error
+
+
+def _checked(name: str) -> str:
+    try:
+        return _ARTIFACT.validate_python(name)
+    except ValidationError:
+        raise InputError(f"{name!r} is no relative path inside the trial's folder") from None

@@ -1,0 +1,585 @@
+"""The run folder and its one writer.
+
+::
+
+    <run>/
+      run.json         what was asked and with what; there once the run exists
+      tasks.jsonl      the planned tasks
+      results.jsonl    one result per line, the last line of a trial wins: the source of truth
+      events.jsonl     what happened meanwhile
+      trials/<trial>/<task>/     what each trial left
+      attempts/<trial>/<task>/   what attempts before the last one left
+      rescores/<id>/   results of later evaluations
+
+Killing the writer at any moment loses the trials in flight and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import json
+from collections import Counter
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from bench_core.errors import InputError, RunFolderError
+from bench_core.files.append_log import AppendLog, GroupSync
+from bench_core.files.atomic import (
+    folder_name,
+    ignores_case,
+    sweep_temporary,
+    sweep_temporary_below,
+    write_atomic,
+)
+from bench_core.files.checksums import add_checksum, checksum_holds, count_lines
+from bench_core.files.locks import FileLock, lock_for_writing
+from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
+from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
+from bench_core.records.codec import IDENTITY, encode, encode_sealed
+from bench_core.redaction import Redactor
+from bench_core.run_folder.jsonl import read_lines, set_aside_torn
+from bench_core.run_folder.provenance import current_session
+from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
+from bench_core.run_folder.times import ForwardTime, utc_now
+from bench_core.run_folder.view import (
+    Problem,
+    RunView,
+    kept_attempts,
+    pending_reruns,
+    plan,
+    read_info,
+    read_run,
+    read_tasks,
+    trial_path,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+    from types import TracebackType
+
+    from pydantic import JsonValue
+    from typing_extensions import Self
+
+    from bench_core.records import AgentCode, Status, Task
+
+__all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
+
+_LOGS = ("results.jsonl", "events.jsonl")
+_SET_BACK = timedelta(seconds=1)
+"""From when on a clock that was set back is written down; less is what clocks are corrected by."""
+
+
+class Standing(NamedTuple):
+    """The part of a trial's last result that the state of the run depends on."""
+
+    status: Status
+    success: bool | None
+    suspect: bool
+
+
+class RunFolder:
+    """The single writer of one run folder; a context manager.
+
+    Leaving the `with` block ends the session: `finished` when every planned trial has a
+    result, `interrupted` after Ctrl-C or with trials left, `aborted` after another exception.
+
+    Attributes:
+        path: The folder.
+        info: What `run.json` holds.
+        tasks: The planned tasks.
+        standings: How each trial stands that has a result, by task and number.
+    """
+
+    def __init__(  # noqa: PLR0913  # the constructors below fill it
+        self,
+        path: Path,
+        info: RunInfo,
+        tasks: Sequence[Task],
+        *,
+        lock: FileLock,
+        redactor: Redactor,
+        time: ForwardTime,
+        latest: Sequence[TrialResult] = (),
+        lines: int = 0,
+    ) -> None:
+        """Write a folder that is locked and in order; use `create`, `resume` or `open` instead."""
+        self.path = path
+        self.info = info
+        self.tasks = tuple(tasks)
+        self.redactor = redactor
+        self._lock = lock
+        self._time = time
+        self._task_ids = {task.task_id for task in self.tasks}
+        self.standings: dict[tuple[str, int], Standing] = {}
+        self._sequences: dict[tuple[str, int], int | None] = {}
+        for result in latest:
+            self._note(result)
+        self._lines = lines
+        self._to_rerun = set(pending_reruns(info, latest))
+        self._place = _place_of(path)
+        self._sync = GroupSync()
+        self._results = AppendLog(path / "results.jsonl", self._sync)
+        self._events = AppendLog(path / "events.jsonl", self._sync)
+        self._closed = False
+        self._start_session()
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        info: RunInfo,
+        tasks: Sequence[Task],
+        *,
+        redactor: Redactor | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> RunFolder:
+        """Start a new run in `path`, which must not hold one.
+
+        Args:
+            path: The folder, made when missing.
+            info: See `bench_core.run_folder.provenance.describe_run`.
+            tasks: The planned tasks, in the order in which they should run.
+            redactor: Knows the keys that must not reach the disk; by default those in the
+                environment.
+            now: The computer's clock.
+
+        Raises:
+            RunFolderBusyError: Another process is writing the folder.
+            RunFolderError: The folder holds a run already, or its disk is full.
+            InputError: A task id occurs twice, or two share a folder.
+        """
+        _refuse_duplicates(tasks)
+        require_space(path, TO_BEGIN)
+        path.mkdir(parents=True, exist_ok=True)
+        lock = lock_for_writing(path)
+        try:
+            _refuse_shared_folders(path, tasks)
+            clean = redactor or Redactor.from_environment()
+            return cls._create_locked(path, info, tasks, lock, clean, ForwardTime(now))
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def resume(  # noqa: PLR0913  # keywords with defaults
+        cls,
+        path: Path,
+        *,
+        wanted: RunInfo | None = None,
+        tasks: Sequence[Task] = (),
+        trials: int | None = None,
+        redactor: Redactor | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> RunFolder:
+        """Go on with the run in `path`.
+
+        Args:
+            path: The folder.
+            wanted: Refuse a run that was made with other options, or of other `tasks`; the program of
+                its agent counts from now on.
+            tasks: Those of `wanted`.
+            trials: Trials per task from now on; more than before extends the plan.
+            redactor: As for `create`.
+            now: As for `create`; where it is behind the run's last date, the run goes on from that.
+
+        Raises:
+            RunFolderBusyError: Another process is writing the folder.
+            RunFolderError: There is no run, it is another one, it is damaged, or its disk is full.
+            SchemaVersionError: A newer bench-core wrote it.
+        """
+        info, redactor = read_info(path), redactor or Redactor.from_environment()
+        if wanted is not None:
+            planned = read_tasks(path, info)
+            refuse_other_run(path, info, wanted, planned, tasks, redactor)
+        refuse_fewer_trials(path, info, trials)
+        require_space(path, TO_BEGIN)
+        lock = lock_for_writing(path)
+        try:
+            return cls._resume_locked(path, wanted, trials, lock, redactor, now)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        info: RunInfo,
+        tasks: Sequence[Task],
+        *,
+        redactor: Redactor | None = None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> RunFolder:
+        """Go on with the run in `path` if it holds one, else start it there.
+
+        What a second start of the same command does; raises what `create` and `resume` raise.
+        """
+        if not (path / "run.json").exists():
+            return cls.create(path, info, tasks, redactor=redactor, now=now)
+        return cls.resume(
+            path,
+            wanted=info,
+            tasks=tasks,
+            trials=info.trials,
+            redactor=redactor,
+            now=now,
+        )
+
+    def now(self) -> datetime:
+        """Return the time as the run counts it: never before a date that is in the folder."""
+        return self._time.now()
+
+    def append(self, result: TrialResult) -> None:
+        """Add a result; when this returns, killing the process does not lose it.
+
+        It reaches the disk itself within half a second.
+
+        Raises:
+            RunFolderError: The trial is not in the plan, the disk does not take it, or the folder is
+                no longer where it was.
+        """
+        if result.task_id not in self._task_ids or result.trial > self.info.trials:
+            raise RunFolderError(
+                f"trial {result.trial} of task {result.task_id!r} is not in the plan of {self.path}"
+            )
+        self._refuse_another_place()
+        # The number shows later whether a line is missing, doubled or out of order.
+        known: dict[str, object] = {"sequence": self._lines + 1}
+        if result.agent_code is None:  # the scheduler's own results of trials it ended
+            known["agent_code"] = self.info.agent_code
+        numbered = result.model_copy(update=known)
+        self._results.append(encode_sealed(numbered, self.redactor))
+        self._lines += 1
+        self._note(numbered)
+        if self._to_rerun:
+            self._to_rerun.discard(result.key)
+
+    def event(self, event: Event) -> None:
+        """Add an event, as lastingly as a result."""
+        self._events.append(encode(event, self.redactor))
+
+    def results(self) -> dict[TrialKey, TrialResult]:
+        """Return the results as they are in the file; the last line of a trial wins."""
+        lines = read_lines(self._results.path, TrialResult)
+        lines.refuse_damage(self.path)
+        return {result.key: result for result in lines.records}
+
+    def verify(self) -> None:
+        """Refuse results that are no longer what was written.
+
+        Raises:
+            RunFolderError: Names the first such line and what to do.
+        """
+        # reading them as records would take five times as long, for each run at its end
+        with self._results.path.open("rb") as lines:
+            if all(checksum_holds(line.removesuffix(b"\n")) for line in lines):
+                return
+        self.results()  # says what is wrong; lines that 0.1 wrote have no checksum
+
+    def remaining(self) -> list[TrialKey]:
+        """Return the planned trials that are not done, in plan order.
+
+        The plan runs all tasks once before it repeats any. Scored trials and evaluation errors are
+        done unless they are to run again (`run_again`); environment errors, spent budgets and cancelled
+        trials are not.
+        """
+        return [key for key in self._plan if not self._is_done(key)]
+
+    def run_again(self, asked: Sequence[str], trials: Sequence[TrialKey]) -> None:
+        """Count `trials` as not done until each has a new result, in later sessions, too.
+
+        Args:
+            asked: What for, as the user put it.
+            trials: Those that have results; what they left is kept.
+        """
+        rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._lines)
+        session = self.info.sessions[-1].model_copy(update={"rerun": rerun})
+        self._write_info({"sessions": (*self.info.sessions[:-1], session)})
+        self._to_rerun.update(trials)
+
+    def trial_folder(self, key: TrialKey) -> Path:
+        """Return the folder of a trial's artifacts, made when missing."""
+        folder = trial_path(self.path, key)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def new_attempt(self, key: TrialKey) -> Path:
+        """Return an empty folder for the next attempt at a trial.
+
+        What an earlier attempt left moves to `attempts/<trial>/<task>/` (see `kept_attempts`), so that
+        nothing stale is scored.
+
+        Raises:
+            RunFolderError: The run's folder is no longer where it was, or its disk is full.
+        """
+        self._refuse_another_place()
+        require_space(self.path, TO_GO_ON)
+        folder = trial_path(self.path, key)
+        try:
+            # Nearly every attempt is a trial's first: looking before costs three times as much.
+            folder.mkdir()
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            if any(folder.iterdir()):
+                kept = self._place_to_keep(key)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                folder.rename(kept)
+                folder.mkdir()
+        self._sequences.pop((key.task_id, key.trial), None)  # what lies there now is no result's
+        return folder
+
+    def sync(self) -> None:
+        """Return when everything added so far is on the disk."""
+        self._results.sync()
+        self._events.sync()
+
+    def finish(self, outcome: SessionOutcome) -> None:
+        """End this session with `outcome` and close the folder."""
+        if outcome not in get_args(SessionOutcome):
+            raise InputError(f"unknown outcome {outcome!r}: use one of {get_args(SessionOutcome)}")
+        if self._closed:
+            return
+        self._refuse_another_place()
+        now = self.now()
+        ended = {"finished": now, "outcome": outcome, **self._digest_of_results()}
+        session = self.info.sessions[-1].model_copy(update=ended)
+        update = {"sessions": (*self.info.sessions[:-1], session)}
+        whole = self.info.stopping_rule is not None or not self._lacks_results()
+        self._write_info(update | ({"finished": now} if outcome == "finished" and whole else {}))
+        self.close()
+
+    def close(self) -> None:
+        """Sync and close all files and free the folder; safe to call twice.
+
+        Without `finish` the session counts as aborted.
+        """
+        self._closed = True
+        try:
+            self._results.close()
+            self._events.close()
+        finally:
+            self._sync.close()
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        if self._closed:
+            return
+        if error is None:
+            self.finish("interrupted" if self._lacks_results() else "finished")
+        elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+            self.finish("interrupted")
+        else:
+            self._abort()
+
+    @classmethod
+    def _create_locked(  # noqa: PLR0913, PLR0917  # what `create` was given
+        cls,
+        path: Path,
+        info: RunInfo,
+        tasks: Sequence[Task],
+        lock: FileLock,
+        redactor: Redactor,
+        time: ForwardTime,
+    ) -> RunFolder:
+        if (path / "run.json").exists():
+            raise RunFolderError(
+                f"{path} holds the run {read_info(path).run_id!r} already: resume it or use "
+                f"another folder"
+            )
+        if (path / "results.jsonl").exists() and (path / "results.jsonl").stat().st_size:
+            raise RunFolderError(f"{path} holds results but no run.json: use another folder")
+        sweep_temporary(path)
+        # Before run.json: a folder that has one is a whole run.
+        written = b"".join(encode(t, redactor) + b"\n" for t in tasks)
+        write_atomic(path / "tasks.jsonl", written)
+        info = info.model_copy(update={"tasks_sha256": hashlib.sha256(written).hexdigest()})
+        return cls(path, info, tasks, lock=lock, redactor=redactor, time=time)
+
+    @classmethod
+    def _resume_locked(  # noqa: PLR0913, PLR0917  # what `resume` was given
+        cls,
+        path: Path,
+        wanted: RunInfo | None,
+        trials: int | None,
+        lock: FileLock,
+        redactor: Redactor,
+        now: Callable[[], datetime],
+    ) -> RunFolder:
+        sweep_temporary(path)
+        view = read_run(path)  # only now: another process may just have ended
+        _refuse_shared_folders(path, view.tasks)
+        time = ForwardTime(now, view.last_date())
+        if view.changed:
+            raise RunFolderError(
+                f"{view.changed[0]}; nothing goes on in a run that is not as it was"
+            )
+        _sweep_killed(view)
+        moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
+        info = view.info.model_copy(
+            update={
+                "trials": trials or view.info.trials,
+                "agent_code": _code_of(view.info, wanted),
+            }
+        )
+        folder = cls(
+            path,
+            info,
+            view.tasks,
+            lock=lock,
+            redactor=redactor,
+            time=time,
+            latest=view.latest,
+            lines=view.lines,
+        )
+        try:
+            for data in moved:
+                folder.event(Event(time=folder.now(), kind="set_aside", data=data))
+            if time.ahead >= _SET_BACK:
+                ahead: dict[str, JsonValue] = {"seconds": time.ahead.total_seconds()}
+                folder.event(Event(time=folder.now(), kind="clock_set_back", data=ahead))
+        except RunFolderError:  # the session has begun, and no caller has the folder to end it
+            folder._abort()
+            raise
+        return folder
+
+    def _start_session(self) -> None:
+        """Write `run.json`: a new folder is a run from here on."""
+        before = [
+            # A session that still says `running` was killed: this process holds the lock now.
+            each.model_copy(update={"outcome": "aborted"}) if each.outcome == "running" else each
+            for each in self.info.sessions
+        ]
+        session = current_session(self.info, self.now())
+        self._write_info({"sessions": (*before, session), "finished": None})
+
+    def _abort(self) -> None:
+        """End the session after an error, which is what counts where the end cannot be written down."""
+        with contextlib.suppress(OSError, RunFolderError):
+            self.finish("aborted")
+        with contextlib.suppress(OSError, RunFolderError):
+            self.close()
+
+    def _write_info(self, update: dict[str, object]) -> None:
+        self.info = self.info.model_copy(update=update)
+        write_info(self.path, self.info, self.redactor)
+
+    def _digest_of_results(self) -> dict[str, object]:
+        self._results.sync()
+        count, digest = count_lines(self._results.path)
+        return {"results": count, "results_sha256": digest}
+
+    def _refuse_another_place(self) -> None:
+        """Stop where the folder was moved or deleted: what is written would go elsewhere, or nowhere.
+
+        Raises:
+            RunFolderError: It was.
+        """
+        if self._place is not None and _place_of(self.path) != self._place:
+            raise RunFolderError(
+                f"{self.path} was moved or deleted while the run was writing it: put it back, or run "
+                f"the same command with its new place as --out to continue there"
+            )
+
+    def _note(self, result: TrialResult) -> None:
+        identity = (result.task_id, result.trial)
+        self.standings[identity] = Standing(result.status, result.success, bool(result.suspect))
+        self._sequences[identity] = result.sequence
+
+    def _lacks_results(self) -> bool:
+        return len(self.standings) < len(self.tasks) * self.info.trials
+
+    def _place_to_keep(self, key: TrialKey) -> Path:
+        """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
+        archive, identity = kept_attempts(self.path, key), (key.task_id, key.trial)
+        sequence = self._sequences.get(identity)
+        if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
+            return kept
+        # a result without a sequence is one of a bench-core before 0.2, which counted
+        old = identity in self._sequences and sequence is None
+        names = (f"{n}" if old else f"unfinished-{n}" for n in itertools.count(1))
+        return next(p for name in names if not (p := archive / name).exists())
+
+    @cached_property
+    def _plan(self) -> list[TrialKey]:
+        return plan(self.tasks, self.info.trials)  # asked for several times in each run
+
+    def _is_done(self, key: TrialKey) -> bool:
+        standing = self.standings.get((key.task_id, key.trial))
+        return standing is not None and standing.status.done and key not in self._to_rerun
+
+
+def _place_of(path: Path) -> tuple[int, int] | None:
+    """Return what identifies a folder, wherever it is moved; None where it is missing."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def write_info(path: Path, info: RunInfo, redactor: Redactor) -> None:
+    """Write `run.json` of the folder `path`, with its checksum."""
+    text = redactor.redact_line(info.model_dump_json(exclude={"checksum"}), keep=IDENTITY)
+    document = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    write_atomic(path / "run.json", add_checksum(f"{document}\n".encode(), indent=b"\n  "))
+
+
+def _refuse_duplicates(tasks: Sequence[Task]) -> None:
+    counts = Counter(task.task_id for task in tasks)
+    twice = [task_id for task_id, count in counts.items() if count > 1]
+    if twice:
+        raise InputError(f"the task {twice[0]!r} is planned twice: give each task once")
+
+
+def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:
+    """Raise where two tasks would share a folder, because the disk takes no notice of case.
+
+    Raises:
+        InputError: Names them.
+    """
+    by_name: dict[str, str] = {}
+    for task in tasks:
+        other = by_name.setdefault(folder_name(task.task_id).lower(), task.task_id)
+        if other != task.task_id and ignores_case(path):
+            raise InputError(
+                f"the tasks {other!r} and {task.task_id!r} would share a folder in {path}, whose disk takes "
+                f"no notice of case: use a folder on another disk, or leave one of them out (--skip-task)"
+            )
+
+
+def _code_of(stored: RunInfo, wanted: RunInfo | None) -> AgentCode | None:
+    """Return the agent's program now, or where nothing identifies it, the one before."""
+    now = wanted.agent_code if wanted is not None else None
+    known = stored.agent_code is not None and stored.agent_code.sha256 is not None
+    return stored.agent_code if now is None or (known and now.sha256 is None) else now
+
+
+def _sweep_killed(view: RunView) -> None:
+    """Remove half-written files of attempts that were killed: their trials have no lasting result yet."""
+    for folder in (view.path / "attempts", *map(view.trial_folder, view.remaining())):
+        if folder.is_dir():
+            sweep_temporary_below(folder)
+
+
+def _set_aside(view: RunView, name: str) -> dict[str, JsonValue] | None:
+    bad = view.bad_lines(name)
+    kept = set_aside_torn(view.path / name, bad)
+    if kept is None:
+        return None
+    torn = next(line for line in bad if line.torn)
+    return {"file": name, "line": torn.number, "moved_to": kept.name, "reason": torn.reason}

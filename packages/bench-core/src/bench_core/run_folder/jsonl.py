@@ -1,0 +1,234 @@
+"""Read files of records line by line, and sort the lines that cannot be read.
+
+A *torn* line is the last one, cut short by a crash while it was written: it is set aside and the
+trial it belonged to runs again. A *damaged* line is any other that is not a record, or no longer the
+one that was written: it may hide a result, so nothing goes on until the user has decided
+(`bench-core repair`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
+from bench_core.files.atomic import free_name, sync_folder, write_atomic
+from bench_core.files.checksums import checksum_holds
+from bench_core.records import Record
+from bench_core.records.base import share_names
+from bench_core.records.codec import decode, is_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = [
+    "BadLine",
+    "Lines",
+    "collector_paused",
+    "read_lines",
+    "set_aside_lines",
+    "set_aside_torn",
+]
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that is not a record; `start` and `end` are its bytes in the file."""
+
+    path: Path
+    number: int
+    start: int
+    end: int
+    reason: str
+    torn: bool = False
+
+    def __str__(self) -> str:
+        kind = "torn, as a crash leaves it" if self.torn else "damaged"
+        return f"{self.path}, line {self.number} is {kind}: {self.reason}"
+
+
+@dataclass
+class Lines(Generic[R]):
+    """The records of a file in order, and the lines that are none."""
+
+    path: Path
+    records: list[R] = field(default_factory=list)
+    bad: list[BadLine] = field(default_factory=list)
+
+    def refuse_damage(self, run: Path) -> None:
+        """Raise for lines that are damaged, not merely torn.
+
+        Raises:
+            RunFolderError: Names the first such line and the way out.
+        """
+        damaged = [line for line in self.bad if not line.torn]
+        if damaged:
+            more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+            raise RunFolderError(
+                f"{damaged[0]}{more}; restore the file, or set damaged lines aside with "
+                f"`bench-core repair {run}`: their trials then run again on resume"
+            )
+
+
+def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> Lines[R]:
+    """Read all records of `path`; a missing file holds none.
+
+    Raises:
+        SchemaVersionError: A newer bench-core wrote one of them.
+    """
+    lines: Lines[R] = Lines(path)
+    read, keep = model.__pydantic_validator__.validate_json, lines.records.append
+    sealed = "checksum" in model.model_fields
+    with collector_paused():
+        for number, start, line in _numbered(path):
+            try:
+                record = read(line)
+                if sealed and not _intact(record, line):
+                    lines.bad.append(_changed(path, number, start, line))
+                else:
+                    share_names(record)
+                    keep(record)
+            except ValidationError:  # noqa: PERF203  # each line is judged for itself
+                # Lines of older versions take the slow way, through `decode`.
+                _record_or_problem(lines, model, (number, start, line), written_by)
+    if lines.bad:
+        lines.bad[-1] = _perhaps_torn(lines.bad[-1])
+    return lines
+
+
+def _record_or_problem(
+    lines: Lines[R], model: type[R], numbered: tuple[int, int, bytes], written_by: str | None
+) -> None:
+    """Keep a line that an older bench-core wrote; return why any other is no record."""
+    number, start, line = numbered
+    try:
+        record = decode(model, line, written_by=written_by)
+        if _intact(record, line):
+            lines.records.append(record)
+        else:
+            lines.bad.append(_changed(lines.path, number, start, line))
+    except SchemaVersionError:
+        if b'"checksum":' not in line or checksum_holds(line.removesuffix(b"\n")):
+            raise
+        lines.bad.append(_changed(lines.path, number, start, line))  # in its version, say
+    except RecordError as error:
+        if line.strip():
+            end = start + len(line)
+            lines.bad.append(BadLine(lines.path, number, start, end, str(error)))
+
+
+def _intact(record: Record, line: bytes) -> bool:
+    """Whether the line still is what was written; older ones, which have no checksum, count as such."""
+    unsealed = (
+        getattr(record, "checksum", None) is None and getattr(record, "sequence", None) is None
+    )
+    return unsealed or checksum_holds(line.removesuffix(b"\n"))
+
+
+def _changed(path: Path, number: int, start: int, line: bytes) -> BadLine:
+    reason = "it was changed after it was written: its checksum does not hold"
+    return BadLine(path, number, start, start + len(line), reason)
+
+
+def set_aside_torn(path: Path, bad: Iterable[BadLine]) -> Path | None:
+    """Make `path` end with a whole line; return where a torn one was moved, if there was one."""
+    torn = [line for line in bad if line.torn]
+    kept = None
+    if torn:
+        with path.open("rb") as file:
+            file.seek(torn[0].start)
+            rest = file.read()
+        # Copied before it is cut off: a crash in between leaves the line twice, not nowhere.
+        kept = free_name(path, "torn")
+        write_atomic(kept, rest)
+        os.truncate(path, torn[0].start)
+        sync_folder(path.parent)
+    _end_last_line(path)
+    return kept
+
+
+def set_aside_lines(path: Path, bad: Iterable[BadLine]) -> Path | None:
+    """Move the `bad` lines of `path` to a file beside it; return that file, if there were any."""
+    spans = [(line.start, line.end) for line in bad]
+    if not spans:
+        return None
+    content = path.read_bytes()
+    # Copied before they are taken out: a crash in between loses none.
+    kept = free_name(path, "damaged")
+    write_atomic(kept, b"".join(content[start:end] for start, end in spans))
+    write_atomic(path, _without(content, spans))
+    return kept
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number (from 1), first byte and content of each line."""
+    start = 0
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, line in enumerate(file, start=1):
+            yield number, start, line
+            start += len(line)
+
+
+def _perhaps_torn(line: BadLine) -> BadLine:
+    """Return `line` as torn when it is the last one and not JSON at all."""
+    with line.path.open("rb") as file:
+        file.seek(line.start)
+        rest = file.read()
+    torn = line.start + len(rest) == line.end and not is_json(rest)
+    return replace(line, torn=torn)
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from visiting all records again and again.
+
+    Records hold no cycles; with the collector running, reading takes twice the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            _count_as_old()
+            gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move new objects to the oldest generation: else the collector visits all of them at once."""
+    if not gc.get_freeze_count():  # else the caller has frozen objects that must stay so
+        gc.freeze()
+        gc.unfreeze()
+
+
+def _without(content: bytes, spans: list[tuple[int, int]]) -> bytes:
+    pieces, position = [], 0
+    for start, end in spans:
+        pieces.append(content[position:start])
+        position = end
+    pieces.append(content[position:])
+    return b"".join(pieces)
+
+
+def _end_last_line(path: Path) -> None:
+    """Append the line feed that a crash cut off after a complete record."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+            file.flush()
+            os.fsync(file.fileno())

@@ -1,0 +1,206 @@
+"""Checking run folders, sealing them, and setting aside what makes them unreadable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_core.errors import RunFolderError
+from bench_core.files.checksums import file_sha256, lines_sha256
+from bench_core.files.locks import lock_for_writing
+from bench_core.records import Event, Record, TrialResult
+from bench_core.redaction import Redactor
+from bench_core.run_folder.artifacts import changed_artifacts
+from bench_core.run_folder.folder import write_info
+from bench_core.run_folder.jsonl import BadLine, read_lines, set_aside_lines
+from bench_core.run_folder.view import (
+    changed_files,
+    count_set_aside,
+    kept_attempts,
+    misplaced_lines,
+    plan,
+    read_info,
+    read_task_lines,
+    read_tasks,
+    trial_path,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from bench_core.records import RunInfo, TrialKey
+    from bench_core.run_folder.jsonl import Lines
+
+__all__ = ["RunCheck", "SetAside", "check_run", "repair_run", "seal_of"]
+
+_LOGS: dict[str, type[Record]] = {"results.jsonl": TrialResult, "events.jsonl": Event}
+
+
+@dataclass(frozen=True)
+class RunCheck:
+    """What `check_run` found.
+
+    Attributes:
+        path: The run folder.
+        run_id: The run's name.
+        planned: Trials in the plan.
+        statuses: Trials by status of their last result.
+        problems: What is wrong, one sentence each; empty when nothing is.
+    """
+
+    path: Path
+    run_id: str
+    planned: int
+    statuses: dict[str, int]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """Lines that `repair_run` moved from a file to another beside it."""
+
+    lines: tuple[BadLine, ...]
+    moved_to: Path
+
+
+def check_run(path: Path) -> RunCheck:
+    """Read everything in the run folder `path` and return what is wrong, changing nothing.
+
+    Raises:
+        RunFolderError: There is no run at all.
+        SchemaVersionError: A newer bench-core wrote it.
+    """
+    info = read_info(path)
+    tasks = read_task_lines(path, info)
+    results = read_lines(path / "results.jsonl", TrialResult)
+    events = read_lines(path / "events.jsonl", Event)
+    planned = plan(tuple(tasks.records), info.trials)
+    last = {result.key: result for result in results.records}
+    problems = [] if tasks.path.exists() else ["tasks.jsonl is missing: restore it from a copy"]
+    problems += [str(line) for lines in (tasks, results, events) for line in lines.bad]
+    problems += changed_files(path, info)
+    problems += misplaced_lines(results, count_set_aside(path))
+    if not results.bad:  # else these say no more
+        problems += _unlike_sessions(path, info)
+        problems += _lacking(info, planned, last)
+    problems += _foreign(results, info.benchmark)
+    problems += [
+        f"results.jsonl holds trial {key.trial} of task {key.task_id!r}, which is not planned"
+        for key in sorted(set(last) - set(planned), key=lambda key: (key.task_id, key.trial))
+    ]
+    in_plan = set(planned)
+    for result in results.records:
+        if result.key in in_plan:
+            problems += _changed_in(path, result, current=result is last[result.key])
+    statuses = Counter(result.status.value for result in last.values())
+    return RunCheck(path, info.run_id, len(planned), dict(statuses), tuple(problems))
+
+
+def repair_run(path: Path) -> list[SetAside]:
+    """Move every damaged or torn line of results and events to a file beside them.
+
+    The trials of lost results run again when the run is resumed. What closed sessions knew of the
+    file's digest no longer holds and is taken out of `run.json`; the next session seals it again.
+
+    Raises:
+        RunFolderBusyError: The run is being written.
+        RunFolderError: There is no run, or its tasks are missing or damaged, which only a copy can
+            repair.
+    """
+    info = read_info(path)
+    lock = lock_for_writing(path)
+    try:
+        read_tasks(path, info)
+        if changed := changed_files(path, info):
+            raise RunFolderError("; ".join(changed))
+        moved = [each for name in _LOGS if (each := _repair(path / name, _LOGS[name])) is not None]
+        if any(each.moved_to.name.startswith("results.jsonl") for each in moved):
+            unsealed = {"results": None, "results_sha256": None}
+            sessions = [each.model_copy(update=unsealed) for each in info.sessions]
+            update = {"sessions": tuple(sessions), "finished": None}
+            write_info(path, info.model_copy(update=update), Redactor.from_environment())
+        return moved
+    finally:
+        lock.release()
+
+
+def seal_of(path: Path) -> str:
+    """Return the digest that stands for a whole run, `sha256:` and 64 digits.
+
+    It is that of `run.json`, which holds those of `tasks.jsonl` and `results.jsonl`, whose lines hold
+    those of all artifacts. Whoever quotes it can show later that nothing was changed since.
+
+    Raises:
+        RunFolderError: The run is not as it was written, or not all of it has a digest.
+    """
+    info, found = read_info(path), check_run(path)
+    if found.problems:
+        raise RunFolderError(f"{path} is not as it was written: {found.problems[0]}")
+    last = info.sessions[-1] if info.sessions else None
+    if info.tasks_sha256 is None or last is None or last.results_sha256 is None:
+        raise RunFolderError(
+            f"{path} has no digests to seal: its last session did not end in order, or an older "
+            f"bench-core wrote it; the command that ran it ends it in order, without running a trial "
+            f"again"
+        )
+    return f"sha256:{file_sha256(path / 'run.json')}"
+
+
+def _unlike_sessions(path: Path, info: RunInfo) -> Iterator[str]:
+    """Yield where `results.jsonl` does not begin with what a session left."""
+    for number, session in enumerate(info.sessions, 1):
+        if session.results is None or session.results_sha256 is None:
+            continue
+        results = path / "results.jsonl"
+        digest = lines_sha256(results, session.results) if results.exists() else None
+        if digest is None:
+            yield (
+                f"results.jsonl has fewer lines than the {session.results} that session {number} left: "
+                f"restore it from a copy"
+            )
+        elif digest != session.results_sha256:
+            yield (f"results.jsonl is not what session {number} left: restore it from a copy")
+
+
+def _lacking(
+    info: RunInfo, planned: Iterable[TrialKey], last: dict[TrialKey, TrialResult]
+) -> Iterator[str]:
+    """Yield what a run that says it is finished lacks; one that looks stopped may lack trials."""
+    if info.finished is None or info.stopping_rule is not None:
+        return
+    missing = [key for key in planned if key not in last]
+    if missing:
+        yield (
+            f"run.json says the run is finished, but {len(missing)} planned trials have no result, the "
+            f"first of task {missing[0].task_id!r}: run the same command again"
+        )
+
+
+def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[str]:
+    """Yield which files of a result are not what it left; others may have come to them since.
+
+    Where those of a result that was replaced later are, a bench-core before 0.2 did not say.
+    """
+    folder = trial_path(path, result.key)
+    if not current:
+        if result.sequence is None:
+            return
+        folder = kept_attempts(path, result.key) / f"result-{result.sequence}"
+    where = folder.relative_to(path).as_posix()
+    yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, result.artifacts))
+
+
+def _repair(path: Path, model: type[Record]) -> SetAside | None:
+    bad = read_lines(path, model).bad
+    kept = set_aside_lines(path, bad)
+    return None if kept is None else SetAside(tuple(bad), kept)
+
+
+def _foreign(results: Lines[TrialResult], benchmark: str) -> list[str]:
+    others = Counter(each.benchmark for each in results.records if each.benchmark != benchmark)
+    return [
+        f"results.jsonl holds {count} results of the benchmark {name!r} in a run of {benchmark!r}"
+        for name, count in sorted(others.items())
+    ]

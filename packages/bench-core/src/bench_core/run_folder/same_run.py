@@ -1,0 +1,130 @@
+"""Whether a command continues the run that is in a folder, and if not, which option differs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from bench_core.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from bench_core.records import RunInfo, Task
+    from bench_core.redaction import Redactor
+
+__all__ = ["refuse_fewer_trials", "refuse_other_run"]
+
+_OPTIONS = {
+    "limits.max_steps": "--max-steps",
+    "limits.time_limit_s": "--time-limit",
+    "site_locks": "--site-locks",
+}
+"""What settings are called on the command line, where it has them under another name."""
+_SHOWN_TASKS = 5
+_SHOWN_CHARS = 60
+
+
+def refuse_other_run(  # noqa: PLR0913, PLR0917  # both runs with their tasks
+    path: Path,
+    stored: RunInfo,
+    wanted: RunInfo,
+    planned: Sequence[Task],
+    tasks: Sequence[Task],
+    redactor: Redactor,
+) -> None:
+    """Raise where the run in `path` was made with other options or tasks than are asked for now.
+
+    Args:
+        path: The run folder.
+        stored: Its `run.json`.
+        wanted: The run that is asked for.
+        planned: The tasks of the folder.
+        tasks: The tasks that are asked for.
+        redactor: Takes secrets out of what is asked for, as they were taken out of `run.json`.
+
+    Raises:
+        RunFolderError: Names each option with both values, or the tasks.
+    """
+    found = []
+    if stored.config_hash != wanted.config_hash:
+        found = list(_other_options(stored, wanted, redactor)) or [
+            f"its configuration has the hash {stored.config_hash[:12]}, not {wanted.config_hash[:12]}"
+        ]
+    elif stored.task_set_hash != wanted.task_set_hash:
+        found = list(_other_tasks(planned, tasks))
+    if found:
+        raise RunFolderError(
+            f"{path} holds another run, {stored.run_id!r}: {'; '.join(found)}. Give what it was begun "
+            f"with to continue it, or use another folder (--out)"
+        )
+
+
+def refuse_fewer_trials(path: Path, stored: RunInfo, trials: int | None) -> None:
+    """Raise where a command asks for fewer trials per task than the run in `path` has planned.
+
+    Raises:
+        RunFolderError: It does.
+    """
+    if trials is not None and trials < stored.trials:
+        raise RunFolderError(
+            f"{path} was planned with {stored.trials} trials per task; {trials} would drop some: "
+            f"use another folder"
+        )
+
+
+def _other_options(stored: RunInfo, wanted: RunInfo, redactor: Redactor) -> Iterator[str]:
+    for name in ("benchmark", "agent", "model", "world", "profile", "timing", "seed"):
+        yield from _other(f"--{name}", getattr(stored, name), getattr(wanted, name))
+    # run.json holds settings without secrets: both sides must have lost them.
+    before, now = _flat(stored.config), _flat(redactor.redact_json(wanted.config))
+    for name in sorted({*before, *now}):
+        option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        yield from _other(option, before.get(name), now.get(name))
+
+
+def _other(option: str, before: JsonValue, now: JsonValue) -> Iterator[str]:
+    if before != now:
+        yield f"{option} was {_in_words(before)}, now {_in_words(now)}"
+
+
+def _in_words(value: JsonValue) -> str:
+    if value is None:
+        return "not set"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
+
+
+def _flat(config: Mapping[str, JsonValue], above: str = "") -> dict[str, JsonValue]:
+    """Return settings with those inside others under `above.name`; one that is None is not set."""
+    found: dict[str, JsonValue] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{above}{name}.")
+        else:
+            found[f"{above}{name}"] = value
+    return found
+
+
+def _other_tasks(planned: Sequence[Task], tasks: Sequence[Task]) -> Iterator[str]:
+    before = {task.task_id: task for task in planned}
+    now = {task.task_id: task for task in tasks}
+    yield from _some("is not asked for now", "are not asked for now", [*before.keys() - now.keys()])
+    yield from _some("is not in its plan", "are not in its plan", [*now.keys() - before.keys()])
+    common = before.keys() & now.keys()
+    changed = [each for each in common if before[each] != now[each]]
+    yield from _some("is defined otherwise now", "are defined otherwise now", changed)
+    if now.keys() == before.keys() and not changed:  # what no record shows
+        yield "its tasks are defined otherwise now"
+
+
+def _some(one: str, several: str, ids: list[str]) -> Iterator[str]:
+    if not ids:
+        return
+    shown = ", ".join(map(repr, sorted(ids)[:_SHOWN_TASKS]))
+    more = f" and {len(ids) - _SHOWN_TASKS} more" if len(ids) > _SHOWN_TASKS else ""
+    noun, text = ("task", one) if len(ids) == 1 else ("tasks", several)
+    yield f"{noun} {shown}{more} {text}"

@@ -1,0 +1,67 @@
+"""The JSON Schemas of the records that files and wires hold, for readers in other languages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bench_core.records import Event, Record, RunInfo, Step, Task, TrialResult
+from bench_core.records.judge import JudgeCase, Verdict
+from bench_core.run_folder.rescore_folder import RescoreInfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["SCHEMA_RECORDS", "schema_text", "stale_schemas", "write_schemas"]
+
+SCHEMA_RECORDS: dict[str, type[Record]] = {
+    "event": Event,
+    "judge-case": JudgeCase,
+    "rescore-info": RescoreInfo,
+    "run-info": RunInfo,
+    "step": Step,
+    "task": Task,
+    "trial-result": TrialResult,
+    "verdict": Verdict,
+}
+"""File name (without `.json`) to record."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_text(record: type[Record]) -> str:
+    """Return the JSON Schema of `record` as it is written: what files hold."""
+    schema = _plain(record.model_json_schema(mode="serialization"))
+    return json.dumps({"$schema": _DIALECT, **schema}, indent=2, sort_keys=True) + "\n"
+
+
+def write_schemas(folder: Path) -> list[Path]:
+    """Write all schemas into `folder` and return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, record in SCHEMA_RECORDS.items():
+        path = folder / f"{name}.json"
+        path.write_text(schema_text(record), encoding="utf-8", newline="\n")
+        written.append(path)
+    return written
+
+
+def stale_schemas(folder: Path) -> list[str]:
+    """Return the names of schemas in `folder` that are missing or not those of the records."""
+    return [
+        name
+        for name, record in SCHEMA_RECORDS.items()
+        if not (path := folder / f"{name}.json").is_file()
+        or path.read_bytes() != schema_text(record).encode()
+    ]
+
+
+def _plain(schema: Any) -> Any:
+    """Write whole numbers without a fraction, whatever the version of pydantic does."""
+    if isinstance(schema, dict):
+        return {name: _plain(value) for name, value in schema.items()}
+    if isinstance(schema, list):
+        return [_plain(value) for value in schema]
+    if isinstance(schema, float) and schema.is_integer():
+        return int(schema)
+    return schema

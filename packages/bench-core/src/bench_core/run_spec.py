@@ -1,0 +1,282 @@
+"""What a run is to do: which tasks, how often, by which agent and within which limits."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import random
+from pathlib import Path  # pydantic reads the annotation
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
+
+from bench_core.budgets import Budget
+from bench_core.errors import InputError, UnknownTaskError
+from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "AgentProcessSpec",
+    "LookSpec",
+    "PlannedTrial",
+    "RunSpec",
+    "TaskFilter",
+    "Timeouts",
+    "effective_limits",
+    "effective_resources",
+    "plan_trials",
+    "select_tasks",
+    "trial_seed",
+]
+
+_NEAR_IDS = 3
+_SEED_BYTES = 4
+_SEED_MASK = 0x7FFF_FFFF
+
+
+class TaskFilter(Record):
+    """Which of a benchmark's tasks a run takes; everything given must hold.
+
+    Attributes:
+        ids: Only these, in the benchmark's order.
+        groups: Name to accepted values: a task is taken when it has one of them.
+        tags: A task must have all of them.
+        limit: The first so many of those left, after `sample`.
+        sample: So many drawn at random with the run's seed, in the benchmark's order.
+    """
+
+    ids: tuple[str, ...] = ()
+    skip_ids: tuple[str, ...] = ()
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    limit: PositiveInt | None = None
+    sample: PositiveInt | None = None
+
+
+class Timeouts(Record):
+    """When the scheduler stops waiting, in seconds.
+
+    Attributes:
+        evaluation_grace_s: A trial with a time limit may take this much longer for its evaluation
+            before its hard deadline ends it without a score.
+        fallback_deadline_s: The hard deadline of trials without a time limit; None is none.
+        cancel_grace_s: How long a cancelled trial may clean up before it is abandoned.
+        loop_block_s: How long a trial may block the event loop before the process is aborted;
+            None never aborts.
+    """
+
+    evaluation_grace_s: NonNegativeFloat = 120.0
+    fallback_deadline_s: Annotated[float, Field(gt=0)] | None = 3600.0
+    cancel_grace_s: NonNegativeFloat = 10.0
+    loop_block_s: Annotated[float, Field(gt=0)] | None = 60.0
+
+    def deadline_s(self, limits: Limits) -> float | None:
+        """Return after how many seconds an attempt under `limits` is ended without a score."""
+        if limits.time_limit_s is None:
+            return self.fallback_deadline_s
+        return limits.time_limit_s + self.evaluation_grace_s
+
+
+class AgentProcessSpec(Record):
+    """Where the agent works, and what a process of its own may have.
+
+    Attributes:
+        process: `own` or `shared` with the run; None: `own`, but for Proctor's own agents.
+        memory_gb: Gigabytes that a process of its own may write to; None is no limit.
+        variables: Environment variables it gets beside the system's and its model provider's.
+    """
+
+    process: Literal["own", "shared"] | None = None
+    memory_gb: Annotated[float, Field(gt=0)] | None = None
+    variables: tuple[str, ...] = ()
+
+
+class LookSpec(Record):
+    """That a run may stop early, and by what; fixed with the first trial (`run.json`: `stopping_rule`).
+
+    Attributes:
+        looks: How often to look, at complete random batches of tasks.
+        against: The run folder compared with.
+        rule: Name of an installed stopping rule.
+        settings: What the rule takes beside.
+    """
+
+    looks: PositiveInt
+    against: Path
+    rule: str = "obrien-fleming"
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class RunSpec(Record):
+    """All settings of a run, as one record.
+
+    Attributes:
+        profile: Which rules score.
+        timing: How fast the harness acts, where the benchmark has a choice.
+        limits: Override the tasks' own limits where they are set.
+        attempts: How often a trial is tried when its environment fails.
+        max_consecutive_faults: After how many equal faults in a row a site, a VM, the model or the
+            evaluator counts as out of order; None for never.
+        site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
+        stopping: Whether and how the run may stop before all its trials have run.
+        agent_process: Where the agent works, which each result says.
+        rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
+            tasks.
+        accept_changes: Continue a run although its agent's program has changed.
+        config: Settings for the benchmark and the agent, handed to every trial.
+    """
+
+    tasks: TaskFilter = TaskFilter()
+    trials: PositiveInt = 1
+    workers: PositiveInt = 1
+    seed: int = 0
+    agent: str = Field(min_length=1)
+    model: str | None = None
+    world: World = "real"
+    profile: str = "official"
+    timing: str | None = None
+    limits: Limits = Limits()
+    budget: Budget = Budget()
+    attempts: PositiveInt = 2
+    max_consecutive_faults: PositiveInt | None = 5
+    site_locks: Literal["rw", "exclusive"] = "rw"
+    timeouts: Timeouts = Timeouts()
+    stopping: LookSpec | None = None
+    agent_process: AgentProcessSpec = AgentProcessSpec()
+    rerun: tuple[str, ...] = ()
+    accept_changes: bool = False
+    config: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def settings(self) -> dict[str, JsonValue]:
+        """Return what identifies the run beside its tasks, agent and model.
+
+        Two runs that differ here are different experiments and cannot share a folder; workers,
+        budget, attempts and timeouts may change when a run is continued.
+        """
+        return {
+            "limits": self.limits.model_dump(mode="json", exclude_none=True),
+            "site_locks": self.site_locks,
+            **self.config,
+        }
+
+
+class PlannedTrial(Record):
+    """One trial a scheduler has to run; `earlier` are its attempts in former sessions."""
+
+    key: TrialKey
+    task: Task
+    resources: tuple[Resource, ...] = ()
+    limits: Limits = Limits()
+    seed: int = 0
+    earlier: tuple[Attempt, ...] = ()
+
+
+def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> list[Task]:
+    """Return the tasks the filter takes, in their order.
+
+    Raises:
+        UnknownTaskError: An id is none of the tasks'.
+        InputError: Nothing is left, or a group or tag is none of the tasks'.
+    """
+    _refuse_unknown(tasks, wanted)
+    taken = [task for task in tasks if _takes(wanted, task)]
+    if wanted.sample is not None and wanted.sample < len(taken):
+        # Drawn by index and put back in order, so that the plan keeps the benchmark's order.
+        drawn = random.Random(seed).sample(range(len(taken)), wanted.sample)  # noqa: S311  # seeded on purpose
+        taken = [taken[i] for i in sorted(drawn)]
+    taken = taken[: wanted.limit]
+    if not taken:
+        raise InputError(f"none of the {len(tasks)} tasks fits the filter")
+    return taken
+
+
+def plan_trials(
+    tasks: Iterable[Task],
+    remaining: Iterable[TrialKey],
+    spec: RunSpec,
+    earlier: Mapping[TrialKey, tuple[Attempt, ...]] | None = None,
+) -> list[PlannedTrial]:
+    """Return what is left to run of `tasks`, in the order of `remaining`.
+
+    Args:
+        tasks: The run's tasks.
+        remaining: The trials that are not done.
+        spec: What the run is asked for.
+        earlier: What former sessions tried.
+    """
+    by_id = {task.task_id: task for task in tasks}
+    return [
+        PlannedTrial(
+            key=key,
+            task=by_id[key.task_id],
+            resources=effective_resources(by_id[key.task_id], spec.site_locks),
+            limits=effective_limits(by_id[key.task_id].limits, spec.limits),
+            seed=trial_seed(spec.seed, key),
+            earlier=(earlier or {}).get(key, ()),
+        )
+        for key in remaining
+    ]
+
+
+def trial_seed(seed: int, key: TrialKey) -> int:
+    """Return a trial's own seed, from 0 to 2**31 - 1: SHA-256 of run seed, task and trial.
+
+    Example:
+        >>> trial_seed(0, TrialKey(task_id="7", trial=1))
+        619495266
+    """
+    text = f"{seed}\x00{key.task_id}\x00{key.trial}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:_SEED_BYTES], "big") & _SEED_MASK
+
+
+_NO_LIMITS = Limits()
+
+
+def effective_limits(task: Limits, run: Limits) -> Limits:
+    """Return the run's limits where they are set, else the task's."""
+    if run == _NO_LIMITS:  # most runs have none, and plan thousands of trials
+        return task
+    return task.model_copy(update=run.model_dump(exclude_none=True))
+
+
+def effective_resources(task: Task, site_locks: Literal["rw", "exclusive"]) -> tuple[Resource, ...]:
+    """Return what trials of `task` hold, sorted by name; one name once, the stronger mode."""
+    modes: dict[str, Literal["shared", "exclusive"]] = {}
+    for resource in task.resources:
+        alone = site_locks == "exclusive" or "exclusive" in (
+            resource.mode,
+            modes.get(resource.name),
+        )
+        modes[resource.name] = "exclusive" if alone else "shared"
+    return tuple(Resource(name=name, mode=modes[name]) for name in sorted(modes))
+
+
+def _refuse_unknown(tasks: Sequence[Task], wanted: TaskFilter) -> None:
+    known = {task.task_id: task.benchmark for task in tasks}
+    benchmark = tasks[0].benchmark if tasks else "the benchmark"
+    for task_id in (*wanted.ids, *wanted.skip_ids):
+        if task_id not in known:
+            near = difflib.get_close_matches(task_id, known, n=_NEAR_IDS)
+            raise UnknownTaskError(benchmark, task_id, near)
+    for name, values in wanted.groups.items():
+        members = {value for task in tasks for value in task.groups.get(name, ())}
+        _refuse_unknown_members(f"group {name!r}", values, members)
+    _refuse_unknown_members("tags", wanted.tags, {tag for task in tasks for tag in task.tags})
+
+
+def _refuse_unknown_members(what: str, asked: Iterable[str], members: set[str]) -> None:
+    unknown = sorted(set(asked) - members)
+    if unknown:
+        have = ", ".join(sorted(members)) or "none"
+        raise InputError(f"no task has {', '.join(map(repr, unknown))} among its {what}: {have}")
+
+
+def _takes(wanted: TaskFilter, task: Task) -> bool:
+    return (
+        (not wanted.ids or task.task_id in wanted.ids)
+        and task.task_id not in wanted.skip_ids
+        and all(set(task.groups.get(n, ())) & set(values) for n, values in wanted.groups.items())
+        and set(wanted.tags) <= set(task.tags)
+    )

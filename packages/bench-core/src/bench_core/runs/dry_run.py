@@ -1,0 +1,162 @@
+"""What a run would do: `--dry-run`."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from bench_core.files.atomic import folder_name
+from bench_core.records import Record
+from bench_core.run_folder.folder import read_run
+from bench_core.run_folder.provenance import canonical_hash, hashed_rules
+from bench_core.run_folder.view import plan
+from bench_core.run_spec import plan_trials
+from bench_core.runs.resume import tasks_of_run, trials_to_rerun
+from bench_core.scheduling.resources import ResourceQueue, claim_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from bench_core.run_folder.folder import RunView
+    from bench_core.run_spec import PlannedTrial, RunSpec
+    from bench_core.trial import Benchmark
+
+__all__ = ["PlannedResource", "RunPlan", "default_folder", "makespan_s", "plan_run"]
+
+_HASH_DIGITS = 8
+
+
+class PlannedResource(Record):
+    """How many of the trials to run share a resource and how many hold it alone."""
+
+    name: str
+    shared: NonNegativeInt = 0
+    exclusive: NonNegativeInt = 0
+
+
+class RunPlan(Record):
+    """What a run would do.
+
+    Attributes:
+        continues: Whether the folder holds a run that would be continued.
+        speed_up: How many times faster the workers are than one if all trials take equally long:
+            what the resources allow.
+        expected_s: From what the trials done so far took, None without any.
+        at_most_s: From the trials' time limits, None when one has none.
+    """
+
+    benchmark: str
+    folder: str
+    continues: bool
+    tasks: PositiveInt
+    trials: PositiveInt
+    planned: NonNegativeInt
+    done: NonNegativeInt
+    to_run: NonNegativeInt
+    workers: PositiveInt
+    speed_up: NonNegativeFloat
+    resources: tuple[PlannedResource, ...] = ()
+    expected_s: NonNegativeFloat | None = None
+    at_most_s: NonNegativeFloat | None = None
+
+
+def plan_run(benchmark: Benchmark, spec: RunSpec, out: Path) -> RunPlan:
+    """Return what `run_benchmark` would do; nothing is written or started.
+
+    Raises:
+        InputError: The filter fits no task or the folder cannot be read.
+    """
+    run = read_run(out) if (out / "run.json").exists() else None
+    tasks, skipped = tasks_of_run(benchmark.tasks(), spec, run)
+    keys = plan(tuple(tasks), spec.trials)
+    done = {key for key, result in run.results.items() if result.status.done} if run else set()
+    done -= {*trials_to_rerun(run, spec.rerun, None), *(run.to_rerun if run else ())}
+    left = [key for key in keys if key not in done and key.task_id not in skipped]
+    trials = plan_trials(tasks, left, spec)
+    span = makespan_s(trials, spec.workers, lambda _: 1.0)
+    return RunPlan(
+        benchmark=benchmark.name,
+        folder=str(out),
+        continues=run is not None,
+        tasks=len(tasks),
+        trials=spec.trials,
+        planned=len(keys),
+        done=sum(key in done for key in keys),
+        to_run=len(trials),
+        workers=spec.workers,
+        speed_up=len(trials) / span if span else 1.0,
+        resources=_resources(trials),
+        expected_s=_expected_s(run, span),
+        at_most_s=_at_most_s(trials, spec),
+    )
+
+
+def default_folder(benchmark: str, spec: RunSpec) -> str:
+    """Return the name of the run folder of a command that names none.
+
+    The same command gets the same folder, and so continues its run; another agent, model, filter
+    or setting gets another one.
+    """
+    identity = {
+        "tasks": spec.tasks.model_dump(mode="json"),
+        "seed": spec.seed,
+        "model": spec.model,
+        "world": spec.world,
+        "profile": hashed_rules(spec.profile, spec.timing),
+        "settings": spec.settings(),
+    }
+    digits = canonical_hash(identity)[:_HASH_DIGITS]
+    return folder_name(f"{benchmark}-{spec.agent}-{digits}")
+
+
+def makespan_s(
+    trials: Sequence[PlannedTrial],
+    workers: int,
+    duration_s: Callable[[PlannedTrial], float],
+) -> float:
+    """Return how long a schedule takes in which each trial lasts `duration_s`.
+
+    The order is the scheduler's own; retries and waiting for other processes are left out.
+    """
+    queue: ResourceQueue[PlannedTrial] = ResourceQueue()
+    for trial in trials:
+        queue.add(trial, claim_of(trial.resources))
+    running: list[tuple[float, int, PlannedTrial]] = []
+    now, started = 0.0, 0
+    # The real queue with simulated durations: an estimate from a model of it would drift from it.
+    while queue or running:
+        while len(running) < workers and (next_ := queue.start_next()) is not None:
+            heapq.heappush(running, (now + duration_s(next_), started, next_))
+            started += 1
+        now, _, ended = heapq.heappop(running)
+        queue.release(claim_of(ended.resources))
+    return now
+
+
+def _resources(trials: Sequence[PlannedTrial]) -> tuple[PlannedResource, ...]:
+    counts = Counter((each.name, each.mode) for trial in trials for each in trial.resources)
+    return tuple(
+        PlannedResource(
+            name=name, shared=counts[name, "shared"], exclusive=counts[name, "exclusive"]
+        )
+        for name in sorted({name for name, _ in counts})
+    )
+
+
+def _expected_s(run: RunView | None, span: float) -> float | None:
+    took = (
+        [r.timings_s["total"] for r in run.results.values() if "total" in r.timings_s]
+        if run
+        else []
+    )
+    return span * sum(took) / len(took) if took else None
+
+
+def _at_most_s(trials: Sequence[PlannedTrial], spec: RunSpec) -> float | None:
+    if any(trial.limits.time_limit_s is None for trial in trials):
+        return None
+    return makespan_s(trials, spec.workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0)

@@ -1,0 +1,523 @@
+"""Runs a benchmark into a run folder: what the `run` commands do, in one call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
+
+from pydantic import NonNegativeInt
+
+from bench_core.agent_process.placement import opened_agent
+from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.moved import moved_names
+from bench_core.progress.interface import NoProgress, RunStart
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentCode, Event, Record, RunInfo, SessionOutcome
+from bench_core.run_folder.folder import RunFolder, read_run
+from bench_core.run_folder.provenance import describe_run
+from bench_core.run_spec import plan_trials
+from bench_core.runs.early_stopping import batches_of, decide, with_rule
+from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
+from bench_core.runs.spending import spent_before
+from bench_core.runs.unfinished import given_up, unfinished_attempts
+from bench_core.scheduling.clocks import SystemClock
+from bench_core.scheduling.guards import guarded
+from bench_core.scheduling.machine_locks import FileLocks
+from bench_core.scheduling.scheduler import Policy, Scheduler
+from bench_core.trial import AgentLimits, refuse_misfit, run_trial
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
+    from datetime import datetime
+    from pathlib import Path
+    from typing import Any
+
+    from pydantic import JsonValue
+
+    from bench_core.progress.interface import Progress
+    from bench_core.protocols import Agent
+    from bench_core.records import Attempt, Task, TrialKey, TrialResult
+    from bench_core.redaction import Redactor
+    from bench_core.run_folder.view import RunView
+    from bench_core.run_spec import RunSpec
+    from bench_core.runs.early_stopping import Decision
+    from bench_core.scheduling.clocks import Clock
+    from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.trial import Benchmark
+
+__all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_benchmark_sync"]
+
+__getattr__ = moved_names(__name__, {"Surroundings": "bench_core.runs.execute:RunEnvironment"})
+
+_TEARDOWN_S = 2.0
+_GB = 10**9
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What `run.json` says beside the spec.
+
+    Attributes:
+        benchmark_version: The version of the benchmark or its evaluator.
+        packages: Distributions whose versions matter, e.g. `browser-use`.
+        prices: The prices that turn tokens into dollars.
+        prices_as_of: Their date.
+    """
+
+    benchmark_version: str | None = None
+    packages: tuple[str, ...] = ()
+    prices: Sequence[Mapping[str, JsonValue]] = ()
+    prices_as_of: str | None = None
+
+
+@dataclass(frozen=True)
+class RunEnvironment:
+    """What a run works with beside benchmark, spec and folder; the defaults are for real runs.
+
+    Attributes:
+        progress: Receives what happens.
+        provenance: What `run.json` says beside the spec.
+        price_of: Returns the price of a model or None; a budget in dollars needs it. A row of a
+            table (`bench_core.models.price_row`) is kept in `run.json`.
+        redactor: Knows the keys that must not be written; by default those in the environment.
+        locks: Holds resources against other processes.
+        clock: Gives the time.
+        policy: Overrides how trials are scheduled; by default it follows the spec.
+        agent_for: Makes the agent of each trial; by default the installed one of the run's name.
+        open_model: Opens the model of each trial where its name is not enough.
+        agent_limits: How patient trials are with their agents.
+    """
+
+    progress: Progress = field(default_factory=NoProgress)
+    provenance: Provenance = field(default_factory=Provenance)
+    price_of: Callable[[str], object | None] | None = None
+    redactor: Redactor | None = None
+    locks: MachineLocks = field(default_factory=FileLocks)
+    clock: Clock = field(default_factory=SystemClock)
+    policy: Policy | None = None
+    agent_for: Callable[[Task, TrialContext], Agent] | None = None
+    open_model: Callable[[TrialContext], object] | None = None
+    agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
+
+
+class RunOutcome(Record):
+    """How a session of a run ended and how the whole run stands.
+
+    Attributes:
+        outcome: `finished`, or why the session stopped early.
+        planned: Trials of the whole run.
+        remaining: Trials without a lasting result; running again tries them again. None where a
+            stopping rule ended the run.
+        suspects: Scored trials whose score may not be the agent's own doing.
+        suspects_succeeded: Successes among them.
+        stopped: Why a look ended the run, or `pending` where it waits for trials without a score.
+        statuses: Number of trials by the status of their last result.
+        spent: In all sessions together.
+        abandoned: Attempts of this session that ignored their cancellation and still run.
+    """
+
+    run_id: str
+    folder: str
+    outcome: SessionOutcome
+    planned: NonNegativeInt
+    remaining: NonNegativeInt
+    scored: NonNegativeInt
+    succeeded: NonNegativeInt
+    suspects: NonNegativeInt = 0
+    suspects_succeeded: NonNegativeInt = 0
+    statuses: dict[str, int]
+    spent: Spent
+    stopped: str | None = None
+    abandoned: NonNegativeInt = 0
+
+
+async def run_benchmark(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    *,
+    run_environment: RunEnvironment | None = None,
+    guard: bool = False,
+) -> RunOutcome:
+    """Run what `spec` asks for into the run folder `out`, or continue the run that is there.
+
+    Args:
+        benchmark: Runs and scores single trials.
+        spec: What to run.
+        out: The run folder, made when missing.
+        run_environment: What the run works with.
+        guard: Own this process: Ctrl-C and SIGTERM end the run in order, a second one ends the
+            process at once, and a trial that blocks the event loop makes it exit with code 75.
+            Needs the main thread.
+
+    Raises:
+        InputError: The spec does not fit the benchmark, the folder or the budget, or the agent does
+            not work in the benchmark's environment.
+        UnknownPluginError: No installed distribution offers an agent of that name.
+        RunFolderBusyError: Another process is running into the folder.
+    """
+    with_ = run_environment or RunEnvironment()
+    with _agents(spec, with_) as (agent_for, code):
+        if with_.agent_for is None:
+            refuse_misfit(benchmark, agent_for(None, None))
+        work = _trial_runner(benchmark, with_, agent_for, code)
+        return await _run(benchmark, spec, out, with_, work, code, guard=guard)
+
+
+async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    with_: RunEnvironment,
+    work: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+    code: AgentCode,
+    *,
+    guard: bool,
+) -> RunOutcome:
+    known = read_run(out) if (out / "run.json").exists() else None
+    tasks, skipped = tasks_of_run(benchmark.tasks(), spec, known)
+    again = trials_to_rerun(known, spec.rerun, code)
+    changed = agent_changed(known, code, again, accept=spec.accept_changes)
+    require_price(spec.budget, spec.model, with_.price_of)
+    info = _describe(benchmark, spec, tasks, out, with_)
+    info = info.model_copy(update={"agent_code": code})
+    info = with_rule(info, spec.stopping, tasks, None if known is None else known.info)
+    budget = _budget(spec, known, with_.clock)
+    opened = RunFolder.open(out, info, tasks, redactor=with_.redactor, now=with_.clock.now)
+    with opened as folder:
+        if changed:
+            _note_change(folder, cast("RunView", known).info.agent_code, code)
+        if again:
+            folder.run_again(spec.rerun, again)
+        before = folder.results()
+        crashed = _Crashed(folder, before, again, spec, with_)
+        earlier = {key: result.attempts for key, result in before.items()} | crashed.attempts
+        with_.progress.begin(_start_of(folder, before, spec.workers))
+        abandoned = 0
+        stopped: Record | None = None
+        batches = batches_of(folder.info)
+        policy = with_.policy or _policy(spec)
+        for number, batch in enumerate(batches or [None], start=1):
+            left = [
+                key
+                for key in folder.remaining()
+                if (batch is None or key.task_id in batch) and key.task_id not in skipped
+            ]
+            for keys, workers in crashed.last_and_alone(left, policy.workers):
+                scheduler = Scheduler(
+                    work,
+                    folder,
+                    _context(spec, folder.info, out).with_model_opener(with_.open_model),
+                    budget=budget,
+                    progress=with_.progress,
+                    policy=replace(policy, workers=workers),
+                    locks=with_.locks,
+                    clock=_RunClock(folder, with_.clock),
+                )
+                guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+                with guards if guard else contextlib.nullcontext():
+                    outcome = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
+                abandoned += scheduler.abandoned
+                if outcome != "finished":
+                    break
+            if batch is None or outcome != "finished":
+                break
+            stopped = _look(folder, number, batches or [], with_)
+            if stopped is not None:
+                break
+        with_.progress.end(outcome)
+        folder.finish(outcome)
+        return _outcome(folder, outcome, budget, abandoned, stopped)
+
+
+def run_benchmark_sync(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    *,
+    run_environment: RunEnvironment | None = None,
+    guard: bool = False,
+) -> RunOutcome:
+    """Do what `run_benchmark` does, on an event loop of its own.
+
+    Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
+    """
+    return _run_bounded(
+        run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard)
+    )
+
+
+@contextlib.contextmanager
+def _agents(
+    spec: RunSpec, with_: RunEnvironment
+) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
+    """Open what makes the agent of each trial; objects of the caller's stay in this process."""
+    if with_.agent_for is not None:
+        yield with_.agent_for, AgentCode(process="shared")
+        return
+    wanted = spec.agent_process
+    with opened_agent(
+        spec.agent,
+        process=wanted.process,
+        model=spec.model,
+        variables=wanted.variables,
+        memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
+        redactor=with_.redactor,
+    ) as (make, code):
+        yield lambda *_: make(), code
+
+
+@dataclass(frozen=True)
+class _RunClock:
+    """Dates as the run folder counts them, seconds by the clock."""
+
+    folder: RunFolder
+    clock: Clock
+
+    def now(self) -> datetime:
+        return self.folder.now()
+
+    def monotonic(self) -> float:
+        return self.clock.monotonic()
+
+
+class _Crashed:
+    """The trials during which processes of the run ended; those given up are written down at once.
+
+    Attributes:
+        attempts: All attempts at each of them, including those that no result mentions.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        before: Mapping[TrialKey, TrialResult],
+        again: Collection[TrialKey],
+        spec: RunSpec,
+        with_: RunEnvironment,
+    ) -> None:
+        resumed = len(folder.info.sessions) > 1  # a new folder need not be read
+        found = unfinished_attempts(read_run(folder.path)) if resumed else {}
+        recorded = {key: before[key].attempts if key in before else () for key in found}
+        self.attempts = {
+            key: (*recorded[key], *_unknown(each.attempts, recorded[key]))
+            for key, each in found.items()
+        }
+        self._given_up = {
+            key
+            for key, each in found.items()
+            if key not in again
+            and each.exhausts(spec.attempts)  # who asks for it, gets another try
+        }
+        if not self._given_up:
+            return
+        tasks = {task.task_id: task for task in folder.tasks}
+        for key in self._given_up:
+            if self.attempts[key] == recorded[key]:
+                continue  # written down before
+            where = {"trial": key.trial, "folder": folder.trial_folder(key)}
+            context = _context(spec, folder.info, folder.path).model_copy(update=where)
+            folder.append(given_up(tasks[key.task_id], context, self.attempts[key]))
+        with_.progress.note(
+            f"{len(self._given_up)} trials are given up: the process ended {spec.attempts} times or more "
+            f"while each of them ran, the last time alone. A larger --attempts tries them again."
+        )
+
+    def last_and_alone(
+        self, keys: Sequence[TrialKey], workers: int
+    ) -> Iterator[tuple[list[TrialKey], int]]:
+        """Yield the trials in groups that may share a process, each with its number of workers."""
+        yield [key for key in keys if key not in self.attempts], workers
+        suspects = [key for key in keys if key in self.attempts and key not in self._given_up]
+        if suspects:
+            yield suspects, 1
+
+
+def _unknown(attempts: Iterable[Attempt], known: Iterable[Attempt]) -> list[Attempt]:
+    numbers = {each.number for each in known}
+    return [each for each in attempts if each.number not in numbers]
+
+
+def _trial_runner(
+    benchmark: Benchmark,
+    with_: RunEnvironment,
+    agent_for: Callable[[Task, TrialContext], Agent],
+    code: AgentCode,
+) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
+    async def run(task: Task, context: TrialContext) -> TrialResult:
+        return await run_trial(
+            benchmark,
+            task,
+            context,
+            agent_for(task, context),
+            limits=with_.agent_limits,
+            redactor=with_.redactor,
+            code=code,
+        )
+
+    return run
+
+
+def _describe(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    tasks: Sequence[Task],
+    out: Path,
+    with_: RunEnvironment,
+) -> RunInfo:
+    provenance = with_.provenance
+    price = with_.price_of(spec.model) if with_.price_of and spec.model else None
+    return describe_run(
+        benchmark=benchmark.name,
+        agent=spec.agent,
+        tasks=tasks,
+        model=spec.model,
+        trials=spec.trials,
+        seed=spec.seed,
+        config=spec.settings(),
+        world=spec.world,
+        profile=spec.profile,
+        timing=spec.timing,
+        benchmark_version=provenance.benchmark_version,
+        packages=provenance.packages,
+        prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
+        prices_as_of=provenance.prices_as_of,
+        run_id=out.resolve().name,
+    )
+
+
+def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
+    return TrialContext(
+        run_id=info.run_id,
+        folder=out,
+        agent=spec.agent,
+        model=spec.model,
+        world=spec.world,
+        profile=spec.profile,
+        timing=spec.timing,
+        config=spec.config,
+    )
+
+
+def _policy(spec: RunSpec) -> Policy:
+    return Policy(
+        workers=spec.workers,
+        attempts=spec.attempts,
+        timeouts=spec.timeouts,
+        max_consecutive_faults=spec.max_consecutive_faults,
+    )
+
+
+def _note_change(folder: RunFolder, before: AgentCode | None, now: AgentCode) -> None:
+    data = {
+        "before": before.model_dump(mode="json") if before else None,
+        "now": now.model_dump(mode="json"),
+    }
+    folder.event(Event(time=folder.now(), kind="agent_changed", data=data))
+
+
+def _budget(spec: RunSpec, before: RunView | None, clock: Clock) -> RunBudget:
+    """Return the run's budget with what earlier sessions have spent of it."""
+    spent = spent_before(before) if before is not None else Spent()
+    began = clock.monotonic()
+    return RunBudget(spec.budget, spent=spent, seconds=lambda: clock.monotonic() - began)
+
+
+def _start_of(folder: RunFolder, results: Mapping[TrialKey, TrialResult], workers: int) -> RunStart:
+    planned = len(folder.tasks) * folder.info.trials
+    scored = [result for result in results.values() if result.score is not None]
+    return RunStart(
+        run_id=folder.info.run_id,
+        folder=str(folder.path),
+        planned=planned,
+        done=planned - len(folder.remaining()),
+        scored=len(scored),
+        succeeded=sum(bool(result.success) for result in scored),
+        workers=workers,
+    )
+
+
+def _look(
+    folder: RunFolder, number: int, batches: Sequence[Collection[str]], with_: RunEnvironment
+) -> Record | None:
+    """Look at the batches that are complete, write down what was found, return it if the run stops here."""
+    seen = set().union(*batches[:number])
+    found = decide(folder, number, [key for key in folder.remaining() if key.task_id in seen])
+    decision = cast("Decision", found)
+    data = found.model_dump(mode="json")
+    folder.event(Event(time=folder.now(), kind="look", data=data))
+    with_.progress.note(f"Look {number} of {len(batches)}: {decision.reason}")
+    return None if decision.reason == "continue" else found
+
+
+def _outcome(
+    folder: RunFolder,
+    outcome: SessionOutcome,
+    budget: RunBudget,
+    abandoned: int,
+    stopped: Record | None,
+) -> RunOutcome:
+    folder.verify()
+    results = folder.standings.values()
+    suspects = [result for result in results if result.suspect]
+    decision = cast("Decision | None", stopped)
+    return RunOutcome(
+        run_id=folder.info.run_id,
+        folder=str(folder.path),
+        outcome=outcome,
+        planned=len(folder.tasks) * folder.info.trials,
+        remaining=0 if decision and decision.stops else len(folder.remaining()),
+        stopped=decision.reason if decision else None,
+        scored=sum(result.status.scored for result in results),
+        succeeded=sum(bool(result.success) for result in results),
+        suspects=len(suspects),
+        suspects_succeeded=sum(bool(result.success) for result in suspects),
+        statuses=dict(sorted(Counter(result.status.value for result in results).items())),
+        spent=budget.spent,
+        abandoned=abandoned,
+    )
+
+
+def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
+    """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
+    # `asyncio.run` would wait for every task, abandoned trials included.
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_note_foreign)
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        try:
+            _cancel_leftovers(loop)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:
+            loop.close()
+
+
+def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_TEARDOWN_S))
+
+
+def _note_foreign(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Keep tracebacks of tasks that foreign code left behind off the user's terminal.
+
+    A trial's own errors are in its record; what an agent's library forgot to await, above all while
+    it is cancelled, says nothing about the run.
+    """
+    _log.debug("%s", context["message"], exc_info=context.get("exception"))

@@ -1,0 +1,154 @@
+"""What a `run` command asks for, as one typed record: the command fills it, and so may a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from bench_core.budgets import Budget
+from bench_core.errors import InputError
+from bench_core.records import Limits, Record
+from bench_core.run_spec import AgentProcessSpec, LookSpec, RunSpec, TaskFilter
+from bench_core.runs.dry_run import default_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from bench_core.records import World
+
+__all__ = ["RunOptions", "TaskOptions"]
+
+
+class TaskOptions(Record):
+    """Which tasks; the fields are those of `TaskFilter`."""
+
+    ids: tuple[str, ...] = ()
+    skip_ids: tuple[str, ...] = ()
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    limit: PositiveInt | None = None
+    sample: PositiveInt | None = None
+
+    def task_filter(self) -> TaskFilter:
+        """Return the filter of a run."""
+        return TaskFilter(**{name: getattr(self, name) for name in TaskFilter.model_fields})
+
+
+class RunOptions(TaskOptions):
+    """What every runner's `run` takes; a runner adds fields of its own.
+
+    Attributes:
+        agent: Who works on the tasks.
+        model: The agent's model, `provider:model`.
+        workers: Trials at once; None leaves it to the runner.
+        out: The run folder; by default one named by everything else.
+        time_limit: Seconds a trial may take.
+        max_cost: US dollars the run may cost.
+        looks: How often to see whether the run may stop early; the rest is in `LookSpec`.
+        against: The run folder that looks compare with.
+        looks_for: What looks test for.
+        planned_drop: In points: stop where such a drop would hardly be found any more.
+        unscored: Whether looks wait for trials without a score that may run again.
+        agent_process: Whether the agent works in a process of its own or in that of the run.
+        agent_memory: Gigabytes that a process of its own may write to.
+        agent_env: Names of environment variables it gets beside the system's and its model provider's.
+        rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
+            tasks.
+        accept_changes: Continue a run although its agent's program has changed.
+    """
+
+    agent: str | None = None
+    model: str | None = None
+    trials: PositiveInt = 1
+    workers: PositiveInt | None = None
+    out: Path | None = None
+    seed: int = 0
+    max_steps: PositiveInt | None = None
+    time_limit: PositiveFloat | None = None
+    attempts: PositiveInt = 2
+    max_consecutive_faults: NonNegativeInt = 5
+    site_locks: Literal["rw", "exclusive"] = "rw"
+    max_cost: NonNegativeFloat | None = None
+    max_tokens: PositiveInt | None = None
+    max_minutes: PositiveFloat | None = None
+    looks: PositiveInt | None = None
+    against: Path | None = None
+    looks_for: Literal["drop", "difference"] = "drop"
+    planned_drop: PositiveFloat | None = None
+    unscored: Literal["wait", "leave-out"] = "wait"
+    agent_process: Literal["own", "shared"] | None = None
+    agent_memory: PositiveFloat | None = None
+    agent_env: tuple[str, ...] = ()
+    rerun: tuple[str, ...] = ()
+    accept_changes: bool = False
+
+    def spec(
+        self,
+        *,
+        world: World = "real",
+        profile: str = "official",
+        timing: str | None = None,
+        config: Mapping[str, JsonValue] | None = None,
+    ) -> RunSpec:
+        """Return the spec of the run.
+
+        Args:
+            world: Whether the systems are the benchmark's real ones.
+            profile: Which rules score the run.
+            timing: How fast the harness acts, where the benchmark has a choice.
+            config: The runner's own settings that make the run what it is.
+
+        Raises:
+            InputError: No agent is named, or there is nothing for looks to compare with.
+        """
+        if self.agent is None:
+            raise InputError("who works on the tasks? Name an agent: `--agent NAME`")
+        return RunSpec(
+            tasks=self.task_filter(),
+            trials=self.trials,
+            workers=self.workers or 1,
+            seed=self.seed,
+            agent=self.agent,
+            model=self.model,
+            world=world,
+            profile=profile,
+            timing=timing,
+            limits=Limits(max_steps=self.max_steps, time_limit_s=self.time_limit),
+            budget=Budget(
+                max_cost_usd=self.max_cost,
+                max_tokens=self.max_tokens,
+                max_minutes=self.max_minutes,
+            ),
+            attempts=self.attempts,
+            max_consecutive_faults=self.max_consecutive_faults or None,
+            site_locks=self.site_locks,
+            stopping=self._stopping(),
+            agent_process=AgentProcessSpec(
+                process=self.agent_process,
+                memory_gb=self.agent_memory,
+                variables=self.agent_env,
+            ),
+            rerun=self.rerun,
+            accept_changes=self.accept_changes,
+            config=dict(config or {}),
+        )
+
+    def folder(self, benchmark: str, spec: RunSpec) -> Path:
+        """Return the run folder: what `out` says, or one named by the spec."""
+        return self.out or Path("runs") / default_folder(benchmark, spec)
+
+    def _stopping(self) -> LookSpec | None:
+        if self.looks is None:
+            return None
+        if self.against is None:
+            raise InputError("--looks compares with a finished run: give --against RUN")
+        settings: dict[str, JsonValue] = {
+            "sides": self.looks_for, "unscored": self.unscored.replace("-", "_")
+        }  # fmt: skip
+        if self.planned_drop is not None:
+            settings["drop"] = self.planned_drop / 100.0
+        return LookSpec(looks=self.looks, against=self.against, settings=settings)

@@ -1,0 +1,202 @@
+"""Scores a run again from what it stored: what the `rescore` commands do, in one call."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
+
+from bench_core.errors import BenchError, EvaluationError, InputError
+from bench_core.files.atomic import write_atomic
+from bench_core.records import ErrorInfo, Record, Status, TrialResult
+from bench_core.records.codec import encode
+from bench_core.records.vocabulary import FailureMode
+from bench_core.redaction import Redactor
+from bench_core.run_folder.artifacts import changed_artifacts
+from bench_core.run_folder.folder import read_run
+from bench_core.run_folder.rescore_folder import RescoreFolder, read_rescore
+from bench_core.run_spec import trial_seed
+from bench_core.trial import rescore_trial
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bench_core.records import Task, TrialKey
+    from bench_core.run_folder.folder import RunView
+    from bench_core.trial import Benchmark
+
+__all__ = ["Change", "RescoreOutcome", "rescore_run", "rescore_run_sync"]
+
+
+class Change(Record):
+    """A trial whose status or score differs from the first result."""
+
+    task_id: str
+    trial: PositiveInt
+    status_before: Status
+    score_before: FiniteFloat | None
+    status: Status
+    score: FiniteFloat | None
+    reason: str | None = None
+
+
+class RescoreOutcome(Record):
+    """What scoring a run again gave.
+
+    Attributes:
+        rescored: Trials that were evaluated again.
+        left_out: Trials that never got as far as an evaluation.
+        changes: The trials that differ, in the order of the run.
+    """
+
+    rescore_id: str
+    folder: str
+    rescored: NonNegativeInt
+    left_out: NonNegativeInt
+    changes: tuple[Change, ...] = ()
+
+
+async def rescore_run(  # noqa: PLR0913  # keywords with defaults
+    benchmark: Benchmark,
+    run_folder: Path,
+    *,
+    name: str | None = None,
+    profile: str | None = None,
+    reason: str | None = None,
+    workers: int = 1,
+    redactor: Redactor | None = None,
+) -> RescoreOutcome:
+    """Score every evaluated trial of a run again and write `rescores/<name>/` in its folder.
+
+    The first results stay as they are; `changes.json` lists what differs. A rescore that was
+    interrupted goes on under the same name.
+
+    Args:
+        benchmark: Scores from artifacts.
+        run_folder: A run of that benchmark.
+        name: The rescore's name; by default the time.
+        profile: The rules `benchmark` scores by; by default the run's.
+        reason: Why it is done; for the record.
+        workers: Trials at once, for evaluations that wait for a model.
+        redactor: Knows the keys that must not be written; by default those in the environment.
+
+    Raises:
+        InputError: The run is of another benchmark.
+        RunFolderError: There is a rescore of that name by other rules.
+    """
+    redactor = redactor or Redactor.from_environment()
+    run = _run_of(benchmark, run_folder)
+    rescore_id = name or f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    rules = profile or run.info.profile
+    with RescoreFolder(
+        run_folder, rescore_id, profile=rules, reason=reason, redactor=redactor
+    ) as folder:
+        await _rescore_all(benchmark, run, folder, workers)
+    after = read_rescore(run_folder, rescore_id).results
+    changes = _changes(run, after)
+    lines = b",\n".join(encode(change, redactor) for change in changes)
+    write_atomic(folder.path / "changes.json", b"[" + lines + b"]\n")
+    return RescoreOutcome(
+        rescore_id=rescore_id,
+        folder=str(folder.path),
+        rescored=len(after),
+        left_out=len(run.results) - len(after),
+        changes=changes,
+    )
+
+
+def rescore_run_sync(  # noqa: PLR0913  # keywords with defaults
+    benchmark: Benchmark,
+    run_folder: Path,
+    *,
+    name: str | None = None,
+    profile: str | None = None,
+    reason: str | None = None,
+    workers: int = 1,
+) -> RescoreOutcome:
+    """Do what `rescore_run` does, on an event loop of its own."""
+    work = rescore_run(
+        benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
+    )
+    return asyncio.run(work)
+
+
+def _run_of(benchmark: Benchmark, run_folder: Path) -> RunView:
+    run = read_run(run_folder)
+    if run.info.benchmark != benchmark.name:
+        raise InputError(f"{run_folder} is a run of {run.info.benchmark!r}, not {benchmark.name!r}")
+    return run
+
+
+async def _rescore_all(
+    benchmark: Benchmark, run: RunView, folder: RescoreFolder, workers: int
+) -> None:
+    places = asyncio.Semaphore(workers)
+    tasks = {task.task_id: task for task in run.tasks}
+
+    async def one(key: TrialKey) -> None:
+        async with places:
+            folder.append(await _rescore(benchmark, run, tasks, key))
+
+    await asyncio.gather(*(one(key) for key in folder.remaining()))
+
+
+async def _rescore(
+    benchmark: Benchmark, run: RunView, tasks: Mapping[str, Task], key: TrialKey
+) -> TrialResult:
+    result = run.results[key]
+    try:
+        seed = trial_seed(run.info.seed, key)
+        folder = run.trial_folder(key)
+        _refuse_changed(result, folder)
+        return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
+    except EvaluationError as error:
+        return _not_evaluated(result, error)
+    except BenchError:
+        raise
+    except Exception as error:  # noqa: BLE001  # foreign evaluators run here: their faults are never a score
+        return _not_evaluated(result, error)
+
+
+def _refuse_changed(result: TrialResult, folder: Path) -> None:
+    """Raise for an artifact that is not what the trial left.
+
+    What was removed, such as pictures, may not be needed; an evaluator reports what it misses.
+    """
+    there = [each for each in result.artifacts if (folder / each.path).is_file()]
+    for changed in changed_artifacts(folder, there):
+        raise EvaluationError(changed)
+
+
+def _not_evaluated(result: TrialResult, error: Exception) -> TrialResult:
+    info = ErrorInfo(kind=type(error).__name__, message=str(error), phase="evaluation")
+    update = {
+        "status": Status.EVALUATION_ERROR,
+        "score": None,
+        "success": None,
+        "checks": (),
+        "failure_mode": FailureMode.EVALUATION_ERROR,
+        "suspect": (),
+        "error": info,
+    }
+    return TrialResult.model_validate({**dict(result), **update})
+
+
+def _changes(run: RunView, after: dict[TrialKey, TrialResult]) -> tuple[Change, ...]:
+    pairs = [(old, after[key]) for key, old in run.results.items() if key in after]
+    return tuple(
+        Change(
+            task_id=new.task_id,
+            trial=new.trial,
+            status_before=old.status,
+            score_before=old.score,
+            status=new.status,
+            score=new.score,
+            reason=None if new.error is None else new.error.message,
+        )
+        for old, new in pairs
+        if (old.status, old.score) != (new.status, new.score)
+    )

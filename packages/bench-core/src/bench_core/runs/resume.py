@@ -1,0 +1,145 @@
+"""What a command does with the run that is in its folder: which trials run again, and by whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError, RunFolderError
+from bench_core.run_spec import select_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from bench_core.records import AgentCode, Task, TrialKey, TrialResult
+    from bench_core.run_folder.view import RunView
+    from bench_core.run_spec import RunSpec
+
+__all__ = ["RERUN_WORDS", "agent_changed", "tasks_of_run", "trials_to_rerun"]
+
+RERUN_WORDS: dict[str, Callable[[TrialResult], bool]] = {
+    "failed": lambda result: result.success is False,
+    "unscored": lambda result: result.score is None,
+    "suspect": lambda result: bool(result.suspect),
+    "all": lambda _: True,
+}
+"""What `--rerun` takes beside ids of tasks, and of which results it holds."""
+_DIGITS = 12
+
+
+def tasks_of_run(
+    tasks: Sequence[Task], spec: RunSpec, before: RunView | None
+) -> tuple[list[Task], frozenset[str]]:
+    """Return the tasks of the run, and the ids of those among them that this session leaves out.
+
+    `--skip-task` takes tasks out of a new run. In a folder whose plan has them, it leaves them to a later
+    session: the plan of a run never shrinks.
+
+    Args:
+        tasks: All the benchmark has.
+        spec: What is asked for.
+        before: The run that is in the folder, if one is.
+
+    Raises:
+        InputError: As `select_tasks`.
+    """
+    wanted = spec.tasks
+    planned = {task.task_id for task in before.tasks} if before is not None else set()
+    skipped = frozenset(planned & set(wanted.skip_ids))
+    kept = tuple(each for each in wanted.skip_ids if each not in skipped)
+    chosen = select_tasks(tasks, wanted.model_copy(update={"skip_ids": kept}), spec.seed)
+    return chosen, skipped
+
+
+def trials_to_rerun(
+    run: RunView | None, asked: Sequence[str], code: AgentCode | None
+) -> tuple[TrialKey, ...]:
+    """Return which trials that have a result `--rerun` wants to run again, none where it goes on with some.
+
+    Where an earlier session was asked for the same and ended before all of them had run, the same command
+    runs the rest and looks for no others - unless the agent has changed since.
+
+    Raises:
+        InputError: A word is none of `RERUN_WORDS` and no planned task's id, there is no run, or its
+            looks forbid it.
+    """
+    if not asked:
+        return ()
+    if run is None:
+        raise InputError("--rerun runs trials again that have a result: this folder has no run yet")
+    if run.info.stopping_rule is not None:
+        raise InputError(
+            "--rerun would change what the looks at this run have seen: use another folder"
+        )
+    ids = {task.task_id for task in run.tasks}
+    for each in asked:
+        if each not in ids and each not in RERUN_WORDS:
+            raise InputError(
+                f"--rerun {each!r} is no task of this run and none of {', '.join(RERUN_WORDS)}"
+            )
+    if not _differs(run.info.agent_code, code) and _unfinished(run, asked):
+        return ()
+    wanted = [RERUN_WORDS[each] for each in asked if each in RERUN_WORDS]
+    return tuple(
+        result.key
+        for result in run.latest
+        if result.task_id in asked or any(holds(result) for holds in wanted)
+    )
+
+
+def agent_changed(
+    run: RunView | None, code: AgentCode, again: Collection[TrialKey], *, accept: bool
+) -> bool:
+    """Return whether the agent is another program than in earlier sessions.
+
+    Programs are distinguished by the digest of their files alone: the same files at another commit, or in
+    another place, are the same program. Results without a digest are those of an older bench-core, or of
+    agents that a program made itself; they are taken as they are.
+
+    Args:
+        run: The run that is in the folder, if one is.
+        code: The agent's program now.
+        again: Trials that run again.
+        accept: Let one rate mix the two.
+
+    Raises:
+        RunFolderError: It is, and results of the former one would stay beside its own.
+    """
+    if run is None or not _differs(run.info.agent_code, code):
+        return False
+    kept = [
+        result
+        for result in run.latest
+        if result.status.done
+        and _differs(result.agent_code, code)
+        and result.key not in again
+        and result.key not in run.to_rerun
+    ]
+    if kept and not accept:
+        raise RunFolderError(
+            f"the agent {run.info.agent!r} has changed since {len(kept)} trials of {run.path} ran: its "
+            f"program was {_in_words(run.info.agent_code)}, now it is {_in_words(code)}, and one rate must "
+            f"not mix two programs. Run all of them again (`--rerun all`), use another folder (--out), or "
+            f"say that the change does not matter (`--accept-changes`)"
+        )
+    return True
+
+
+def _unfinished(run: RunView, asked: Sequence[str]) -> bool:
+    return any(
+        session.rerun is not None
+        and set(session.rerun.asked) == set(asked)
+        and not run.to_rerun.isdisjoint(session.rerun.trials)
+        for session in run.info.sessions
+    )
+
+
+def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
+    known = [each.sha256 for each in (before, now) if each is not None and each.sha256 is not None]
+    return len(set(known)) > 1
+
+
+def _in_words(code: AgentCode | None) -> str:
+    if code is None or code.sha256 is None:
+        return "unknown"
+    commit = "" if code.git is None else f" at commit {code.git.commit[:_DIGITS]}"
+    return f"sha256 {code.sha256[:_DIGITS]}{commit}{' with changes' if code.git and code.git.dirty else ''}"

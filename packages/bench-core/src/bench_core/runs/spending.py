@@ -1,0 +1,62 @@
+"""What a run has spent in the sessions before this one, from what it wrote down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.budgets import Spent
+from bench_core.records import TrialKey
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bench_core.records import TrialResult
+    from bench_core.run_folder.folder import RunView
+
+__all__ = ["spent_before"]
+
+
+def spent_before(run: RunView) -> Spent:
+    """Return the model calls and the time of all sessions so far.
+
+    Of each trial the larger counts: the calls in its events, one each, or what the attempts in
+    its result cost. Events know of calls whose trial never got a result, results of calls whose event
+    a failing disk did not take. A session that was killed lasted until its last event.
+    """
+    trials: dict[TrialKey | None, Spent] = {}
+    for event in run.events:
+        if event.kind == "spend":
+            amount = {name: value for name, value in event.data.items() if name != "source"}
+            key = event.task_id and TrialKey(task_id=event.task_id, trial=event.trial or 1)
+            trials[key or None] = trials.get(key or None, Spent()) + Spent.model_validate(amount)
+    for key, result in run.results.items():
+        metered = _metered(result)
+        if _size(metered) > _size(trials.get(key, Spent())):
+            trials[key] = metered
+    return sum(trials.values(), Spent(seconds=_seconds(run)))
+
+
+def _metered(result: TrialResult) -> Spent:
+    each = [one for attempt in result.attempts for one in attempt.spent if not one.reported]
+    return sum((Spent.call(one.usage, one.cost_usd) for one in each), Spent())
+
+
+def _size(spent: Spent) -> tuple[int, float]:
+    """Return what two sums of the same calls are compared by; prices may be unknown to one."""
+    return spent.usage.total_tokens, round(spent.cost_usd, 9)
+
+
+def _seconds(run: RunView) -> float:
+    sessions = run.info.sessions
+    ends = [session.started for session in sessions[1:]]
+    total = 0.0
+    for session, next_start in zip(sessions, [*ends, None], strict=True):
+        # A killed session never wrote its end.
+        end = session.finished or _last_event(run, session.started, next_start)
+        total += max(0.0, (end - session.started).total_seconds())
+    return total
+
+
+def _last_event(run: RunView, start: datetime, before: datetime | None) -> datetime:
+    times = [e.time for e in run.events if e.time >= start and (before is None or e.time < before)]
+    return max(times, default=start)

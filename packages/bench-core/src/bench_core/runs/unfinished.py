@@ -1,0 +1,121 @@
+"""Trials that were running when the process that ran them ended, from what the run wrote down.
+
+What ended the process is not written down: a segmentation fault or `os._exit` in an agent,
+a loop that was blocked, or `kill -9` from outside. So one such end gives no trial the blame. Such trials
+run last and one at a time from then on; one whose process ends while it runs alone, and not for the
+first time, is given up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_core.records import Attempt, ErrorInfo, Status, TrialKey
+from bench_core.records.vocabulary import FailureMode
+from bench_core.trial.results import RERUN, unscored_result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import Event, Task, TrialResult
+    from bench_core.run_folder.view import RunView
+
+__all__ = ["PROCESS_ENDED", "Unfinished", "given_up", "unfinished_attempts"]
+
+PROCESS_ENDED = "process_ended"
+"""Flags results of trials that were given up because the process that ran them ended."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The attempts at one trial that began and never ended, since the last one that did.
+
+    Attributes:
+        attempts: As records, the oldest first.
+        alone: Whether the last of them was the only trial that ran.
+    """
+
+    attempts: tuple[Attempt, ...]
+    alone: bool
+
+    def exhausts(self, attempts: int) -> bool:
+        """Whether a trial that may be tried `attempts` times is given up."""
+        return self.alone and len(self.attempts) >= attempts
+
+
+def unfinished_attempts(run: RunView) -> dict[TrialKey, Unfinished]:
+    """Return the trials without a lasting result that were running when a process of the run ended.
+
+    Those that a second Ctrl-C ended are left out: the user did that.
+    """
+    begun: dict[TrialKey, list[Event]] = {}
+    starts = [session.started for session in run.info.sessions]
+    for event in run.events:
+        if event.kind == "stopped_now":
+            now = bisect_right(starts, event.time)
+            begun = {
+                key: kept
+                for key, events in begun.items()
+                if (kept := [each for each in events if bisect_right(starts, each.time) != now])
+            }
+        elif event.task_id is not None and event.trial is not None:
+            key = TrialKey(task_id=event.task_id, trial=event.trial)
+            if event.kind == "attempt_started":
+                begun.setdefault(key, []).append(event)
+            elif event.kind == "attempt_finished":
+                begun.pop(key, None)
+    times = [event.time for event in run.events]
+    left = set(run.remaining())
+    return {
+        key: Unfinished(
+            tuple(_attempt(each, _last_sign(each, starts, times)) for each in events),
+            events[-1].data.get("alone") is True,
+        )
+        for key, events in begun.items()
+        if key in left
+    }
+
+
+def _last_sign(event: Event, starts: Sequence[datetime], times: Sequence[datetime]) -> datetime:
+    """Return when the session that began an attempt wrote its last event."""
+    following = bisect_right(starts, event.time)
+    end = starts[following] if following < len(starts) else None
+    return max(time for time in times if time >= event.time and (end is None or time < end))
+
+
+def _attempt(event: Event, end: datetime) -> Attempt:
+    token = event.data.get("token")
+    return Attempt(
+        number=event.attempt or 1,
+        status=Status.ENVIRONMENT_ERROR,
+        started=event.time,
+        duration_s=(end - event.time).total_seconds(),
+        error=ErrorInfo(kind="ProcessEnded", message="the process that ran it ended before it did"),
+        token=token if isinstance(token, str) else None,
+    )
+
+
+def given_up(task: Task, context: TrialContext, attempts: Sequence[Attempt]) -> TrialResult:
+    """Return the result of a trial that ended its process again and again.
+
+    It has no score: what it did to its process shows, but not whose code did it.
+    """
+    times = len(attempts)
+    error = ErrorInfo(
+        kind="ProcessEnded",
+        message=f"the process that ran it ended {times} times while it ran, the last time while nothing "
+        f"else ran: a crash in native code, os._exit, or a blocked event loop",
+        phase="agent",
+    )
+    fields = {
+        "status": Status.ENVIRONMENT_ERROR,
+        "error": error,
+        "flags": (PROCESS_ENDED, *([RERUN] if any(each.status.done for each in attempts) else [])),
+        "failure_mode": FailureMode.ENVIRONMENT_ERROR,
+        "attempts": tuple(attempts),
+    }
+    return unscored_result(task, context, fields)

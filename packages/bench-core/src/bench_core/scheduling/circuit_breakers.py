@@ -1,0 +1,178 @@
+"""Circuit breakers: what every trial fails for is tried once more, and then left alone.
+
+Several attempts in a row that end in the same fault of one thing - a site, a VM, the model, the
+evaluator - say that the thing is out of order, not the trials. Those that need it wait then; after a
+while one of them tries it, and either all go on or they are left for a later session.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench_core.records import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.records import TrialResult
+    from bench_core.scheduling.resources import Claim
+
+__all__ = ["CircuitBreakers", "Trip"]
+
+_MODEL, _EVALUATOR, _ENVIRONMENT = "the model", "the evaluator", "the environment"
+_OF_PHASE = {"agent": _MODEL, "evaluation": _EVALUATOR}
+_NUMBERS = re.compile(r"\d+")
+_SIGNATURE = 120
+
+
+@dataclass
+class _Breaker:
+    """What is known of one thing: the fault its trials ended in, how often in a row, what follows.
+
+    Attributes:
+        probe_at: When one trial may try it; None while trials may use it as they like.
+        probing: Whether one does.
+        dead: Whether the one that tried it met the same fault.
+    """
+
+    fault: str = ""
+    message: str = ""
+    streak: int = 0
+    probe_at: float | None = None
+    probing: bool = False
+    dead: bool = False
+
+
+@dataclass(frozen=True)
+class Trip:
+    """What became of a thing: `opened`, `closed` (it works again) or `dead`."""
+
+    thing: str
+    became: str
+    streak: int
+    message: str
+
+    def __str__(self) -> str:
+        if self.became == "closed":
+            return f"{self.thing} works again: its trials go on"
+        text = f"{self.thing}: {self.streak} attempts in a row ended with {self.message!r}"
+        if self.became == "opened":
+            return f"{text}; one trial tries it again before the others go on"
+        return text
+
+
+class CircuitBreakers:
+    """Notes how attempts ended and decides which trials may start.
+
+    Args:
+        limit: How many equal faults in a row open a circuit; None for never.
+        patience_s: How long after that one trial may try again.
+    """
+
+    def __init__(self, limit: int | None, patience_s: float) -> None:
+        self._limit = limit
+        self._patience_s = patience_s
+        self._breakers: dict[str, _Breaker] = {}
+
+    def may_start(self, claim: Claim, now: float) -> bool:
+        """Whether a trial may start that claims this: all it needs works, or it may try what is broken."""
+        return all(
+            not each.dead and not each.probing and now >= each.probe_at
+            for _, each in self._open(claim)
+            if each.probe_at is not None
+        )
+
+    def started(self, claim: Claim) -> None:
+        """Note that a trial started, which may try what is broken."""
+        for _, each in self._open(claim):
+            each.probing = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether something broken is to be tried, or is being tried."""
+        return any(each.probe_at is not None and not each.dead for each in self._breakers.values())
+
+    def is_dead(self, claim: Claim) -> bool:
+        """Whether something a trial needs was tried again and met the same fault."""
+        return any(each.dead for _, each in self._open(claim))
+
+    def is_open(self, claim: Claim) -> bool:
+        """Whether something a trial needs is broken."""
+        return any(True for _ in self._open(claim))
+
+    def ended(self, claim: Claim, result: TrialResult, now: float, *, probe: bool) -> list[Trip]:
+        """Note how an attempt ended; return what changed by it.
+
+        Args:
+            claim: What its trial needs.
+            result: What it ended with.
+            now: In seconds of a clock that only grows.
+            probe: Whether it was started to try what is out of order.
+        """
+        if self._limit is None:
+            return []
+        if result.score is not None:
+            return list(self._works(claim)) if self._breakers else []
+        return list(self._fails(claim, result, now, probe=probe))
+
+    def _open(self, claim: Claim) -> Iterator[tuple[str, _Breaker]]:
+        if not self._breakers:  # asked four times for each trial, and nearly always so
+            return
+        for thing in _needs(claim):
+            breaker = self._breakers.get(thing)
+            if breaker is not None and breaker.probe_at is not None:
+                yield thing, breaker
+
+    def _works(self, claim: Claim) -> Iterator[Trip]:
+        for thing in _needs(claim):
+            breaker = self._breakers.pop(thing, None)
+            if breaker is not None and breaker.probe_at is not None and not breaker.dead:
+                yield Trip(thing, "closed", breaker.streak, breaker.message)
+
+    def _fails(
+        self, claim: Claim, result: TrialResult, now: float, *, probe: bool
+    ) -> Iterator[Trip]:
+        blamed = _blamed(claim, result)
+        fault, message = _fault_of(result)
+        for thing in blamed:
+            breaker = self._breakers.setdefault(thing, _Breaker())
+            breaker.streak = breaker.streak + 1 if breaker.fault == fault else 1
+            breaker.fault, breaker.message = fault, message
+            if breaker.probe_at is None and breaker.streak >= (self._limit or 0):
+                breaker.probe_at = now + self._patience_s
+                yield Trip(thing, "opened", breaker.streak, message)
+            elif breaker.probing and probe:
+                breaker.dead = True
+                yield Trip(thing, "dead", breaker.streak, message)
+        if probe:
+            for _, breaker in self._open(claim):
+                breaker.probing = False
+
+
+def _needs(claim: Claim) -> list[str]:
+    return [*sorted(claim.names), _MODEL, _EVALUATOR, _ENVIRONMENT]
+
+
+def _blamed(claim: Claim, result: TrialResult) -> list[str]:
+    """Return what is broken according to an attempt without a score; nothing where that is unknown."""
+    error = result.error
+    if (
+        result.status is not Status.ENVIRONMENT_ERROR
+        or error is None
+        or error.kind == "hard_deadline"
+    ):
+        return []
+    thing = _OF_PHASE.get(error.phase or "")
+    return [thing] if thing else sorted(claim.names) or [_ENVIRONMENT]
+
+
+def _fault_of(result: TrialResult) -> tuple[str, str]:
+    """Return what makes two faults the same, and its message; numbers are those of one trial."""
+    error = result.error
+    if error is None:
+        return "", ""
+    message = error.message[:_SIGNATURE]
+    # Ports, process ids and times differ from trial to trial in the same fault.
+    return f"{error.phase} {error.kind} {_NUMBERS.sub('#', message)}", message

@@ -1,0 +1,301 @@
+"""One trial from its environment to its result, the same way for every benchmark."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import BudgetExceededError, EvaluationError, InputError
+from bench_core.protocols import TrialContext
+from bench_core.records import AgentOutcome, Status, TrialResult
+from bench_core.run_folder.artifacts import describe_artifacts
+from bench_core.trial.agent_work import AgentLimits, AgentWork, run_agent
+from bench_core.trial.hooks import Evidence
+from bench_core.trial.log import trial_log
+from bench_core.trial.results import (
+    NOT_CLOSED,
+    USAGE_REPORTED,
+    conditions,
+    ending_of,
+    evaluated_fields,
+    fault_fields,
+    reported_fields,
+    with_steps,
+)
+
+if TYPE_CHECKING:
+    import logging
+    from pathlib import Path
+
+    from bench_core.protocols import Agent
+    from bench_core.records import AgentCode, AgentEnding, AgentTask, ArtifactFile, Task
+    from bench_core.redaction import Redactor
+    from bench_core.trial.hooks import Benchmark, Evaluation, TrialEnvironment
+
+__all__ = ["refuse_misfit", "rescore_trial", "run_trial"]
+
+
+async def run_trial(  # noqa: PLR0913  # the last three have defaults
+    benchmark: Benchmark,
+    task: Task,
+    context: TrialContext,
+    agent: Agent,
+    *,
+    limits: AgentLimits | None = None,
+    redactor: Redactor | None = None,
+    code: AgentCode | None = None,
+) -> TrialResult:
+    """Run one attempt of `agent` at `task` and score what it left.
+
+    Whatever the agent did, what it left is captured; whatever failed after that, what it did and
+    spent is in the result, and `code`, which says what program the agent was.
+
+    Raises:
+        InputError: The agent does not work in the benchmark's environment.
+        EnvironmentFaultError: The environment could not be opened.
+    """
+    refuse_misfit(benchmark, agent)
+    trial = _Trial(benchmark, task, context, agent, limits or AgentLimits(), code)
+    with trial_log(context.folder, [benchmark, agent], redactor) as log:
+        return await trial.run(log)
+
+
+def refuse_misfit(benchmark: Benchmark, agent: Agent) -> None:
+    """Refuse an agent that says it does not work in the environment the benchmark says it opens.
+
+    Raises:
+        InputError: It names both, and the way out.
+    """
+    environment = getattr(benchmark, "environment", None)
+    taken = tuple(getattr(agent, "environments", ()))
+    if environment is None or not taken or environment in taken:
+        return
+    raise InputError(
+        f"the agent {agent.name!r} works in {_or(taken)} environments, and the benchmark "
+        f"{benchmark.name!r} opens a {environment}: choose an agent for a {environment}, or a "
+        f"benchmark that opens a {_or(taken)}"
+    )
+
+
+def _or(words: tuple[str, ...]) -> str:
+    return " or ".join(words)
+
+
+async def rescore_trial(
+    benchmark: Benchmark, task: Task, result: TrialResult, folder: Path, *, seed: int = 0
+) -> TrialResult:
+    """Score a finished trial again from what it left, by the same rules or by newer ones.
+
+    Args:
+        benchmark: Its `evaluate` is asked.
+        task: With the benchmark's own config.
+        result: What the trial was recorded as.
+        folder: Its artifacts.
+        seed: The trial's own.
+
+    Raises:
+        EvaluationError: An artifact is missing, the agent's part never ended, or the evaluator
+            could not decide.
+    """
+    ending = _ending_in(result)
+    context = TrialContext(
+        run_id="rescore",
+        folder=folder,
+        trial=result.trial,
+        seed=seed,
+        agent=result.agent,
+        model=result.model,
+        world=result.world,
+        profile=result.profile,
+        timing=result.timing,
+    )
+    evidence = Evidence(
+        task, folder, ending, result.details, context, ending.flags, result.steps, first=result
+    )
+    evaluation = await benchmark.evaluate(evidence)
+    fields = {**dict(result), **evaluated_fields(ending, evaluation, result.details, result.steps)}
+    # It follows from the new score, and a record whose two disagree is refused.
+    del fields["success"]
+    if USAGE_REPORTED in result.flags:  # whatever the rules, its calls were not metered
+        fields["flags"] = tuple(dict.fromkeys([*fields["flags"], USAGE_REPORTED]))
+    return TrialResult.model_validate({**fields, "ending": _without_error_of(fields, ending)})
+
+
+def _without_error_of(fields: dict[str, Any], ending: AgentEnding) -> AgentEnding:
+    """Return the ending as it is stored: its error is recorded once, as the result's own if it is."""
+    if ending.error is None or fields["error"] is not ending.error:
+        return ending
+    return ending.model_copy(update={"error": None})
+
+
+def _ending_in(result: TrialResult) -> AgentEnding:
+    """Return the ending of a stored result, with its error.
+
+    Raises:
+        EvaluationError: The agent's part never ended.
+    """
+    ending, error = result.ending, result.error
+    if ending is None:
+        raise EvaluationError(
+            f"{result.task_id} trial {result.trial} got no further than its start: it left no end "
+            f"state to score"
+        )
+    if error is None or error.phase != "agent":
+        return ending
+    return ending.model_copy(update={"error": error})
+
+
+async def _artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
+    """Describe what a trial left; a thread is worth it only where there is something to digest."""
+    if not os.listdir(folder):  # noqa: PTH208  # a fifth of what looking by `Path` costs
+        return ()
+    return await asyncio.to_thread(describe_artifacts, folder)
+
+
+@dataclass
+class _Trial:
+    """One attempt under way; `fields` are those of its result as far as they are known."""
+
+    benchmark: Benchmark
+    task: Task
+    context: TrialContext
+    agent: Agent
+    limits: AgentLimits
+    code: AgentCode | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    work: AgentWork = AgentWork(AgentOutcome())  # noqa: RUF009  # immutable
+    captured: bool = False
+    capture_fault: Exception | None = None
+
+    async def run(self, log: logging.Logger) -> TrialResult:
+        started, began = datetime.now(timezone.utc), time.monotonic()
+        environment: TrialEnvironment | None = None
+        try:
+            async with self.benchmark.open(self.task, self.context, self.agent) as environment:
+                self.timings["environment"] = time.monotonic() - began
+                ending = await self._work(environment, log)
+        except Exception as error:
+            if environment is None:
+                log.warning("the environment could not be opened", exc_info=error)
+            # Before the capture, a fault of the environment leaves nothing that could be scored.
+            if environment is None or not self.captured:
+                raise
+            # what is scored was captured before
+            log.warning("the environment could not be closed", exc_info=error)
+            environment.flags[NOT_CLOSED] = None
+            ending = ending_of(self.work.outcome, environment)
+        fields = await self._score(environment, ending)
+        result = {
+            **conditions(self.task, self.context),
+            **reported_fields(self.work.outcome),
+            "agent_code": self.code,
+            "machine": environment.machine,
+            "started": started,
+            "details": dict(environment.details),
+            **fields,
+            "timings_s": {
+                **environment.timings, **self.timings, "total": time.monotonic() - began
+            },
+            "artifacts": await _artifacts(self.context.folder),
+        }  # fmt: skip
+        return TrialResult.model_validate(result)
+
+    async def _work(self, environment: TrialEnvironment, log: logging.Logger) -> AgentEnding:
+        """Let the agent work and keep what it left, whatever became of it."""
+        with self._timed("agent"):
+            self.work = await run_agent(
+                self.agent, self._for_agent(environment), environment, self.context, self.limits
+            )
+        outcome, fault = self.work.outcome, self.work.fault
+        if fault is not None or outcome.status is not Status.COMPLETED:
+            log.warning("the agent ended: %s", fault or outcome.status.value)
+        ending, flags = ending_of(outcome, environment), tuple(environment.flags)
+        with self._timed("capture"):
+            try:
+                await environment.capture(ending)
+            except Exception as error:  # a plugin's; the agent's work is recorded all the same
+                log.warning("what the agent left could not be captured", exc_info=error)
+                self.capture_fault = error
+        # only now: the capture may have written the trajectory
+        outcome = with_steps(outcome, self.context.folder, environment.steps)
+        self.work = AgentWork(outcome, fault)
+        self.captured = True
+        # What the capture may change of it is the flags.
+        same = tuple(environment.flags) == flags
+        return ending if same else ending_of(outcome, environment)
+
+    def _for_agent(self, environment: TrialEnvironment) -> AgentTask:
+        return self.task.for_agent(inputs=environment.inputs, limits=self.context.limits)
+
+    async def _score(self, environment: TrialEnvironment, ending: AgentEnding) -> dict[str, Any]:
+        """Return the fields that faults and the evaluation decide."""
+        unscored = self._unscored(ending)
+        if unscored is not None:
+            return unscored
+        try:
+            with self._timed("evaluation"):
+                evaluation = await self._evaluate(environment, ending)
+        except Exception as error:  # noqa: BLE001  # foreign evaluators run here; recorded, never a score
+            return self._with_ending(fault_fields(error, "evaluation", after_work=True), ending)
+        # Only a failure can be the environment's doing; a success proves that it worked.
+        if evaluation.score is not None and evaluation.score < 1.0:
+            try:
+                await environment.check()
+            except Exception as error:  # noqa: BLE001  # a plugin's; failing there is not the agent's failure
+                return self._with_ending(fault_fields(error, "check", after_work=False), ending)
+        steps = self.work.outcome.steps
+        fields = evaluated_fields(ending, evaluation, environment.details, steps)
+        return {**fields, "ending": _without_error_of(fields, ending)}
+
+    def _unscored(self, ending: AgentEnding) -> dict[str, Any] | None:
+        if self.work.fault is not None:
+            return self._with_flags(
+                fault_fields(self.work.fault, "agent", after_work=False), ending
+            )
+        if ending.status is Status.BUDGET_EXCEEDED:
+            error = BudgetExceededError("the run's budget is spent")
+            return self._with_flags(fault_fields(error, "agent", after_work=False), ending)
+        if self.capture_fault is not None:
+            fault = fault_fields(self.capture_fault, "capture", after_work=True)
+            return self._with_ending(fault, ending)
+        return None
+
+    async def _evaluate(self, environment: TrialEnvironment, ending: AgentEnding) -> Evaluation:
+        evidence = Evidence(
+            self.task,
+            self.context.folder,
+            ending,
+            environment.details,
+            self.context,
+            ending.flags,
+            self.work.outcome.steps,
+        )
+        return await self.benchmark.evaluate(evidence)
+
+    @staticmethod
+    def _with_flags(fields: dict[str, Any], ending: AgentEnding) -> dict[str, Any]:
+        return {**fields, "flags": tuple(dict.fromkeys([*ending.flags, *fields["flags"]]))}
+
+    def _with_ending(self, fields: dict[str, Any], ending: AgentEnding) -> dict[str, Any]:
+        return {**self._with_flags(fields, ending), "ending": ending}
+
+    def _timed(self, phase: str) -> _Timed:
+        return _Timed(self.timings, phase)
+
+
+class _Timed:
+    """Takes how long its block lasts; half of what a generator costs that does so."""
+
+    def __init__(self, timings: dict[str, float], phase: str) -> None:
+        self._timings, self._phase = timings, phase
+        self._began = time.monotonic()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._timings[self._phase] = time.monotonic() - self._began

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.errors import RunFolderBusyError, RunFolderError
+from bench_core.records import Status, TrialKey
+from bench_core.run_folder import RescoreFolder, read_rescore, read_run, rescore_ids
+from bench_core.testing import make_results, make_run, make_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bench_core.records import TrialResult
+
+    AsGiven = Callable[[TrialResult], TrialResult]
+
+TASKS = make_tasks(3)
+
+
+@pytest.fixture
+def run_path(tmp_path: Path) -> Path:
+    """Hold a run of which two trials can be scored again."""
+    results = [
+        *make_results(TASKS[:1], statuses={Status.COMPLETED: 1.0}),
+        *make_results(TASKS[1:2], statuses={Status.EVALUATION_ERROR: 1.0}),
+        *make_results(TASKS[2:], statuses={Status.ENVIRONMENT_ERROR: 1.0}),
+    ]
+    return make_run(tmp_path / "run", tasks=TASKS, results=results)
+
+
+@pytest.fixture
+def fixed(run_path: Path) -> TrialResult:
+    """Return what the second trial scores after the evaluator was mended."""
+    before = read_run(run_path).results[TrialKey(task_id="1")]
+    update = {"status": Status.COMPLETED, "score": 1.0, "success": True, "error": None}
+    return before.model_copy(update=update)
+
+
+def test_a_later_evaluation_stands_beside_the_first(
+    run_path: Path, fixed: TrialResult, as_given: AsGiven
+) -> None:
+    first = (run_path / "results.jsonl").read_bytes()
+    with RescoreFolder(run_path, "fixed/1", profile="fixed", reason="mended") as rescore:
+        assert [key.task_id for key in rescore.remaining()] == ["0", "1"]
+        rescore.append(fixed)
+        assert [key.task_id for key in rescore.remaining()] == ["0"]
+    view = read_rescore(run_path, "fixed/1")
+    assert {key: as_given(each) for key, each in view.results.items()} == {
+        fixed.key: as_given(fixed)
+    }
+    assert (view.info.profile, view.info.reason, view.info.finished) == ("fixed", "mended", None)
+    assert (run_path / "results.jsonl").read_bytes() == first
+
+
+def test_the_same_id_goes_on_where_it_stopped(run_path: Path, fixed: TrialResult) -> None:
+    with RescoreFolder(run_path, "again") as rescore:
+        rescore.append(fixed)
+    with (run_path / "rescores/again/results.jsonl").open("ab") as file:
+        file.write(b'{"torn')
+    with RescoreFolder(run_path, "again") as rescore:
+        assert [key.task_id for key in rescore.remaining()] == ["0"]
+        rescore.append(read_run(run_path).results[TrialKey(task_id="0")])
+    view = read_rescore(run_path, "again")
+    assert len(view.results) == 2
+    assert view.info.finished is not None
+
+
+def test_other_rules_need_another_id(run_path: Path) -> None:
+    RescoreFolder(run_path, "again", profile="fixed").close()
+    with pytest.raises(RunFolderError, match="with the profile 'fixed'"):
+        RescoreFolder(run_path, "again", profile="official")
+    RescoreFolder(run_path, "again", profile="fixed").close()
+
+
+def test_all_later_evaluations_are_listed_oldest_first(run_path: Path) -> None:
+    assert rescore_ids(run_path) == []
+    for name in ("zebra", "a b", "ant"):
+        RescoreFolder(run_path, name).close()
+    assert rescore_ids(run_path) == ["zebra", "a b", "ant"]
+
+
+def test_a_trial_the_run_does_not_have_is_refused(run_path: Path, fixed: TrialResult) -> None:
+    with (
+        RescoreFolder(run_path, "again") as rescore,
+        pytest.raises(RunFolderError, match="has no trial 1 of task '99' to rescore"),
+    ):
+        rescore.append(fixed.model_copy(update={"task_id": "99"}))
+
+
+def test_one_writer_at_a_time(run_path: Path) -> None:
+    with RescoreFolder(run_path, "again"), pytest.raises(RunFolderBusyError):
+        RescoreFolder(run_path, "again")
+
+
+def test_the_evaluation_has_folders_of_its_own(run_path: Path) -> None:
+    with RescoreFolder(run_path, "again") as rescore:
+        folder = rescore.trial_folder(TrialKey(task_id="0"))
+    assert folder == run_path / "rescores" / "again" / "trials" / "1" / "0"
+
+
+def test_an_unknown_evaluation_is_told(run_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="is no later evaluation"):
+        read_rescore(run_path, "nothing")

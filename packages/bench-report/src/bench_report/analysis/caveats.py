@@ -1,0 +1,293 @@
+"""What a reader must know before quoting a number, each derived from the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.records import Status
+from bench_report.model import Caveat
+from bench_report.text.numbers import count, percent
+from bench_report.text.untrusted import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from bench_core.statistics import Interval
+    from bench_report.model import Mismatch, RunReport
+
+__all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats", "grouped"]
+
+FEW_TASKS = 30
+"""Below this many tasks an interval is wide whatever the method."""
+LARGE_EXCLUSION = 0.05
+"""Above this share of unscored trials, what is left out may change the result."""
+
+Severity = Literal["info", "warning", "critical"]
+_ORDER = {"critical": 0, "warning": 1, "info": 2}
+
+
+def caveats(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> tuple[Caveat, ...]:
+    """Return all caveats, the most serious first; those of one run name it."""
+    found = list(_mixed(mismatches))
+    for run in runs:
+        for rule in _RULES:
+            found += [each.model_copy(update={"run": run.label}) for each in rule(run)]
+    return tuple(sorted(found, key=lambda each: _ORDER[each.severity]))
+
+
+def grouped(found: Iterable[Caveat]) -> list[tuple[Caveat, list[str]]]:
+    """Put caveats of the same words together, with the runs they concern."""
+    by_words: dict[tuple[str, str], tuple[Caveat, list[str]]] = {}
+    for each in found:
+        _, runs = by_words.setdefault((each.code, each.text), (each, []))
+        if each.run is not None:
+            runs.append(each.run)
+    return list(by_words.values())
+
+
+def _mixed(found: Sequence[Mismatch]) -> Iterator[Caveat]:
+    if found:
+        aspects = ", ".join(each.aspect for each in found)
+        text = (
+            f"These runs differ in: {aspects}. They were put together on purpose; "
+            "differences between them say nothing about the agents alone."
+        )
+        yield Caveat(code="mixed", severity="critical", text=text)
+
+
+def _world(run: RunReport) -> Iterator[Caveat]:
+    if run.built_in:
+        text = (
+            "Stand-in world: proves plumbing, not agent quality. The trials ran on the small "
+            "built-in copy of the benchmark's systems; do not set these rates beside published ones."
+        )
+        yield Caveat(code="built_in_world", severity="critical", text=text)
+
+
+def _state(run: RunReport) -> Iterator[Caveat]:
+    coverage = run.summary.coverage
+    if not coverage.results:
+        yield Caveat(code="no_results", severity="critical", text="The run has no results yet.")
+    elif run.stopped and coverage.missing:
+        text = (
+            f"The run stopped at look {run.stopped.number} of {run.stopped.of} by the rule stored before its "
+            f"first trial ({run.stopped.reason}). Runs that stop early overshoot: the difference they show is "
+            "larger than the true one by about a point in the mean. Quote the repeated interval of that look."
+        )
+        yield Caveat(code="stopped_early", severity="warning", text=text)
+    elif coverage.missing:
+        why = "is still being written" if run.state == "running" else "was left unfinished"
+        text = (
+            f"The run {why}: {count(coverage.missing)} of {count(coverage.trials)} planned trials "
+            "have no result."
+        )
+        yield Caveat(code="unfinished", severity="warning", text=text)
+
+
+def _excluded(run: RunReport) -> Iterator[Caveat]:
+    ended, scored = run.summary.coverage.results, run.summary.coverage.scored
+    unscored = ended - scored
+    if not unscored:
+        return
+    share = unscored / ended
+    wins = sum(row.success is True for row in run.trials)
+    treated = "count as failures" if run.summary.errors_count_as_failures else "are left out"
+    # The two extremes bound the share of successes, whatever the unscored trials would have been.
+    text = (
+        f"{count(unscored)} of {count(ended)} trials ({percent(share)}) have no score and "
+        f"{treated}. Had all of them failed, {percent(wins / ended)} of all trials would "
+        f"be successes; had all succeeded, {percent((wins + unscored) / ended)}."
+    )
+    severity: Severity = "warning" if share >= LARGE_EXCLUSION else "info"
+    yield Caveat(code="excluded", severity=severity, text=text)
+
+
+def _unscored_tasks(run: RunReport) -> Iterator[Caveat]:
+    coverage = run.summary.coverage
+    left_out = len({row.task_id for row in run.trials}) - coverage.tasks_scored
+    if left_out > 0 and not run.summary.errors_count_as_failures:
+        text = (
+            f"{count(left_out)} {'task' if left_out == 1 else 'tasks'} ended without a score in every "
+            "trial and are not part of the rate at all."
+        )
+        yield Caveat(code="unscored_tasks", severity="warning", text=text)
+
+
+def _suspect(run: RunReport) -> Iterator[Caveat]:
+    suspects = run.summary.suspects
+    if not suspects:
+        return
+    number = sum(bool(row.suspect) for row in run.trials)
+    listed = ", ".join(f"{name.replace('_', ' ')} ({count(n)})" for name, n in suspects.items())
+    rate = run.summary.without_suspects
+    without = f" Without them the rate is {percent(rate.estimate)}." if rate is not None else ""
+    text = (
+        f"{count(number)} scored {'trial is' if number == 1 else 'trials are'} suspect: the score may "
+        f"not be the agent's own doing ({listed}).{without}"
+    )
+    yield Caveat(code="suspects", severity="warning", text=text)
+
+
+def _flagged(run: RunReport) -> Iterator[Caveat]:
+    flags = list(run.summary.flags.items())
+    if flags:
+        listed = ", ".join(
+            f"{clip(name.replace('_', ' '), 60)} ({count(n)})" for name, n in flags[:6]
+        )
+        more = f" and {count(len(flags) - 6)} more" if len(flags) > 6 else ""  # noqa: PLR2004  # as listed
+        yield Caveat(code="flags", severity="info", text=f"Trials carry flags: {listed}{more}.")
+
+
+def _size(run: RunReport) -> Iterator[Caveat]:
+    tasks = run.summary.success.tasks
+    if 0 < tasks < FEW_TASKS:
+        text = (
+            f"Only {count(tasks)} {'task has' if tasks == 1 else 'tasks have'} a score: "
+            "the interval is wide, and only large differences could be seen."
+        )
+        yield Caveat(code="few_tasks", severity="warning", text=text)
+    for interval in (run.summary.success.new_tasks, _macro_interval(run)):
+        for note in interval.notes if interval else ():
+            yield Caveat(
+                code="interval_note", severity="warning", text=f"{note[:1].upper()}{note[1:]}."
+            )
+
+
+def _macro_interval(run: RunReport) -> Interval | None:
+    """Return the template average's interval where its clusters are not the headline's."""
+    # With the same clusters its notes would repeat those of the headline.
+    macro, success = run.summary.macro_average, run.summary.success
+    return macro.new_tasks if macro and macro.clusters != success.clusters else None
+
+
+def _repetition(run: RunReport) -> Iterator[Caveat]:
+    per_task = Counter(row.task_id for row in run.trials if row.score is not None)
+    if not per_task:
+        return
+    low, high = min(per_task.values()), max(per_task.values())
+    if high == 1:
+        text = "One trial per task: how much results vary between repetitions is not known."
+        yield Caveat(code="one_trial", severity="info", text=text)
+    elif low != high:
+        text = f"Tasks have between {low} and {high} scored trials; each task counts the same."
+        yield Caveat(code="uneven_trials", severity="info", text=text)
+
+
+def _partial(run: RunReport) -> Iterator[Caveat]:
+    partial = sum(row.score is not None and 0 < row.score < 1 for row in run.trials)
+    if partial and run.summary.score:
+        text = (
+            f"{count(partial)} {_trials(partial, 'has', 'have')} a score between 0 and 1, which is "
+            f"no success; the mean score is {percent(run.summary.score.estimate)}."
+        )
+        yield Caveat(code="partial_scores", severity="info", text=text)
+
+
+def _trials(number: int, one: str, many: str) -> str:
+    return f"trial {one}" if number == 1 else f"trials {many}"
+
+
+def _retries(run: RunReport) -> Iterator[Caveat]:
+    retried = sum(row.attempts > 1 for row in run.trials)
+    if retried:
+        text = (
+            f"{count(retried)} {_trials(retried, 'needed', 'needed')} more than one attempt because "
+            "the environment failed; only the last attempt counts."
+        )
+        yield Caveat(code="retries", severity="info", text=text)
+
+
+def _evaluation_errors(run: RunReport) -> Iterator[Caveat]:
+    broken = sum(row.status is Status.EVALUATION_ERROR for row in run.trials)
+    if broken:
+        text = (
+            f"In {count(broken)} {_trials(broken, '', '').strip()} the evaluator could not decide; "
+            "re-scoring tries again from what was stored."
+        )
+        yield Caveat(code="evaluation_errors", severity="warning", text=text)
+
+
+def _judged(run: RunReport) -> Iterator[Caveat]:
+    audit = run.audit
+    if audit is None:
+        return
+    if audit.lifted:
+        text = (
+            f"{count(audit.lifted)} {_trials(audit.lifted, 'counts as a success', 'count as successes')} "
+            "although the query failed, because a judge passed them; that can only raise the rate."
+        )
+        yield Caveat(code="judge_lifted", severity="warning", text=text)
+    if audit.only_query:
+        text = (
+            f"In {count(audit.only_query)} {_trials(audit.only_query, 'the', 'the')} query passed what "
+            "the judge failed: look at both."
+        )
+        yield Caveat(code="judge_disagrees", severity="warning", text=text)
+    if audit.refused:
+        text = f"The judge's error is not corrected for: {audit.refused}."
+        yield Caveat(code="judge_unvalidated", severity="warning", text=text)
+
+
+def _unsure(run: RunReport) -> Iterator[Caveat]:
+    unsure = sum(row.confidence.get("low", 0) for row in run.methods)
+    if unsure:
+        text = f"{count(unsure)} {_trials(unsure, 'was', 'were')} evaluated with low confidence."
+        yield Caveat(code="low_confidence", severity="warning", text=text)
+
+
+def _models(run: RunReport) -> Iterator[Caveat]:
+    reported = run.summary.models_reported
+    if len(reported) > 1:
+        names = ", ".join(reported)
+        text = f"The provider answered with more than one model during the run: {names}."
+        yield Caveat(code="several_models", severity="warning", text=text)
+
+
+def _sessions(run: RunReport) -> Iterator[Caveat]:
+    if len({tuple(sorted(each.versions.items())) for each in run.info.sessions}) > 1:
+        text = "The run was continued with other package versions than it began with."
+        yield Caveat(code="versions_changed", severity="warning", text=text)
+    if len({each.host for each in run.info.sessions if each.host}) > 1:
+        text = "The run was continued on another host; times are not comparable throughout."
+        yield Caveat(code="hosts_changed", severity="info", text=text)
+    if run.info.git and run.info.git.dirty:
+        text = "The working directory had uncommitted changes when the run started."
+        yield Caveat(code="uncommitted", severity="info", text=text)
+
+
+def _cost(run: RunReport) -> Iterator[Caveat]:
+    cost = run.summary.cost_usd
+    if cost.unknown and cost.known:
+        text = (
+            f"The cost of {count(cost.unknown)} {_trials(cost.unknown, 'is', 'are')} "
+            "unknown and not part of the total."
+        )
+        yield Caveat(code="cost_incomplete", severity="info", text=text)
+
+
+def _damage(run: RunReport) -> Iterator[Caveat]:
+    for problem in run.problems:
+        yield Caveat(code="damaged", severity="warning", text=problem)
+
+
+# In the order of the report: sorting by severity keeps the order of equals.
+_RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
+    _world,
+    _state,
+    _excluded,
+    _suspect,
+    _unscored_tasks,
+    _flagged,
+    _size,
+    _repetition,
+    _partial,
+    _retries,
+    _evaluation_errors,
+    _judged,
+    _unsure,
+    _models,
+    _sessions,
+    _cost,
+    _damage,
+)

@@ -1,0 +1,232 @@
+"""How trials were evaluated: by which method, how surely, and the decisions of query and judge apart.
+
+Each check of a result states what decided it (`decided_by`). Results of version 0.1 do not: of these, `details`
+contain the decisions of query and judge (`query_passed`, `judge`). `details` also contain `ground_truth`, where a
+person or a known answer decides what is true.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics import accuracy, calibration, corrected_rate, success_rate_interval
+from bench_report.model import JudgeAudit, MethodRow, ReadRate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from bench_core.records import TrialResult
+    from bench_report.run_data.sources import Source
+
+__all__ = ["HIGH_CONFIDENCE", "LOW_CONFIDENCE", "audit_of", "level_of", "methods_of"]
+
+HIGH_CONFIDENCE = 0.85
+"""From this confidence on an evaluation counts as of high confidence."""
+LOW_CONFIDENCE = 0.6
+"""Below this one it counts as of low confidence."""
+
+_LEVELS = ("high", "medium", "low", "unstated")
+_OUTCOMES = {"pass": True, "fail": False}
+_BY_JUDGE = frozenset({"judge", "both"})
+_BY_NO_RULE = frozenset({"judge", None})
+_EXAMPLES = 20
+
+
+class _Decisions(NamedTuple):
+    """The decisions about a trial that its record contains."""
+
+    result: TrialResult
+    query: bool | None
+    judge: bool | None
+    outcome: str | None
+    truth: bool | None
+
+
+def level_of(result: TrialResult) -> str:
+    """Return `high`, `medium`, `low` or `unstated`: as the record states, else by its confidence."""
+    return _level(_stated_level(result.details), result.confidence)
+
+
+def _stated_level(details: Mapping[str, JsonValue]) -> str | None:
+    """Return the level of confidence that details state as a word, if they do."""
+    stated = details.get("confidence_level", details.get("confidence"))
+    return stated.lower() if isinstance(stated, str) and stated.lower() in _LEVELS else None
+
+
+def _level(stated: str | None, confidence: float | None) -> str:
+    if stated is not None:
+        return stated
+    if confidence is None:
+        return "unstated"
+    if confidence >= HIGH_CONFIDENCE:
+        return "high"
+    return "low" if confidence < LOW_CONFIDENCE else "medium"
+
+
+def methods_of(results: Iterable[TrialResult]) -> tuple[MethodRow, ...]:
+    """Return, for each method of evaluation, how often it decided and how surely."""
+    # Counted first: even of 100,000 trials few are evaluated differently.
+    alike = Counter(
+        (each.method, each.success, each.confidence, _stated_level(each.details))
+        for each in results
+        if each.score is not None
+    )
+    seen = Counter[tuple[str, bool, str, float | None]]()
+    for (method, success, confidence, stated), number in alike.items():
+        key = (method or "not stated", bool(success), _level(stated, confidence), confidence)
+        seen[key] += number
+    rows = [_method(name, seen) for name in {name for name, *_ in seen}]
+    return tuple(sorted(rows, key=lambda row: (-row.scored, row.method)))
+
+
+def _method(method: str, seen: Mapping[tuple[str, bool, str, float | None], int]) -> MethodRow:
+    own = {key: number for key, number in seen.items() if key[0] == method}
+    levels, wins = Counter[str](), Counter[str]()
+    passed, sure, stated = 0, 0.0, 0
+    for (_, success, level, confidence), number in own.items():
+        levels[level] += number
+        wins[level] += number * success
+        passed += number * success
+        sure += number * (confidence or 0.0)
+        stated += number * (confidence is not None)
+    return MethodRow(
+        method=method,
+        scored=sum(own.values()),
+        passed=passed,
+        confidence={level: levels[level] for level in _LEVELS if levels[level]},
+        confidence_of_passed={level: wins[level] for level in _LEVELS if wins[level]},
+        mean_confidence=sure / stated if stated else None,
+    )
+
+
+def audit_of(run: Source, *, level: float = 0.95) -> JudgeAudit | None:
+    """Compare query and judge with each other and with the known truth; `None` without a judge."""
+    if not any(map(_was_judged, run.view.latest)):  # most runs: then nothing is sorted or read
+        return None
+    read = [_decisions_of(result) for result in run.results]
+    if not any(each.outcome for each in read):
+        return None
+    both = [each for each in read if each.query is not None and each.judge is not None]
+    agreement = Counter((each.query, each.judge) for each in both)
+    truth = {each.result.key: each.truth for each in read if each.truth is not None}
+    lifted = [e for e in read if e.query is False and e.judge and e.result.success]
+    clusters = {task.task_id: task.template for task in run.tasks if task.template}
+    rate = _rates(read, clusters, level)
+    return JudgeAudit(
+        outcomes=dict(Counter(e.outcome for e in read if e.outcome).most_common()),
+        query_only=rate(lambda each: each.query),
+        judge_only=rate(lambda each: each.judge),
+        combined=rate(lambda each: each.result.success),
+        both_pass=agreement[True, True],
+        only_query=agreement[True, False],
+        only_judge=agreement[False, True],
+        both_fail=agreement[False, False],
+        lifted=len(lifted),
+        lifted_trials=tuple(each.result.key for each in lifted[:_EXAMPLES]),
+        known=len(truth),
+        **_against_truth(read, level),
+    )
+
+
+def _was_judged(result: TrialResult) -> bool:
+    return "judge" in result.details or any(e.decided_by in _BY_JUDGE for e in result.checks)
+
+
+def _decisions_of(result: TrialResult) -> _Decisions:
+    stated = any(each.decided_by for each in result.checks)
+    query, outcome = _from_checks(result) if stated else _from_details(result)
+    truth = result.details.get("ground_truth")
+    return _Decisions(
+        result,
+        query,
+        _OUTCOMES.get(outcome) if outcome else None,
+        outcome,
+        truth if isinstance(truth, bool) else None,  # only a yes or no is a truth
+    )
+
+
+def _from_checks(result: TrialResult) -> tuple[bool | None, str | None]:
+    """Return whether the benchmark's rules passed, and the judge's outcome."""
+    judged = [each.passed for each in result.checks if each.decided_by in _BY_JUDGE]
+    if not judged:  # then the score is the rules' own
+        return result.success, None
+    ruled = [each.passed for each in result.checks if each.decided_by not in _BY_NO_RULE]
+    passed = _all_passed(judged)
+    if passed is None:
+        return _all_passed(ruled), "error" if "judge_error" in result.flags else "abstain"
+    return _all_passed(ruled), "pass" if passed else "fail"
+
+
+def _from_details(result: TrialResult) -> tuple[bool | None, str | None]:
+    """Return the same of a result of version 0.1."""
+    judge = result.details.get("judge")
+    stated = judge.get("outcome") if isinstance(judge, dict) else judge
+    outcome = stated[:40] if isinstance(stated, str) and stated else None
+    if "query_passed" in result.details:
+        query = result.details["query_passed"]
+        return query if isinstance(query, bool) else None, outcome
+    # Where no judge took part, the score is the query's; where one did, the checks are.
+    passed = [each.passed for each in result.checks]
+    return _all_passed(passed) if outcome else result.success, outcome
+
+
+def _all_passed(passed: Sequence[bool | None]) -> bool | None:
+    """Return whether all passed; `None` without any, or where an unknown one decides."""
+    if False in passed:
+        return False
+    return None if not passed or None in passed else True
+
+
+def _rates(
+    read: Sequence[_Decisions], clusters: Mapping[str, str], level: float
+) -> Callable[[Callable[[_Decisions], bool | None]], ReadRate]:
+    """Return a function that puts an interval on one reading of all trials."""
+
+    def rate(reading: Callable[[_Decisions], bool | None]) -> ReadRate:
+        scores: dict[str, list[float]] = {}
+        for each in read:
+            value = reading(each)
+            if value is not None:
+                scores.setdefault(each.result.task_id, []).append(float(value))
+        trials = sum(map(len, scores.values()))
+        try:
+            found = success_rate_interval(scores, clusters=clusters, level=level)
+        except NotEstimableError as error:
+            return ReadRate(tasks=len(scores), trials=trials, refused=str(error))
+        return ReadRate(tasks=len(scores), trials=trials, interval=found)
+
+    return rate
+
+
+def _against_truth(read: Sequence[_Decisions], level: float) -> dict[str, object]:
+    """Measure query, judge and what was reported on the trials whose truth is known."""
+    known = [each for each in read if each.truth is not None]
+    if not known:
+        reason = "no trial's truth is known, so the evaluation's own errors cannot be measured"
+        return {"refused": reason}
+    truth = {each.result.key: bool(each.truth) for each in known}
+    reported = {e.result.key: e.result.success for e in read if e.result.success is not None}
+    found: dict[str, object] = {}
+    for name, verdicts in (
+        ("query_accuracy", {e.result.key: e.query for e in known if e.query is not None}),
+        ("judge_accuracy", {e.result.key: e.judge for e in known if e.judge is not None}),
+    ):
+        if verdicts:
+            found[name] = accuracy(verdicts, truth, level=level)
+    sure = [
+        (each.result.confidence, each.result.success is each.truth)
+        for each in known
+        if each.result.confidence is not None and each.result.success is not None
+    ]
+    if len(sure) > 1:
+        confidences, right = [each for each, _ in sure], [each for _, each in sure]
+        found["calibration"] = calibration(confidences, right, level=level)
+    try:
+        found["corrected"] = corrected_rate(reported, truth, level=level)
+    except NotEstimableError as error:
+        found["refused"] = str(error)
+    return found

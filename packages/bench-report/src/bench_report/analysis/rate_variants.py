@@ -1,0 +1,74 @@
+"""Other rates of a run than its headline: strict, on these tasks again, by template, mean score, pass@k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.statistics import Estimand, Interval, Rate, Summary
+    from bench_report.model import Report
+
+__all__ = ["RateVariant", "VariantValue", "rate_variants"]
+
+
+class VariantValue(NamedTuple):
+    """The rate of one run."""
+
+    run: int
+    value: float | None
+    interval: Interval | None
+    refused: str | None
+
+
+class RateVariant(NamedTuple):
+    """Another rate than the headline, with its value in each run."""
+
+    name: str
+    about: str
+    values: list[VariantValue]
+
+    @property
+    def refused(self) -> str | None:
+        """The reason that all runs share for having no interval, if they do."""
+        reasons = {each.refused for each in self.values}
+        return reasons.pop() if len(reasons) == 1 else None
+
+
+def rate_variants(report: Report) -> list[RateVariant]:
+    """Return the variants that add to the headline, each over the runs that have it."""
+    found: dict[str, RateVariant] = {}
+    for index, run in enumerate(report.runs):
+        for name, about, value in _variants_of(run.summary):
+            variant = found.setdefault(name, RateVariant(name, about, []))
+            variant.values.append(value._replace(run=index))
+    return list(found.values())
+
+
+def _variants_of(summary: Summary) -> Iterator[tuple[str, str, VariantValue]]:
+    success, strict = summary.success, summary.strict
+    again = _value(success, "same_tasks")
+    yield "These tasks again", "the same tasks, run once more", again
+    if summary.macro_average:
+        average = _value(summary.macro_average)
+        yield "Template average", "every template counts the same", average
+    if strict.trials != success.trials:  # else every trial has a score, and both rates are one
+        yield "Strict", "trials without a score count as failures", _value(strict)
+    if summary.without_suspects:
+        about = "trials whose score may not be the agent's own doing are left out"
+        yield "Without suspects", about, _value(summary.without_suspects)
+    if summary.score:
+        yield "Mean score", "partial scores count in part", _value(summary.score)
+    for rate in summary.pass_rates:
+        if rate.k > 1:  # pass@1 is the success rate itself
+            any_, every = rate.pass_at_k, rate.pass_hat_k
+            about = f"at least one of {rate.k} trials succeeds"
+            yield f"pass@{rate.k}", about, VariantValue(0, any_.estimate, any_, None)
+            about = f"all of {rate.k} trials succeed"
+            yield f"pass^{rate.k}", about, VariantValue(0, every.estimate, every, None)
+
+
+def _value(rate: Rate, estimand: Estimand = "new_tasks") -> VariantValue:
+    found = rate.new_tasks if estimand == "new_tasks" else rate.same_tasks
+    return VariantValue(0, rate.estimate, found, rate.refused.get(estimand))

@@ -1,0 +1,174 @@
+"""Runs as comparisons see them: from run folders, or from baseline files that stand in for them.
+
+A baseline file keeps what a later comparison needs (configuration, tasks, scores, effort) in a few
+kilobytes, fit to be committed beside the agent it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field, FiniteFloat, ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records import SUCCESS_SCORE, Record, RunInfo
+from bench_report.__about__ import __version__
+from bench_report.model import Effort, TaskEntry
+from bench_report.run_data.rows import effort_of, task_entries, trial_rows
+from bench_report.run_data.sources import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_report.run_data.sources import Source
+
+__all__ = ["Baseline", "Side", "baseline_of", "read_side", "read_sides", "side_of"]
+
+
+class Baseline(Record):
+    """`baseline.json`: one run, reduced to what later runs are compared with.
+
+    Attributes:
+        label: The run's short name.
+        generator: What wrote it.
+        info: The run's own `run.json`.
+        evaluators: Versions of the evaluators that scored it, by name.
+        scores: Task id to the scores of its ended trials; `None` for trials without a score.
+        effort: What its trials used.
+    """
+
+    schema_version: Literal[1] = 1
+    kind: Literal["baseline"] = "baseline"
+    label: str
+    generator: str
+    info: RunInfo
+    evaluators: dict[str, str] = Field(default_factory=dict)
+    tasks: tuple[TaskEntry, ...]
+    scores: dict[str, tuple[FiniteFloat | None, ...]]
+    effort: Effort
+
+
+class Side(NamedTuple):
+    """One side of a comparison."""
+
+    label: str
+    info: RunInfo
+    evaluators: dict[str, str]
+    tasks: dict[str, TaskEntry]
+    scores: dict[str, tuple[float | None, ...]]
+    effort: Effort
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """Task id to template, where it has one."""
+        return {key: task.template for key, task in self.tasks.items() if task.template}
+
+    @property
+    def slices(self) -> dict[tuple[str, str], list[str]]:
+        """Group and value to the tasks in it, in alphabetical order."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for key, task in self.tasks.items():
+            for group, values in task.groups.items():
+                for value in dict.fromkeys(values):
+                    found.setdefault((group, value), []).append(key)
+        return dict(sorted(found.items()))
+
+    def successes(self, *, strict: bool = False) -> dict[str, list[float]]:
+        """Return task id to outcomes of 0 and 1; trials without a score are left out or 0."""
+        return {
+            key: [
+                float(score is not None and score >= SUCCESS_SCORE)
+                for score in scores
+                if strict or score is not None
+            ]
+            for key, scores in self.scores.items()
+        }
+
+
+def side_of(run: Source) -> Side:
+    """Return a run folder as a side of a comparison."""
+    scores: dict[str, list[float | None]] = {}
+    for result in run.ended:
+        scores.setdefault(result.task_id, []).append(result.score)
+    return Side(
+        label=run.label,
+        info=run.info,
+        evaluators=_evaluators_of(run),
+        tasks={task.task_id: task for task in task_entries([run])},
+        scores={key: tuple(values) for key, values in scores.items()},
+        effort=effort_of(trial_rows(run, "")),  # where trials are does not matter here
+    )
+
+
+def baseline_of(run: Source) -> Baseline:
+    """Return what later comparisons need of a run."""
+    side = side_of(run)
+    return Baseline(
+        label=side.label,
+        generator=f"bench-report {__version__}",
+        info=side.info,
+        evaluators=side.evaluators,
+        tasks=tuple(side.tasks.values()),
+        scores=side.scores,
+        effort=side.effort,
+    )
+
+
+def read_sides(paths: Sequence[Path]) -> list[Side]:
+    """Read run folders and baseline files, labels made unique.
+
+    Raises:
+        InputError: A file is no baseline, or the same is given twice.
+        RunFolderError: A folder is missing or damaged.
+    """
+    folders = [path for path in paths if not path.is_file()]
+    runs = dict(zip(folders, read_runs(folders), strict=True)) if folders else {}
+    sides = [side_of(runs[path]) if path in runs else read_side(path) for path in paths]
+    return _with_unique_labels(sides, [str(path) for path in paths])
+
+
+def read_side(path: Path) -> Side:
+    """Read one run folder or baseline file.
+
+    Raises:
+        InputError: The file is no baseline.
+        RunFolderError: The folder is missing or damaged.
+    """
+    if not path.is_file():
+        return side_of(read_runs([path])[0])
+    try:
+        baseline = Baseline.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise InputError(
+            f"{path} is not a baseline ({what}): give a run folder, or a file "
+            "written by `bench-report export baseline RUN`"
+        ) from None
+    return Side(
+        label=baseline.label,
+        info=baseline.info,
+        evaluators=baseline.evaluators,
+        tasks={task.task_id: task for task in baseline.tasks},
+        scores=dict(baseline.scores),
+        effort=baseline.effort,
+    )
+
+
+def _evaluators_of(run: Source) -> dict[str, str]:
+    """Return the versions of the evaluators that scored a run, by name."""
+    methods = {r.method for r in run.ended if r.score is not None and r.method}
+    found: dict[str, set[str]] = {}
+    for method in methods:
+        name, _, version = method.rpartition(" ")  # as in `jmespath 1.1`
+        found.setdefault(name or method, set()).add(version if name else "")
+    return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
+
+
+def _with_unique_labels(sides: Sequence[Side], names: Sequence[str]) -> list[Side]:
+    labels = [side.label for side in sides]
+    return [
+        side._replace(label=f"{side.label} ({name})") if labels.count(side.label) > 1 else side
+        for side, name in zip(sides, names, strict=True)
+    ]

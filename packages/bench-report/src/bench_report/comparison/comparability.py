@@ -1,0 +1,84 @@
+"""Whether runs can be compared: same tasks, world, profile and evaluator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_report.model import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bench_report.comparison.baselines import Side
+
+__all__ = ["IncomparableRunsError", "check_comparable", "mismatches"]
+
+_SHOWN_HASH = 12
+
+
+class IncomparableRunsError(InputError):
+    """The runs differ in something that makes their numbers incomparable."""
+
+    def __init__(self, found: Sequence[Mismatch]) -> None:
+        self.mismatches = tuple(found)
+        lines = [
+            f"  {each.aspect}: " + ", ".join(f"{run} has {v}" for run, v in each.values.items())
+            for each in found
+        ]
+        super().__init__(
+            "these runs cannot be compared:\n"
+            + "\n".join(lines)
+            + "\nreport them one by one, or pass --mix to show them together, labelled as mixed"
+        )
+
+
+_ASPECTS: Mapping[str, Callable[[Side], str]] = {
+    "benchmark": lambda run: run.info.benchmark,
+    "benchmark version": lambda run: run.info.benchmark_version or "",
+    "task set": lambda run: run.info.task_set_hash[:_SHOWN_HASH],
+    "world": lambda run: run.info.world,
+    "profile": lambda run: run.info.profile,
+}
+
+
+def mismatches(runs: Sequence[Side]) -> tuple[Mismatch, ...]:
+    """Return what the runs differ in; what a run does not state cannot differ."""
+    aspects = {aspect: {run.label: read(run) for run in runs} for aspect, read in _ASPECTS.items()}
+    aspects |= _evaluator_aspects({run.label: run.evaluators for run in runs})
+    return tuple(
+        Mismatch(
+            aspect=aspect, values={label: v or "nothing stated" for label, v in by_run.items()}
+        )
+        for aspect, by_run in aspects.items()
+        # imported runs and those of early versions do not state every aspect
+        if len({value for value in by_run.values() if value}) > 1
+    )
+
+
+def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Compare versions of each evaluator; runs that share no evaluator differ in that.
+
+    Runs may use one evaluator more or less: which of them decides can depend on the trial.
+    """
+    names = sorted({name for each in by_run.values() for name in each})
+    aspects = {
+        f"version of {name}": {label: each.get(name, "") for label, each in by_run.items()}
+        for name in names
+    }
+    stated = [set(each) for each in by_run.values() if each]
+    if stated and not set.intersection(*stated):
+        aspects["evaluator"] = {label: ", ".join(sorted(each)) for label, each in by_run.items()}
+    return aspects
+
+
+def check_comparable(runs: Sequence[Side], *, mix: bool) -> tuple[Mismatch, ...]:
+    """Return the mismatches of runs that are mixed on purpose.
+
+    Raises:
+        IncomparableRunsError: There are some and `mix` is off.
+    """
+    found = mismatches(runs)
+    if found and not mix:
+        raise IncomparableRunsError(found)
+    return found

@@ -1,0 +1,59 @@
+"""Several runs together: ranks, runs dominated in cost, tasks that distinguish runs; and the noise of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from bench_core.errors import NotEstimableError
+from bench_core.statistics import dominance, items_of, leaderboard, noise_of
+from bench_report.model import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.statistics import Noise
+    from bench_report.comparison.baselines import Side
+    from bench_report.model import RunReport
+
+__all__ = ["noise_of_run", "ranking_of"]
+
+_LEAST_RUNS = 3
+"""Two runs are a comparison, not a leaderboard."""
+
+
+def ranking_of(
+    sides: Sequence[Side], runs: Sequence[RunReport], *, strict: bool = False
+) -> Ranking | None:
+    """Rank three runs or more of one benchmark; `None` for fewer or for several benchmarks."""
+    if len(sides) < _LEAST_RUNS or len({side.info.benchmark for side in sides}) > 1:
+        return None
+    scores = {side.label: side.successes(strict=strict) for side in sides}
+    clusters = {key: template for side in sides for key, template in side.templates.items()}
+    costs = {run.label: _costs(run) for run in runs if run.summary.cost_usd.known}
+    try:
+        items = items_of(scores)
+    except NotEstimableError:
+        items = None
+    return Ranking(
+        leaderboard=leaderboard(scores, clusters=clusters),
+        dominance=dominance(scores, costs, clusters=clusters),
+        items=items,
+    )
+
+
+def noise_of_run(side: Side, *, strict: bool = False) -> Noise | None:
+    """Return where a run's noise comes from; `None` where one trial per task does not show it."""
+    try:
+        return noise_of(side.successes(strict=strict), side.templates)
+    except NotEstimableError:
+        return None
+
+
+def _costs(run: RunReport) -> dict[str, list[float]]:
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for row in run.trials:
+        # of scored trials only, so that cost and success are about the same ones
+        if row.cost_usd is not None and row.score is not None:
+            found[row.task_id].append(row.cost_usd)
+    return found

@@ -1,0 +1,124 @@
+"""Export runs to, and import runs from, the files of other tools, documents and baselines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_report.comparison.baselines import baseline_of
+from bench_report.formats.documents import DOCUMENTS, comparison_json, render_document
+from bench_report.interchange.atif import export_atif, import_atif
+from bench_report.interchange.imported_run import write_run
+from bench_report.interchange.inspect_export import export_inspect
+from bench_report.interchange.inspect_import import import_inspect
+from bench_report.report_data import report_of
+from bench_report.report_files import write_report
+from bench_report.run_data.sources import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_report.run_data.sources import Source
+
+__all__ = ["ForeignFormat", "export", "import_run"]
+
+ForeignFormat = Literal["inspect", "atif"]
+"""Formats of other tools that can be read as well as written."""
+
+
+def export(  # noqa: PLR0913  # each keyword is an option of the command
+    what: str,
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    template: Path | None = None,
+    title: str | None = None,
+    count_errors_as_failures: bool = False,
+    mix: bool = False,
+) -> list[Path]:
+    """Write run folders in another form and return the files.
+
+    Args:
+        what: `inspect`, `atif`, `baseline` (one run each); `comparison`, `waa-baseline`, `webarena`,
+            `template` (a document); or `latex`, `csv`, `parquet`, `junit`, `md`, `json`, `html`.
+        folders: Run folders.
+        out: A file for `inspect`, `baseline` and documents, else a folder.
+        template: The user's own template, for `template`.
+        title: Of the document.
+        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        mix: Allow runs that cannot be compared, and label the document as mixed.
+
+    Raises:
+        InputError: A form needs one run and several were given, or the template is missing.
+        RunFolderError: A folder is missing or damaged.
+    """
+    runs = read_runs(folders)
+    if what in {"inspect", "atif", "baseline"}:
+        return _export_single_run(what, runs, out)
+    report = report_of(
+        runs,
+        out=_folder(what, out),
+        title=title,
+        count_errors_as_failures=count_errors_as_failures,
+        mix=mix,
+    )
+    if what == "template" and template is None:
+        raise InputError("give the template with --template FILE")
+    if what in DOCUMENTS or template is not None:
+        files = [_write(out, render_document(report, template or what))]
+        if what == "comparison":
+            files.append(_write(out.with_suffix(".json"), comparison_json(report)))
+        return files
+    return write_report(report, runs, out, formats=[what])
+
+
+def _folder(what: str, out: Path) -> Path:
+    # links to evidence are relative to the folder of the file that has them
+    return out.parent if what in DOCUMENTS or what == "template" else out
+
+
+def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Path]:
+    if len(runs) > 1:
+        raise InputError(
+            f"{what} holds one run, and {len(runs)} were given: export them one by one"
+        )
+    (run,) = runs
+    if what == "inspect":
+        return [export_inspect(run, out)]
+    if what == "atif":
+        return export_atif(run, out)
+    return [_write(out, baseline_of(run).model_dump_json(indent=1) + "\n")]
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, text.encode())
+    return path
+
+
+def import_run(
+    what: ForeignFormat,
+    path: Path,
+    out: Path,
+    *,
+    scorer: str | None = None,
+    benchmark: str = "atif",
+) -> Path:
+    """Write a run folder from another tool's files and return it.
+
+    Args:
+        what: The format.
+        path: The file, or for ATIF also a folder of them.
+        out: The run folder to make.
+        scorer: Whose score counts in an Inspect log with several.
+        benchmark: Name of the benchmark of ATIF files that do not state it.
+
+    Raises:
+        InputError: The files are not of that format, or cannot be read.
+        RunFolderError: `out` is a run folder already.
+    """
+    if what == "inspect":
+        return write_run(import_inspect(path, scorer=scorer), out)
+    return write_run(import_atif(path, benchmark=benchmark), out)

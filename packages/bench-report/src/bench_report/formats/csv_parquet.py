@@ -1,0 +1,81 @@
+"""The report's tables as CSV files and as Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import MissingExtraError
+from bench_core.files import write_atomic
+from bench_report.formats.tables import tables_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_report.formats.tables import Table
+    from bench_report.model import Report
+
+__all__ = ["write_csv", "write_parquet"]
+
+# What OWASP lists for CSV injection: the signs of a formula, and what spreadsheets skip before one.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_csv(report: Report, folder: Path) -> list[Path]:
+    """Write each table to `<name>.csv` (RFC 4180, UTF-8) in `folder`.
+
+    Text that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        _written(folder / f"{table.name}.csv", _csv(table).encode()) for table in tables_of(report)
+    ]
+
+
+def _csv(table: Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(table.columns)
+    writer.writerows([_cell(row.get(name)) for name in table.columns] for row in table.rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Write booleans as JSON does; keep spreadsheets from running text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # Some readers of CSV stop at NUL, and UTF-8 cannot encode an unpaired surrogate.
+        text = value.replace("\0", "\u2400").encode("utf-8", "replace").decode()
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return value
+
+
+def write_parquet(report: Report, folder: Path) -> list[Path]:
+    """Write each table to `<name>.parquet` (zstd) in `folder`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra, and slow to load
+        from pyarrow import parquet  # noqa: PLC0415  # as above
+    except ImportError:
+        raise MissingExtraError("writing Parquet", "pyarrow", "bench-report", "parquet") from None
+    kinds = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for table in tables_of(report):
+        schema = pa.schema([(name, kinds[kind]) for name, kind in table.columns.items()])
+        sink = pa.BufferOutputStream()  # in memory, so that the file appears whole or not at all
+        parquet.write_table(
+            pa.Table.from_pylist(table.rows, schema=schema), sink, compression="zstd"
+        )
+        files.append(_written(folder / f"{table.name}.parquet", sink.getvalue().to_pybytes()))
+    return files
+
+
+def _written(path: Path, data: bytes) -> Path:
+    write_atomic(path, data)
+    return path

@@ -1,0 +1,308 @@
+"""The report as LaTeX tables (booktabs), to be included in a paper with `input`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bench_report.analysis.rate_variants import rate_variants
+from bench_report.text import numbers
+from bench_report.text.phrases import (
+    LOOK_COLUMNS,
+    LOOKS_NOTE,
+    RANKS_NOTE,
+    baseline_of_looks,
+    look_rows,
+    ranks,
+)
+from bench_report.text.untrusted import inline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bench_report.model import Difference, Report, RunReport, SliceDifference
+
+__all__ = ["escape", "render_latex"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%",
+    "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "\u2212": r"\ensuremath{-}",
+    "\N{EN DASH}": "--", "\u00b7": r"\textperiodcentered{}", "\u2026": r"\ldots{}",
+    "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "[": "{[}", "*": "{*}",  # an argument of the line break if they begin a row
+}  # fmt: skip
+# Characters without a glyph in T1-encoded fonts, some of them from Latin Extended-A; pdfTeX stops at those.
+_BEYOND_T1 = (
+    r"[^\x00-\x7f\xa0-\u017f\u2014\u2018-\u201a\u201c-\u201e\u2022\u20ac\u2122]"
+    r"|[\u0126\u0127\u0138\u013f\u0140\u0149\u0166\u0167\u017f]"
+)
+_ESCAPED = re.compile("|".join([*map(re.escape, _SPECIAL), _BEYOND_T1]))
+_ANY_ENGINE = r"""\ifdefined\Umathchar % LuaTeX or XeTeX: whatever the font has
+  \DeclareRobustCommand\proctorchar[2]{#2}
+\else
+  \DeclareRobustCommand\proctorchar[2]{{[}U+#1]}
+\fi"""
+_MOST_ROWS = 120
+
+
+def escape(text: str, limit: int = 200) -> str:
+    r"""Return one line of text that LaTeX sets as it is.
+
+    >>> escape("50% of $x_1")
+    '50\\% of \\$x\\_1'
+    """
+    return _ESCAPED.sub(_replacement, inline(text, limit))
+
+
+def _replacement(match: re.Match[str]) -> str:
+    char = match.group()
+    return _SPECIAL.get(char) or rf"\proctorchar{{{ord(char):04X}}}{{{char}}}"
+
+
+def render_latex(report: Report) -> str:
+    """Return tables of headline, differences, readings, slices, outcomes and effort."""
+    head = [
+        f"% {inline(report.title, 200)}",
+        f"% Made by {inline(report.generator, 80)} on {report.generated:%Y-%m-%d}.",
+        r"% Needs \usepackage{booktabs}, \usepackage{longtable}, \usepackage[T1]{fontenc} and",
+        r"% \usepackage{textcomp}; pdfTeX shows characters that are not Latin by their number.",
+    ]
+    notes = [
+        f"% ! {inline(each.text, 500)}" for each in report.caveats if each.severity == "critical"
+    ]
+    blocks = ["\n".join([*head, *notes]), _ANY_ENGINE]
+    for part in (_headline, _looks, _differences, _ranking, _readings, _slices, _outcomes, _effort):
+        blocks += part(report)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(  # what a table is made of
+    label: str,
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int = 1,
+) -> str:
+    """Return a table whose first `words` columns are text and whose others are figures."""
+    found = [" & ".join(map(escape, row)) + r" \\" for row in rows]
+    more = len(found) - _MOST_ROWS
+    if more > 0:
+        found = [
+            *found[:_MOST_ROWS],
+            rf"\multicolumn{{{len(head)}}}{{l}}{{{more} more in report.json}} \\",
+        ]
+    columns = "l" * words + "r" * (len(head) - words)
+    # longtable, because slices and outcomes can fill more than a page
+    return "\n".join(
+        [
+            rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}",
+            rf"\caption{{{escape(caption, 1000)}}}\label{{tab:{label}}} \\",
+            r"\toprule",
+            " & ".join(map(escape, head)) + r" \\",
+            r"\midrule",
+            r"\endhead",
+            r"\bottomrule",
+            r"\endlastfoot",
+            *found,
+            r"\end{longtable}",
+        ]
+    )
+
+
+def _headline(report: Report) -> Iterator[str]:
+    strict = "Strict success" if report.count_errors_as_failures else "Success"
+    found = next(
+        (r.summary.success.new_tasks for r in report.runs if r.summary.success.new_tasks), None
+    )
+    how = (
+        f", {numbers.level(found.level)} intervals about new tasks ({found.method})"
+        if found
+        else ""
+    )
+    yield _table(
+        "success",
+        f"{strict} rates{how}.",
+        ("Run", "Rate", "Interval", "Trials", "Tasks", "Clusters", "Left out"),
+        (_headline_row(run, strict=report.count_errors_as_failures) for run in report.runs),
+    )
+
+
+def _headline_row(run: RunReport, *, strict: bool) -> tuple[str, ...]:
+    rate, coverage = run.summary.success, run.summary.coverage
+    return (
+        run.label,
+        numbers.percent(rate.estimate),
+        numbers.interval(rate.new_tasks),
+        numbers.count(rate.trials),
+        numbers.count(rate.tasks),
+        numbers.count(rate.clusters),
+        numbers.count(0 if strict else coverage.results - coverage.scored),
+    )
+
+
+def _differences(report: Report) -> Iterator[str]:
+    if report.comparison is None:
+        return
+    rows = []
+    for each in report.comparison.differences:
+        rows.append((each.run, "all", *_difference(each.value, each)))
+        rows += [
+            (each.run, f"{part.group} {part.value}", *_difference(part.difference, part))
+            for part in each.slices
+        ]
+    yield _table(
+        "differences",
+        f"Paired differences from {report.comparison.baseline}; p-values adjusted by Holm's method "
+        "over runs, and over the slices of each.",
+        ("Run", "Part", "Difference", "95% interval", "p", "p, sign flips", "Detectable", "Tasks"),
+        rows,
+        words=2,
+    )
+
+
+def _difference(value: float | None, found: Difference | SliceDifference) -> tuple[str, ...]:
+    return (
+        numbers.points(value),
+        numbers.points_interval(found.low, found.high),
+        numbers.p_value(found.adjusted_p_value),
+        numbers.p_value(getattr(found, "p_sign_flip", None)),
+        numbers.points(getattr(found, "detectable", None)).lstrip("+"),
+        numbers.count(found.shared_tasks),
+    )
+
+
+def _looks(report: Report) -> Iterator[str]:
+    rows = [(run.label, *row) for run in report.runs for row in look_rows(run)]
+    if rows:
+        names = ", ".join(baseline_of_looks(run) for run in report.runs if run.looks)
+        yield _table(
+            "looks", LOOKS_NOTE.format(baseline=names), ("Run", *LOOK_COLUMNS), rows, words=2
+        )
+
+
+def _ranking(report: Report) -> Iterator[str]:
+    if report.ranking is None:
+        return
+    board = report.ranking.leaderboard
+    by = {each.model: each.by for each in report.ranking.dominance if each.dominated}
+    yield _table(
+        "ranks",
+        RANKS_NOTE.format(confidence=numbers.level(1 - board.alpha)),
+        ("Run", "Worse and dearer than", "Rate", "Ranks"),
+        [
+            (each.model, by.get(each.model, numbers.NONE), numbers.percent(each.rate), ranks(each))
+            for each in board.ranks
+        ],
+        words=2,
+    )
+
+
+def _readings(report: Report) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [
+        (
+            variant.name,
+            report.runs[each.run].label,
+            numbers.percent(each.value),
+            numbers.interval(each.interval),
+        )
+        for variant in rate_variants(report)
+        for each in variant.values
+    ]
+    rows += [row for run in report.runs for row in _audit_rows(run)]
+    if rows:
+        yield _table(
+            "readings",
+            "Other readings of success.",
+            ("Reading", "Run", "Rate", "95% interval"),
+            rows,
+            words=2,
+        )
+
+
+def _audit_rows(run: RunReport) -> Iterator[tuple[str, ...]]:
+    if run.audit is None:
+        return
+    for name, read in (
+        ("Query alone", run.audit.query_only),
+        ("Judge alone", run.audit.judge_only),
+    ):
+        if read.interval:
+            yield (
+                name,
+                run.label,
+                numbers.percent(read.interval.estimate),
+                numbers.interval(read.interval),
+            )
+    if run.audit.corrected:
+        found = run.audit.corrected.new_tasks
+        yield "Corrected", run.label, numbers.percent(found.estimate), numbers.interval(found)
+
+
+def _slices(report: Report) -> Iterator[str]:
+    for group in dict.fromkeys(name for run in report.runs for name in run.summary.groups):
+        rows = [
+            (
+                row.name,
+                run.label,
+                numbers.percent(row.success.estimate),
+                numbers.interval(row.success.new_tasks),
+                numbers.percent(row.macro_average.estimate) if row.macro_average else numbers.NONE,
+                numbers.count(row.success.tasks),
+                numbers.count(row.success.trials),
+            )
+            for run in report.runs
+            for row in run.summary.groups.get(group, ())
+        ]
+        head = (
+            group.replace("_", " ").capitalize(),
+            "Run",
+            "Rate",
+            "95% interval",
+            "Template avg.",
+            "Tasks",
+            "Trials",
+        )
+        label = re.sub(r"[^a-z0-9]+", "-", group.lower()).strip("-") or "slice"
+        yield _table(f"by-{label}", f"Success by {group}.", head, rows, words=2)
+
+
+def _outcomes(report: Report) -> Iterator[str]:
+    rows = [
+        (run.label, name.replace("_", " "), numbers.count(number))
+        for run in report.runs
+        for name, number in (
+            *((status.value, n) for status, n in run.summary.statuses.items()),
+            *((f"failed: {mode}", n) for mode, n in run.summary.failure_modes.items()),
+            *((f"suspect: {cause}", n) for cause, n in run.summary.suspects.items()),
+        )
+    ]
+    yield _table(
+        "outcomes",
+        "How trials ended, and why they failed.",
+        ("Run", "Outcome", "Trials"),
+        rows,
+        words=2,
+    )
+
+
+def _effort(report: Report) -> Iterator[str]:
+    rows = []
+    for run in report.runs:
+        summary = run.summary
+        for name, spread, write in (
+            ("steps", summary.steps, numbers.plain),
+            ("tokens", summary.tokens, numbers.short),
+            ("cost", summary.cost_usd, numbers.dollars),
+            ("time", summary.time_s, numbers.duration),
+        ):
+            figures = (spread.median, spread.mean, spread.p90, spread.total)
+            rows.append((run.label, name, *map(write, figures)))
+    yield _table(
+        "effort",
+        "What trials used.",
+        ("Run", "Per trial", "Median", "Mean", "90% below", "Total"),
+        rows,
+        words=2,
+    )

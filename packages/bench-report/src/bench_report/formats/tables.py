@@ -1,0 +1,224 @@
+"""The report as flat tables, one figure a row or one trial a row: the contents of CSV and Parquet.
+
+Column names and units are those of `report.json`: rates are fractions of one, money is US dollars, times
+are seconds, and what is not known is empty.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_report.analysis.rate_variants import rate_variants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from bench_core.statistics import Interval, Rate
+    from bench_report.model import Difference, Report, RunReport, SliceDifference
+
+__all__ = ["Table", "tables_of"]
+
+Row = dict[str, Any]
+
+
+class Table(NamedTuple):
+    """A table: its name, its columns in order with their types, and its rows."""
+
+    name: str
+    columns: Mapping[str, type]
+    rows: list[Row]
+
+
+_RATES = {
+    "run": str, "part": str, "value": str, "reading": str, "estimate": float, "low": float,
+    "high": float, "level": float, "tasks": int, "trials": int, "clusters": int, "method": str,
+    "refused": str,
+}  # fmt: skip
+_DIFFERENCES = {
+    "run": str, "baseline": str, "part": str, "value": str, "difference": float, "low": float,
+    "high": float, "level": float, "p_value": float, "adjusted_p_value": float,
+    "p_sign_flip": float, "p_same_tasks": float, "same_tasks_low": float, "same_tasks_high": float,
+    "detectable": float, "shared_tasks": int, "method": str, "note": str,
+}  # fmt: skip
+_EFFORT = {
+    "run": str, "part": str, "value": str, "quantity": str, "known": int, "unknown": int,
+    "total": float, "mean": float, "median": float, "p90": float, "largest": float,
+}  # fmt: skip
+_COUNTS = {"run": str, "kind": str, "name": str, "trials": int}
+_TRIALS = {
+    "run": str, "benchmark": str, "task_id": str, "trial": int, "template": str, "groups": str,
+    "status": str, "score": float, "success": bool, "failure_mode": str, "method": str,
+    "confidence": float, "flags": str, "suspect": str, "steps": int, "input_tokens": int, "output_tokens": int,
+    "cost_usd": float, "time_s": float, "attempts": int, "folder": str,
+}  # fmt: skip
+
+
+def tables_of(report: Report) -> list[Table]:
+    """Return the tables of a report: rates, differences, effort, counts and trials."""
+    makers: tuple[tuple[str, Mapping[str, type], Callable[[Report], Iterator[Row]]], ...] = (
+        ("rates", _RATES, _rates),
+        ("differences", _DIFFERENCES, _differences),
+        ("effort", _EFFORT, _effort),
+        ("counts", _COUNTS, _counts),
+        ("trials", _TRIALS, _trials),
+    )
+    return [Table(name, columns, list(rows(report))) for name, columns, rows in makers]
+
+
+def _rates(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        yield _rate(run.label, "all", "", "success rate", run.summary.success)
+        for group, slices in run.summary.groups.items():
+            for each in slices:
+                yield _rate(run.label, group, each.name, "success rate", each.success)
+                if each.macro_average:
+                    yield _rate(run.label, group, each.name, "template average", each.macro_average)
+        for each in run.summary.templates:
+            yield _rate(run.label, "template", each.name, "success rate", each.success)
+        yield from _audit_rates(run)
+    for variant in rate_variants(report):
+        for value in variant.values:
+            row = {"run": report.runs[value.run].label, "part": "all", "value": ""}
+            yield row | {
+                "reading": variant.name.lower(),
+                "estimate": value.value,
+                **_ends(value.interval),
+                "refused": value.refused,
+            }
+
+
+def _rate(run: str, part: str, value: str, reading: str, rate: Rate) -> Row:
+    return {
+        "run": run,
+        "part": part,
+        "value": value,
+        "reading": reading,
+        "estimate": rate.estimate,
+        **_ends(rate.new_tasks),
+        "tasks": rate.tasks,
+        "trials": rate.trials,
+        "clusters": rate.clusters,
+        "refused": rate.refused.get("new_tasks"),
+    }
+
+
+def _ends(found: Interval | None) -> Row:
+    if found is None:
+        return {}
+    return {"low": found.low, "high": found.high, "level": found.level, "method": found.method}
+
+
+def _audit_rates(run: RunReport) -> Iterator[Row]:
+    if run.audit is None:
+        return
+    for name, read in (
+        ("query alone", run.audit.query_only),
+        ("judge alone", run.audit.judge_only),
+        ("combined", run.audit.combined),
+    ):
+        estimate = read.interval.estimate if read.interval else None
+        row = {"run": run.label, "part": "all", "value": "", "reading": name, "estimate": estimate}
+        yield (
+            row
+            | _ends(read.interval)
+            | {
+                "tasks": read.tasks,
+                "trials": read.trials,
+                "refused": read.refused,
+            }
+        )
+    if run.audit.corrected:
+        found = run.audit.corrected.new_tasks
+        row = {"run": run.label, "part": "all", "value": "", "reading": "corrected"}
+        yield row | {"estimate": found.estimate, **_ends(found)}
+
+
+def _differences(report: Report) -> Iterator[Row]:
+    for each in report.comparison.differences if report.comparison else ():
+        yield {
+            "run": each.run,
+            "baseline": each.baseline,
+            "part": "all",
+            "value": "",
+            "difference": each.value,
+            "low": each.low,
+            "high": each.high,
+            "level": None if each.low is None else each.level,
+            "p_value": each.p_value,
+            "adjusted_p_value": each.adjusted_p_value,
+            "p_sign_flip": each.p_sign_flip,
+            "p_same_tasks": each.p_same_tasks,
+            "same_tasks_low": each.same_tasks and each.same_tasks.low,
+            "same_tasks_high": each.same_tasks and each.same_tasks.high,
+            "detectable": each.detectable,
+            "shared_tasks": each.shared_tasks,
+            "method": each.method,
+            "note": each.note,
+        }
+        for part in each.slices:
+            yield _slice_difference(each, part)
+
+
+def _slice_difference(whole: Difference, part: SliceDifference) -> Row:
+    return {
+        "run": whole.run,
+        "baseline": whole.baseline,
+        "part": part.group,
+        "value": part.value,
+        "difference": part.difference,
+        "low": part.low,
+        "high": part.high,
+        "level": None if part.low is None else whole.level,
+        "p_value": part.p_value,
+        "adjusted_p_value": part.adjusted_p_value,
+        "shared_tasks": part.shared_tasks,
+        "note": part.note,
+    }
+
+
+def _effort(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        summary = run.summary
+        parts: list[tuple[str, str, Any]] = [("all", "", summary)]
+        parts += [(each.group, each.value, each.effort) for each in run.slice_efforts]
+        for part, value, effort in parts:
+            for quantity in ("steps", "tokens", "cost_usd", "time_s"):
+                spread = getattr(effort, quantity).model_dump()
+                yield {
+                    "run": run.label,
+                    "part": part,
+                    "value": value,
+                    "quantity": quantity,
+                } | spread
+
+
+def _counts(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        summary = run.summary
+        for kind, counts in (
+            ("status", {each.value: n for each, n in summary.statuses.items()}),
+            ("failure mode", summary.failure_modes),
+            ("method", summary.methods),
+            ("flag", summary.flags),
+            ("suspect", summary.suspects),
+        ):
+            for name, number in counts.items():
+                yield {"run": run.label, "kind": kind, "name": name, "trials": number}
+
+
+def _trials(report: Report) -> Iterator[Row]:
+    tasks = {(task.benchmark, task.task_id): task for task in report.tasks}
+    for run in report.runs:
+        for row in run.trials:
+            task = tasks[run.info.benchmark, row.task_id]
+            groups = (f"{name}={value}" for name, vs in task.groups.items() for value in vs)
+            found = {name: getattr(row, name, None) for name in _TRIALS}
+            yield found | {
+                "run": run.label,
+                "benchmark": run.info.benchmark,
+                "template": task.template,
+                "groups": "; ".join(groups),
+                "status": row.status.value,
+                "flags": "; ".join(row.flags),
+                "suspect": "; ".join(row.suspect),
+            }

@@ -1,0 +1,124 @@
+"""Evidence in chunks: inside the page up to a limit, in side files beyond it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from bench_report.html_page.evidence import TrialFolder, evidence_of
+from bench_report.html_page.table_data import as_json, pack
+from bench_report.run_data.artifacts import IMAGE_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from bench_report.run_data.sources import Source
+
+__all__ = ["Chunk", "Evidence", "Image", "Pictures", "Screenshots", "collect_evidence"]
+
+# The page unpacks a whole chunk to open one trial: small ones open at once, large ones pack better.
+_CHUNK_TRIALS = 256
+_CHUNK_CHARS = 400_000
+
+Screenshots = Literal["auto", "embed", "link", "none"]
+"""Whether the page contains screenshots, links to them or shows none; `auto` embeds a few."""
+
+
+class Chunk(NamedTuple):
+    """The packed evidence of consecutive trials."""
+
+    number: int
+    text: str
+
+
+class Image(NamedTuple):
+    """A picture inside the page."""
+
+    name: str
+    type: str
+    text: str
+
+
+@dataclass
+class Evidence:
+    """All evidence of a report: the row each chunk starts at, and the chunks inside and beside the page."""
+
+    starts: list[int] = field(default_factory=list)
+    inline: list[Chunk] = field(default_factory=list)
+    side_files: list[Chunk] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+
+
+class Pictures:
+    """Decides for every picture whether the page embeds it, links to it or leaves it out."""
+
+    def __init__(self, mode: Screenshots) -> None:
+        self._mode = mode
+        self._images: dict[str, Image] = {}
+
+    @property
+    def images(self) -> list[Image]:
+        """The pictures to embed, each once."""
+        return list(self._images.values())
+
+    def source(self, file: Path, href: str) -> str:
+        """Return what the page loads for `file`: its link, or the name of an embedded picture."""
+        if self._mode == "none":
+            return ""
+        if self._mode == "link":
+            return href
+        data = file.read_bytes()
+        # Named by content: agents often take the same picture several times, which is embedded once.
+        name = f"picture-{hashlib.sha256(data).hexdigest()[:16]}"
+        text = base64.b64encode(data).decode("ascii")
+        self._images.setdefault(name, Image(name, IMAGE_TYPES[file.suffix.lower()], text))
+        return f"#{name}"
+
+
+def collect_evidence(
+    runs: Sequence[Source], out: Path, *, pictures: Pictures, limit: int
+) -> Evidence:
+    """Read and pack the evidence of all trials, in the order of the table's rows.
+
+    Args:
+        runs: The runs, in the order of the report.
+        out: The folder of the page.
+        pictures: Decides how pictures are shown.
+        limit: How many packed characters the page may contain; what is beyond goes to side files.
+    """
+    found = Evidence()
+    packed = 0
+    for start, trials in _chunked(map(as_json, _all_evidence(runs, out, pictures))):
+        chunk = Chunk(len(found.starts), pack(b"[%b]" % b",".join(trials)))
+        found.starts.append(start)
+        packed += len(chunk.text)
+        (found.inline if packed <= limit else found.side_files).append(chunk)
+    found.images = pictures.images
+    return found
+
+
+def _all_evidence(
+    runs: Sequence[Source], out: Path, pictures: Pictures
+) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        base = run.relative_to(out)
+        for result, name in zip(run.results, run.folders, strict=True):
+            folder = None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
+            yield evidence_of(result, folder, pictures.source)
+
+
+def _chunked(trials: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield groups of trials small enough to unpack at once, with the row each starts at."""
+    start, size = 0, 0
+    chunk: list[bytes] = []
+    for row, text in enumerate(trials):
+        chunk.append(text)
+        size += len(text)
+        if len(chunk) >= _CHUNK_TRIALS or size >= _CHUNK_CHARS:
+            yield start, chunk
+            start, size, chunk = row + 1, 0, []
+    if chunk:
+        yield start, chunk

@@ -1,0 +1,111 @@
+"""A trial's network recording (HAR) in a few lines: hosts, failures, sizes."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from bench_report.text.untrusted import inline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["har_summary"]
+
+_NAMES = ("network.har", "network.har.gz")
+_MAX_BYTES = 32 * 2**20
+_HOSTS = 8
+_FAILURES = 12
+_URL = 300
+_FAILED = 400
+
+
+def har_summary(folder: Path) -> dict[str, Any] | None:
+    """Summarise the HAR file of a trial; `None` where there is none.
+
+    Returns:
+        `note` when it cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
+        requests, failed) and `failures` (status, method, URL).
+    """
+    file = next((folder / name for name in _NAMES if (folder / name).is_file()), None)
+    if file is None:
+        return None
+    entries = _entries(file)
+    if isinstance(entries, str):
+        return {"note": f"{file.name}: {entries}"}
+    calls = [_Call(entry) for entry in entries if isinstance(entry, dict)]
+    failures = [call for call in calls if call.failed]
+    return {
+        "requests": len(calls),
+        "failed": len(failures),
+        "bytes": sum(call.size for call in calls),
+        "methods": dict(Counter(call.method for call in calls).most_common(_HOSTS)),
+        "hosts": _hosts(calls),
+        "failures": [[call.status, call.method, call.url] for call in failures[:_FAILURES]],
+    }
+
+
+def _entries(file: Path) -> list[Any] | str:
+    """Return the entries, or what is wrong with the file."""
+    try:
+        with file.open("rb") as plain:
+            opened = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
+            # Bounded after unpacking: a small gzip file can contain gigabytes. The byte more shows that it goes on.
+            data = opened.read(_MAX_BYTES + 1)
+    except (OSError, EOFError) as error:
+        return f"cannot be read: {error}"
+    if len(data) > _MAX_BYTES:
+        return f"more than {_MAX_BYTES // 2**20} MB, too much to summarise here"
+    try:
+        found = from_json(data)
+    except ValueError:
+        return "not JSON"
+    log = found.get("log") if isinstance(found, dict) else None
+    entries = log.get("entries") if isinstance(log, dict) else None
+    return entries if isinstance(entries, list) else "not a HAR file"
+
+
+class _Call:
+    """One request, read leniently: recorders differ in what they leave out."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        request, response = (_object(entry.get(name)) for name in ("request", "response"))
+        self.method = inline(str(request.get("method", "?")), 20)
+        self.url = inline(str(request.get("url", "")), _URL)
+        status = response.get("status")
+        self.status = status if isinstance(status, int) else 0
+        sizes = (response.get("bodySize"), _object(response.get("content")).get("size"))
+        # HAR writes -1 for a size that is not known; content is what came after unpacking
+        self.size = next((size for size in sizes if isinstance(size, int) and size > 0), 0)
+
+    @property
+    def failed(self) -> bool:
+        """Whether there was no answer, or one with an error status."""
+        return self.status == 0 or self.status >= _FAILED
+
+    @property
+    def host(self) -> str:
+        try:
+            return urlsplit(self.url).netloc or "?"
+        except ValueError:
+            return "?"
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _hosts(calls: Sequence[_Call]) -> list[list[Any]]:
+    """Return host, requests and failures of the busiest hosts."""
+    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for call in calls:
+        counts = found[call.host]
+        counts[0] += 1
+        counts[1] += call.failed
+    busiest = sorted(found.items(), key=lambda item: (-item[1][0], item[0]))[:_HOSTS]
+    return [[host, *counts] for host, counts in busiest]

@@ -1,0 +1,248 @@
+"""Plots of whole runs: success by step, tasks by trials, success against cost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from markupsafe import Markup
+
+from bench_report.html_page.svg_plots import image, position
+from bench_report.text.numbers import count, dollars, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from bench_report.model import Report, RunReport, TrialRow
+
+__all__ = [
+    "CostPoint",
+    "cost_points",
+    "cost_range",
+    "cumulative_plot",
+    "heat_map",
+    "most_steps",
+    "pareto_plot",
+    "success_by_step",
+]
+
+_MOST_COLUMNS = 400
+_MOST_ROWS = 20
+_ROW = 16
+_LOG_FROM = 20.0
+
+
+def success_by_step(rows: Iterable[TrialRow]) -> list[tuple[int, float]]:
+    """Return the steps at which trials succeeded, each with the share of scored trials that had by then."""
+    scored = [row for row in rows if row.success is not None]
+    wins = Counter(row.steps for row in scored if row.success)
+    reached, total = [(0, wins[0] / len(scored))] if scored else [], wins[0]
+    for step in sorted(wins.keys() - {0}):
+        total += wins[step]
+        reached.append((step, total / len(scored)))
+    return reached
+
+
+def most_steps(report: Report) -> int:
+    """Return the steps of the longest scored trial."""
+    return max(
+        (row.steps for run in report.runs for row in run.trials if row.success is not None),
+        default=0,
+    )
+
+
+def cumulative_plot(report: Report) -> Markup:
+    """Draw how the share of successes grows with the steps allowed, a line per run."""
+    most = most_steps(report)
+    if most < 1:
+        return Markup("")
+    curves = [success_by_step(run.trials) for run in report.runs]
+    lines = [_step_line(curve, most, tone) for tone, curve in enumerate(curves) if curve]
+    label = "; ".join(
+        f"{run.label}: {percent(curve[-1][1])} after {count(curve[-1][0])} steps"
+        for run, curve in zip(report.runs, curves, strict=True)
+        if curve
+    )
+    grid = [f'<line class="tick" x1="0" x2="100" y1="{y}" y2="{y}"/>' for y in (0, 25, 50, 75, 100)]
+    return _stretched("plot cumulative", f"Success by step. {label}", 180, [*grid, *lines])
+
+
+def _step_line(curve: Sequence[tuple[int, float]], most: int, tone: int) -> str:
+    """Draw a staircase: the share is constant until the next step that brings a success."""
+    (_, start), *rest = curve
+    stairs = "".join(f"H{100 * step / most:.2f}V{100 - 100 * value:.2f}" for step, value in rest)
+    return f'<path class="curve tone-{tone % 6}" d="M0 {100 - 100 * start:.2f}{stairs}H100"/>'
+
+
+def heat_map(run: RunReport) -> Markup:
+    """Draw every task as a column and every trial as a row, hardest tasks first."""
+    by_task: defaultdict[str, dict[int, bool | None]] = defaultdict(dict)
+    for row in run.trials:
+        by_task[row.task_id][row.trial] = row.success
+    trials = sorted({row.trial for row in run.trials})[:_MOST_ROWS]
+    if not by_task or (len(by_task) == 1 and len(trials) == 1):
+        return Markup("")
+    columns = sorted(by_task.values(), key=_difficulty)
+    height = len(trials) * _ROW
+    cells: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for place, trial in enumerate(trials):
+        for shade, start, end in _heat_row([each.get(trial, "absent") for each in columns]):
+            # Rounded ends, not widths, so that no gap opens; one path per shade takes a tenth of the bytes
+            # of a rectangle per cell.
+            x, width = round(1000 * start), round(1000 * end) - round(1000 * start)
+            cells[shade].append(f"M{x} {place * _ROW}h{width}v{_ROW - 2}h-{width}z")
+    parts = [
+        f'<path class="part {kind}" fill-opacity="{opacity}" d="{"".join(shapes)}"/>'
+        for (kind, opacity), shapes in sorted(cells.items())
+    ]
+    solved = sum(all(v is True for v in each.values()) for each in columns)
+    never = sum(not any(each.values()) for each in columns)
+    label = (
+        f"{count(len(columns))} tasks by {count(len(trials))} trials: {count(solved)} solved in every "
+        f"trial, {count(never)} in none"
+    )
+    return _stretched("plot heat", label, height, parts, box=(1000, height))
+
+
+def _difficulty(outcomes: dict[int, bool | None]) -> tuple[float, list[int]]:
+    scored = [value for value in outcomes.values() if value is not None]
+    rate = sum(scored) / len(scored) if scored else -1.0
+    return rate, [int(value is True) for _, value in sorted(outcomes.items())]
+
+
+def _heat_row(cells: Sequence[bool | str | None]) -> Iterator[tuple[tuple[str, str], float, float]]:
+    """Yield a row's shades (class and opacity) with where each starts and ends, as fractions.
+
+    Neighbours of one shade are one shape. Of more tasks than a screen can resolve, several share a column,
+    which shows the share of them that succeeded.
+    """
+    columns = min(len(cells), _MOST_COLUMNS)
+    shades = [
+        _shade(cells[column * len(cells) // columns : (column + 1) * len(cells) // columns])
+        for column in range(columns)
+    ]
+    start = 0
+    for shade, run in groupby(shades):
+        end = start + len(list(run))
+        if shade is not None:
+            yield shade, start / columns, end / columns
+        start = end
+
+
+def _shade(cells: Sequence[bool | str | None]) -> tuple[str, str] | None:
+    """Return class and opacity of tasks that share a column; `None` where nothing ran."""
+    known = [cell for cell in cells if isinstance(cell, bool)]
+    if known:
+        share = sum(known) / len(known)
+        kind, strength = ("pass", share) if share >= 0.5 else ("fail", 1 - share)  # noqa: PLR2004  # half
+        return kind, f"{round(5 * strength) / 5:g}"
+    return ("void", "1") if None in cells else None
+
+
+class CostPoint(NamedTuple):
+    """What a run costs and achieves; on the front, none is both cheaper and better."""
+
+    run: int
+    label: str
+    cost: float
+    rate: float
+    low: float | None
+    high: float | None
+    front: bool
+
+
+def cost_points(report: Report) -> list[CostPoint]:
+    """Return the runs whose cost per trial is known, the cheapest first."""
+    found = []
+    for index, run in enumerate(report.runs):
+        rate, cost = run.summary.success, run.summary.cost_usd.mean
+        if rate.estimate is not None and cost is not None:
+            low, high = (
+                (rate.new_tasks.low, rate.new_tasks.high) if rate.new_tasks else (None, None)
+            )
+            found.append(CostPoint(index, run.label, cost, rate.estimate, low, high, front=False))
+    found.sort(key=lambda each: (each.cost, -each.rate))
+    best, points = -1.0, []
+    for each in found:
+        points.append(each._replace(front=each.rate > best))
+        best = max(best, each.rate)
+    return points
+
+
+def pareto_plot(points: Sequence[CostPoint]) -> Markup:
+    """Draw success against cost per trial, with intervals and the Pareto front."""
+    place = _scale([each.cost for each in points])
+    height = 200
+    parts = [
+        f'<line class="tick" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>' for y in (0, 25, 50, 75, 100)
+    ]
+    front = [each for each in points if each.front]
+    for one, other in pairwise(front):
+        parts += _corner(
+            place(one.cost), 100 - 100 * one.rate, place(other.cost), 100 - 100 * other.rate
+        )
+    for each in points:
+        parts += _cost_point(each, place(each.cost))
+    label = "; ".join(
+        f"{each.label}: {percent(each.rate)} at {dollars(each.cost)} a trial"
+        f"{', on the front' if each.front else ''}"
+        for each in points
+    )
+    return image("plot pareto", f"Success against cost. {label}", height, parts)
+
+
+def _cost_point(each: CostPoint, x: float) -> list[str]:
+    parts = []
+    if each.low is not None and each.high is not None:
+        parts.append(
+            f'<line class="whisker tone-{each.run % 6}" x1="{position(x)}" x2="{position(x)}" '
+            f'y1="{position(100 - 100 * each.high)}" y2="{position(100 - 100 * each.low)}"/>'
+        )
+    parts.append(
+        f'<circle class="point tone-{each.run % 6}" cx="{position(x)}" '
+        f'cy="{position(100 - 100 * each.rate)}" r="{6 if each.front else 4.5}"/>'
+    )
+    return parts
+
+
+def _corner(x1: float, y1: float, x2: float, y2: float) -> list[str]:
+    """Draw the front between two runs: the cheaper one's rate, up to the cost of the dearer one."""
+    return [
+        f'<line class="front" x1="{position(x1)}" x2="{position(x2)}" y1="{position(y1)}" y2="{position(y1)}"/>',
+        f'<line class="front" x1="{position(x2)}" x2="{position(x2)}" y1="{position(y1)}" y2="{position(y2)}"/>',
+    ]
+
+
+def _scale(costs: Sequence[float]) -> Callable[[float], float]:
+    """Return where a cost is in percent of the plot's width."""
+    low, high = cost_range(costs)
+    if low > 0 and high / low >= _LOG_FROM:
+        return lambda cost: 100 * math.log(cost / low) / math.log(high / low)
+    return lambda cost: 100 * (cost - low) / (high - low)
+
+
+def cost_range(costs: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the cost axis: logarithmic where they differ twentyfold, else near zero or not."""
+    low, high = min(costs), max(costs)
+    if low > 0 and high / low >= _LOG_FROM:
+        return low / 1.3, high * 1.3
+    margin = (high - low) / 4 or high / 4 or 1.0
+    return (0.0 if low < high / 2 else max(0.0, low - margin)), high + margin
+
+
+def _stretched(
+    classes: str,
+    label: str,
+    height: int,
+    parts: Sequence[str],
+    *,
+    box: tuple[int, int] = (100, 100),
+) -> Markup:
+    """Wrap shapes on a box that is stretched to any width; strokes keep theirs."""
+    body = Markup("".join(parts))  # noqa: S704  # made of numbers alone
+    return Markup(
+        '<svg class="{}" role="img" aria-label="{}" width="100%" height="{}" viewBox="0 0 {} {}" '
+        'preserveAspectRatio="none">{}</svg>'
+    ).format(classes, label, height, *box, body)

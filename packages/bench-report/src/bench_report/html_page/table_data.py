@@ -1,0 +1,138 @@
+"""Rows for the page's table: columns of numbers and dictionary-coded words, packed."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from bench_report.text.untrusted import clip, inline
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from bench_report.model import Report, TaskEntry, TrialRow
+
+__all__ = ["WORD_LENGTH", "as_json", "embeddable", "pack", "table_of"]
+
+_ID_LENGTH = 200
+_GOAL_LENGTH = 2000
+WORD_LENGTH = 200
+
+
+def as_json(value: object) -> bytes:
+    """Return compact JSON; what JSON cannot express is null."""
+    return to_json(value, inf_nan_mode="null")  # the browser's JSON.parse refuses NaN
+
+
+def pack(document: bytes) -> str:
+    """Return text compressed and in base64: small, and safe inside any element."""
+    data = gzip.compress(
+        document, compresslevel=3, mtime=0
+    )  # no time: the same runs give the same bytes
+    return base64.b64encode(data).decode("ascii")
+
+
+def embeddable(document: str) -> str:
+    """Return JSON text that cannot end or open an element when it stands in a script element."""
+    for char in (
+        "<>&\u2028\u2029"
+    ):  # the last two ended lines in JavaScript before 2019, also within strings
+        document = document.replace(char, f"\\u{ord(char):04x}")
+    return document
+
+
+def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
+    """Return what the page's table is made of.
+
+    Args:
+        report: The report.
+        chunks: The first row of each chunk of evidence.
+    """
+    place = {(task.benchmark, task.task_id): n for n, task in enumerate(report.tasks)}
+    rows = [
+        (run_index, place[run.info.benchmark, row.task_id], row)
+        for run_index, run in enumerate(report.runs)
+        for row in run.trials
+    ]
+    return {
+        "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
+        "tasks": _task_columns(report.tasks),
+        "size": len(rows),
+        "trials": {
+            "run": _shortened([run for run, _, _ in rows]),
+            "task": [task for _, task, _ in rows],
+            **_trial_columns([row for _, _, row in rows]),
+        },
+        "chunks": list(chunks),
+    }
+
+
+def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:
+    groups = dict.fromkeys(name for task in tasks for name in task.groups)
+    return {
+        "id": [inline(task.task_id, _ID_LENGTH) for task in tasks],
+        "goal": [clip(task.goal, _GOAL_LENGTH) for task in tasks],
+        "template": _words(task.template for task in tasks),
+        "groups": {
+            inline(name, WORD_LENGTH): _coded(
+                tuple(inline(value, WORD_LENGTH) for value in task.groups.get(name, ()))
+                for task in tasks
+            )
+            for name in groups
+        },
+    }
+
+
+def _trial_columns(rows: Sequence[TrialRow]) -> dict[str, Any]:
+    numbers: dict[str, list[Any]] = {
+        "trial": [row.trial for row in rows],
+        "score": [row.score for row in rows],
+        "confidence": [row.confidence for row in rows],
+        "steps": [row.steps for row in rows],
+        "input": [row.input_tokens for row in rows],
+        "output": [row.output_tokens for row in rows],
+        "cost": _rounded([row.cost_usd for row in rows], 6),
+        "seconds": _rounded([row.time_s for row in rows], 3),
+        "attempts": [row.attempts for row in rows],
+    }
+    words = {
+        "status": _words(row.status.value for row in rows),
+        "mode": _words(row.failure_mode for row in rows),
+        "method": _words(row.method for row in rows),
+        "flags": _words(", ".join(_notes(row)) for row in rows),
+    }
+    return {
+        **{name: _shortened(column) for name, column in numbers.items()},
+        **{name: {**coded, "index": _shortened(coded["index"])} for name, coded in words.items()},
+    }
+
+
+def _shortened(column: list[Any]) -> list[Any] | dict[str, Any]:
+    """Write a value once where all rows have it: the page unpacks the rest sooner."""
+    if len(column) > 1 and column.count(column[0]) == len(column):
+        return {"same": column[0]}
+    return column
+
+
+def _words(values: Iterable[str | None]) -> dict[str, list[Any]]:
+    """Code words, empty ones as none; each distinct word is made visible once."""
+    coded = _coded(value or None for value in values)
+    return {**coded, "values": [inline(word, WORD_LENGTH) for word in coded["values"]]}
+
+
+def _rounded(values: Iterable[float | None], digits: int) -> list[float | None]:
+    return [None if value is None else round(value, digits) for value in values]
+
+
+def _coded(values: Iterable[Hashable]) -> dict[str, list[Any]]:
+    """Return the distinct values and, for each row, the index of its own; -1 for none."""
+    places: dict[Hashable, int] = {}
+    index = [-1 if v is None else places.setdefault(v, len(places)) for v in values]
+    return {"values": list(places), "index": index}
+
+
+def _notes(row: TrialRow) -> tuple[str, ...]:
+    return (*(f"suspect: {each}" for each in row.suspect), *row.flags)

@@ -1,0 +1,119 @@
+"""From another tool's trials to a run folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_core.errors import InputError
+from bench_core.records import Step, Task, TrialKey, TrialResult
+from bench_core.records.codec import decode_json
+from bench_core.redaction import Redactor
+from bench_core.run_folder import RunFolder, describe_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from bench_core.records import RunInfo
+
+__all__ = ["ImportedRun", "ImportedTrial", "read_json", "steps_of_calls", "write_run"]
+
+
+class ImportedTrial(NamedTuple):
+    """A trial with its trajectory."""
+
+    task: Task
+    result: TrialResult
+    steps: Sequence[Step]
+
+
+class ImportedRun(NamedTuple):
+    """What another tool's files contain; `tasks` and `info` where a run of Proctor was exported to them."""
+
+    benchmark: str
+    version: str | None
+    agent: str
+    model: str | None
+    source: str
+    trials: Sequence[ImportedTrial]
+    tasks: Sequence[Task] = ()
+    info: RunInfo | None = None
+
+
+def write_run(found: ImportedRun, out: Path) -> Path:
+    """Write a run folder and return it.
+
+    Raises:
+        InputError: There is no trial, or two of one name.
+        RunFolderError: `out` is a run folder already.
+    """
+    if not found.trials:
+        raise InputError(f"{found.source} contains no trial that could be imported")
+    tasks = {task.task_id: task for task in found.tasks}
+    tasks |= {trial.task.task_id: trial.task for trial in found.trials}
+    keys = [trial.result.key for trial in found.trials]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(
+            f"{found.source} contains trial {twice.trial} of task {twice.task_id!r} twice: import one "
+            "configuration at a time"
+        )
+    info = found.info or _described(found, tuple(tasks.values()), keys)
+    with RunFolder.create(out, info, tuple(tasks.values()), redactor=Redactor()) as run:
+        for trial in found.trials:
+            _write_steps(run.trial_folder(trial.result.key), trial.steps)
+            run.append(trial.result)
+        run.finish("finished")
+    return out
+
+
+def _described(found: ImportedRun, tasks: Sequence[Task], keys: Iterable[TrialKey]) -> RunInfo:
+    return describe_run(
+        benchmark=found.benchmark,
+        benchmark_version=found.version,
+        agent=found.agent,
+        model=found.model,
+        tasks=tasks,
+        trials=max(key.trial for key in keys),
+        seed=0,  # like the world below: the log does not state it, and a run has to
+        config={"imported_from": found.source},
+        world="real",
+    )
+
+
+def _write_steps(folder: Path, steps: Sequence[Step]) -> None:
+    if steps:
+        lines = "".join(step.model_dump_json() + "\n" for step in steps)
+        (folder / "trajectory.jsonl").write_text(lines, encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file.
+
+    Raises:
+        InputError: It cannot be read or contains something else.
+    """
+    try:
+        found = decode_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSON") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} contains {type(found).__name__}, not a JSON object")
+    return found
+
+
+def steps_of_calls(
+    turns: Iterable[tuple[str, Sequence[Mapping[str, Any]], Sequence[str]]],
+) -> list[Step]:
+    """Number turns of (text, calls, results); a call is `{name: arguments}`."""
+    return [
+        Step(
+            step=number,
+            thought=text or None,
+            actions=tuple(dict(call) for call in calls),
+            results=tuple(results),
+        )
+        for number, (text, calls, results) in enumerate(turns, start=1)
+    ]

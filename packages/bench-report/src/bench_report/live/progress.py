@@ -1,0 +1,258 @@
+"""A run folder as it is being written: what has ended, what runs now, what is left."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from bench_core.errors import NotEstimableError
+from bench_core.records import (
+    SUCCESS_SCORE,
+    Event,
+    Record,
+    SessionOutcome,
+    TrialKey,
+    TrialResult,
+)
+from bench_core.run_folder import read_info, read_tasks
+from bench_core.statistics import Interval, Look, success_rate_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from bench_core.records import RunInfo
+
+__all__ = ["InFlight", "ProgressReader", "Snapshot", "snapshots"]
+
+R = TypeVar("R", bound=Record)
+_STARTED, _FINISHED, _LOOK = "attempt_started", "attempt_finished", "look"
+
+
+class InFlight(Record):
+    """A trial that has started and not ended."""
+
+    task_id: str
+    trial: int
+    attempt: int
+    since: datetime
+
+
+class Snapshot(Record):
+    """How far a run has come.
+
+    Attributes:
+        outcome: Of the last process that worked on it.
+        planned: Trials in all.
+        ended: Trials with a result.
+        scored: Trials with a score.
+        succeeded: Successes among them.
+        rate: Success rate on new tasks, with its interval; `None` until every planned trial has
+            ended, because an interval that is read all the time is not valid.
+        look: What the last look found, in a run that may stop early.
+        statuses: Ended trials by status.
+        failure_modes: Failed trials by failure mode.
+        cost_usd: Of trials whose cost is known.
+        in_flight: Trials that run now, the longest first.
+        recent: The trials that ended last.
+        elapsed_s: Since the last process started.
+        eta_s: Until the end at the speed of that process; `None` before it has finished a trial.
+    """
+
+    run_id: str
+    agent: str
+    benchmark: str
+    model: str | None = None
+    outcome: SessionOutcome | None
+    planned: int
+    ended: int
+    scored: int
+    succeeded: int
+    rate: Interval | None = None
+    look: Look | None = None
+    statuses: dict[str, int]
+    failure_modes: dict[str, int]
+    cost_usd: float
+    tokens: int
+    in_flight: tuple[InFlight, ...] = ()
+    recent: tuple[TrialResult, ...] = ()
+    elapsed_s: float
+    eta_s: float | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether no process works on it any more."""
+        return self.outcome != "running"
+
+
+class _Tail(Generic[R]):
+    """Reads the records that were appended to a file since it was last read."""
+
+    def __init__(self, path: Path, model: type[R]) -> None:
+        self._path, self._model = path, model
+        self._offset = 0
+
+    def new(self) -> tuple[list[R], bool]:
+        """Return the new records, and whether the file was replaced so that all begin again."""
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            return [], self._restart()
+        again = (
+            size < self._offset and self._restart()
+        )  # shorter than before: another file took its place
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]  # the last line may still be written
+        self._offset += len(whole)
+        return [each for line in whole.splitlines() for each in self._record(line)], again
+
+    def _record(self, line: bytes) -> Iterator[R]:
+        try:
+            yield self._model.model_validate_json(line)
+        except ValidationError:
+            return  # `build` reports damaged lines; following the run goes on
+
+    def _restart(self) -> bool:
+        begun, self._offset = self._offset > 0, 0
+        return begun
+
+
+class ProgressReader:
+    """Follows one run folder; each `read` parses only what is new.
+
+    Args:
+        path: The run folder.
+        now: Returns the current time.
+
+    Raises:
+        RunFolderError: There is no run, or its tasks are missing or damaged.
+    """
+
+    def __init__(self, path: Path, *, now: Callable[[], datetime] | None = None) -> None:
+        self._path = path
+        self._now = now or (lambda: datetime.now(timezone.utc))
+        self._tasks = {each.task_id: each for each in read_tasks(path, read_info(path))}
+        self._result_tail = _Tail(path / "results.jsonl", TrialResult)
+        self._event_tail = _Tail(path / "events.jsonl", Event)
+        self._results: dict[TrialKey, TrialResult] = {}
+        self._in_flight: dict[TrialKey, InFlight] = {}
+        self._order: list[TrialKey] = []
+        self._last_look: Look | None = None
+
+    def read(self) -> Snapshot:
+        """Read what is new and return how far the run is."""
+        self._read_results()
+        self._read_events()
+        return self._snapshot(read_info(self._path))
+
+    def _read_results(self) -> None:
+        results, again = self._result_tail.new()
+        if again:
+            self._results.clear()
+            self._order.clear()
+        for result in results:
+            if result.task_id not in self._tasks:
+                continue  # not planned: `build` reports it as damage
+            self._results[result.key] = result
+            self._order.append(result.key)
+            self._in_flight.pop(result.key, None)
+
+    def _read_events(self) -> None:
+        events, again = self._event_tail.new()
+        if again:
+            self._in_flight.clear()
+        for event in events:
+            if event.kind == _LOOK:
+                self._last_look = Look.model_validate(event.data)
+            if event.task_id is None or event.trial is None:
+                continue
+            key = TrialKey(task_id=event.task_id, trial=event.trial)
+            if event.kind == _STARTED:
+                self._in_flight[key] = InFlight(
+                    task_id=key.task_id,
+                    trial=key.trial,
+                    attempt=event.attempt or 1,
+                    since=event.time,
+                )
+            elif event.kind == _FINISHED:
+                self._in_flight.pop(key, None)
+
+    def _snapshot(self, info: RunInfo) -> Snapshot:
+        results = list(self._results.values())
+        session = info.sessions[-1] if info.sessions else None
+        began = session.started if session else info.started
+        over = session is None or session.outcome != "running"
+        elapsed = ((session and session.finished) or self._now()) - began
+        planned = len(self._tasks) * info.trials
+        latest = list(dict.fromkeys(reversed(self._order)))[:_RECENT]
+        # a process that was killed leaves trials that started and will not end
+        running = () if over else sorted(self._in_flight.values(), key=lambda each: each.since)
+        return Snapshot(
+            run_id=info.run_id,
+            agent=info.agent,
+            benchmark=info.benchmark,
+            model=info.model,
+            outcome=session.outcome if session else None,
+            planned=planned,
+            ended=len(results),
+            scored=sum(each.score is not None for each in results),
+            succeeded=sum(each.success is True for each in results),
+            rate=self._rate() if len(results) >= planned else None,
+            look=self._last_look,
+            statuses=dict(Counter(each.status.value for each in results).most_common()),
+            failure_modes=dict(
+                Counter(
+                    each.failure_mode or "unclassified" for each in results if each.success is False
+                ).most_common(5)
+            ),
+            cost_usd=sum(each.cost_usd or 0.0 for each in results),
+            tokens=sum(each.usage.total_tokens for each in results),
+            in_flight=tuple(running),
+            recent=tuple(self._results[key] for key in latest),
+            elapsed_s=max(0.0, elapsed.total_seconds()),
+            eta_s=None if over else self._eta(began, planned - len(results)),
+        )
+
+    def _rate(self) -> Interval | None:
+        scores: defaultdict[str, list[float]] = defaultdict(list)
+        for result in self._results.values():
+            if result.score is not None:
+                scores[result.task_id].append(float(result.score >= SUCCESS_SCORE))
+        clusters = {key: task.template for key, task in self._tasks.items() if task.template}
+        try:
+            return success_rate_interval(scores, clusters=clusters)
+        except NotEstimableError:
+            return None
+
+    def _eta(self, began: datetime, left: int) -> float | None:
+        """Estimate the time left from the speed of this process."""
+        # A run that is continued has results from before, which took none of this process's time.
+        own = sum(bool(r.started and r.started >= began) for r in self._results.values())
+        if not own or left <= 0:
+            return None
+        return (self._now() - began).total_seconds() / own * left
+
+
+_RECENT = 8
+
+
+def snapshots(
+    reader: ProgressReader,
+    *,
+    every_s: float = 1.0,
+    once: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Snapshot]:
+    """Yield how far a run is, again and again until no process works on it any more."""
+    while True:
+        found = reader.read()
+        yield found
+        if once or found.over:
+            return
+        sleep(every_s)

@@ -1,0 +1,192 @@
+"""The page of run folders over HTTP on this machine, built anew as results come in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from bench_core.errors import InputError
+from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
+from bench_report.html_page.page import render_page
+from bench_report.report_data import report_of
+from bench_report.report_files import EVIDENCE_LIMIT
+from bench_report.run_data.artifacts import IMAGE_TYPES
+from bench_report.run_data.sources import read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ReportServer", "serve"]
+
+_WATCHED = ("run.json", "results.jsonl", "tasks.jsonl")
+_LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_SIDE = "evidence/"
+_FILES = "files/"
+
+
+class _Site:
+    """The page and its side files, built again whenever the run folders have changed."""
+
+    def __init__(self, folders: Sequence[Path], options: dict[str, Any]) -> None:
+        self.folders = list(folders)
+        self._options = options
+        self._lock = threading.Lock()
+        self._state = ""
+        self._page = b""
+        self._side: dict[str, bytes] = {}
+
+    def state(self) -> str:
+        """Return a word that changes whenever the run folders do."""
+        # Sizes and times, not contents: an open page asks every two seconds, and results may be large.
+        seen = hashlib.sha256()
+        for folder in self.folders:
+            for name in _WATCHED:
+                try:
+                    found = (folder / name).stat()
+                except OSError:
+                    continue
+                seen.update(f"{name} {found.st_size} {found.st_mtime_ns};".encode())
+        return seen.hexdigest()[:16]
+
+    def page(self) -> bytes:
+        """Return the page of the folders as they are now."""
+        with self._lock:  # each request has a thread: two at once would build the same page twice
+            state = self.state()
+            if state != self._state:
+                self._build(state)
+                self._state = state
+            return self._page
+
+    def side_file(self, name: str) -> bytes | None:
+        """Return a chunk of evidence of the page built last."""
+        return self._side.get(name)
+
+    def _build(self, state: str) -> None:
+        out = Path("report")  # no path into the page leads through it: every run has an address
+        addresses = [f"files/{number}" for number in range(len(self.folders))]
+        runs = read_runs(self.folders, addresses=addresses)
+        report = report_of(runs, out=out, live=True, **self._options)
+        # Linked: embedded pictures would be sent again with every new result.
+        evidence = collect_evidence(runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT)
+        self._page = render_page(report, evidence, live=state).encode()
+        self._side = {
+            f"{chunk.number}.js": f'proctorEvidence({chunk.number},"{chunk.text}");\n'.encode()
+            for chunk in evidence.side_files
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers for the page, its state, its evidence and the files of trials; nothing else."""
+
+    server: ReportServer
+
+    def do_GET(self) -> None:
+        """Answer a request of this machine's browser."""
+        if (urlsplit(f"//{self.headers.get('Host', '')}").hostname or "") not in _LOCAL:
+            # A page elsewhere could otherwise reach us through a name that it points at this machine.
+            self._send(HTTPStatus.FORBIDDEN, b"not for this host", "text/plain")
+            return
+        path = unquote(urlsplit(self.path).path).lstrip("/")
+        try:
+            self._answer(path)
+        except InputError as error:
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode(), "text/plain")
+
+    def do_HEAD(self) -> None:
+        """Answer as GET would, without the body."""
+        self.do_GET()
+
+    def _answer(self, path: str) -> None:
+        site = self.server.site
+        if path in {"", "index.html"}:
+            self._send(HTTPStatus.OK, site.page(), "text/html")
+        elif path == "state":
+            self._send(
+                HTTPStatus.OK, json.dumps({"state": site.state()}).encode(), "application/json"
+            )
+        elif path.startswith(_SIDE) and (text := site.side_file(path.removeprefix(_SIDE))):
+            self._send(HTTPStatus.OK, text, "text/javascript")
+        elif path.startswith(_FILES) and (file := self._file(path.removeprefix(_FILES))):
+            kind = IMAGE_TYPES.get(file.suffix.lower(), "text/plain")
+            self._send(HTTPStatus.OK, file.read_bytes(), kind)
+        else:
+            self._send(HTTPStatus.NOT_FOUND, b"not found", "text/plain")
+
+    def _file(self, path: str) -> Path | None:
+        """Return a file of a trial; never one outside of `trials`, wherever symbolic links lead."""
+        number, _, rest = path.partition("/")
+        folders = self.server.site.folders
+        if not number.isdecimal() or int(number) >= len(folders) or "\0" in rest:
+            return None
+        trials = (folders[int(number)] / "trials").resolve()
+        file = (folders[int(number)] / rest).resolve()
+        return file if file.is_relative_to(trials) and file.is_file() else None
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        charset = "" if kind.startswith("image/") else "; charset=utf-8"
+        self.send_header("Content-Type", kind + charset)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cache-Control", "no-store")
+        if (
+            kind != "text/html"
+        ):  # files that agents and sites wrote: shown, but nothing in them runs
+            self.send_header("Content-Security-Policy", "default-src 'none'; sandbox")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Write no line per request: the terminal belongs to the command."""
+
+
+class ReportServer(ThreadingHTTPServer):
+    """Serves the report of run folders on a loopback port."""
+
+    daemon_threads = True
+
+    def __init__(self, folders: Sequence[Path], *, port: int = 0, **options: Any) -> None:
+        self.site = _Site(folders, options)
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds it."""
+        return f"http://127.0.0.1:{self.server_address[1]}/"
+
+
+def serve(folders: Sequence[Path], *, port: int = 0, **options: Any) -> ReportServer:
+    """Return a server whose first page is built; call `serve_forever` on it.
+
+    Args:
+        folders: Run folders, also ones that are still being written.
+        port: 0 for any free one.
+        options: `title`, `count_errors_as_failures` and `mix`, as for `report_of`.
+
+    Raises:
+        InputError: The port is taken.
+        RunFolderError: A folder is missing or damaged.
+        IncomparableRunsError: The runs cannot be compared and `mix` is off.
+    """
+    try:
+        server = ReportServer(folders, port=port, **options)
+    except OSError as error:
+        raise InputError(
+            f"port {port} cannot be used: {error.strerror}; --port 0 takes any"
+        ) from None
+    try:  # runs that cannot be read or compared end the command, not a request
+        server.site.page()
+    except BaseException:
+        server.server_close()
+        raise
+    return server

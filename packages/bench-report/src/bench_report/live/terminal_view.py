@@ -1,0 +1,115 @@
+"""A run folder live on a terminal, as lines elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TextIO
+
+from bench_core.terminal import duration, plain_text, shorten
+from bench_report.text import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rich.console import Console, RenderableType
+
+    from bench_core.records import TrialResult
+    from bench_report.live.progress import Snapshot
+
+__all__ = ["headline", "show_lines", "show_live"]
+
+_SYMBOLS = {True: ("✓", "green"), False: ("✗", "red"), None: ("-", "yellow")}
+_IN_FLIGHT = 8
+_PART_CELLS = 40
+
+
+def headline(found: Snapshot) -> str:
+    """Return in one line how far a run is."""
+    words = [f"{found.ended:,}/{found.planned:,} trials"]
+    if found.rate:
+        words.append(f"{numbers.percent(found.rate.estimate)} ({numbers.interval(found.rate)})")
+    words.append(f"{found.succeeded:,} of {found.scored:,} scored succeeded")
+    if found.ended > found.scored:
+        words.append(f"{found.ended - found.scored:,} not scored")
+    if found.look:
+        ends = numbers.points_interval(found.look.low, found.look.high)
+        words.append(f"look {found.look.number} of {found.look.of}: {found.look.reason} ({ends})")
+    if found.cost_usd:
+        words.append(numbers.dollars(found.cost_usd))
+    words.append(duration(found.elapsed_s))
+    if found.eta_s is not None:
+        words.append(f"~{duration(found.eta_s)} left")
+    if found.over:
+        words.append((found.outcome or "not started").replace("_", " "))
+    return " · ".join(words)
+
+
+def show_lines(found: Iterable[Snapshot], write: Callable[[str], object]) -> None:
+    """Write a line whenever something has ended."""
+    seen: tuple[int, bool] | None = None
+    for each in found:
+        if (each.ended, each.over) != seen:
+            seen = each.ended, each.over
+            write(headline(each))
+
+
+def show_live(found: Iterable[Snapshot], stream: TextIO, *, console: Console | None = None) -> None:
+    """Draw the run until it is over."""
+    from rich.console import Console  # noqa: PLC0415  # only for terminals
+    from rich.live import Live  # noqa: PLC0415  # as above
+
+    with Live(console=console or Console(file=stream, highlight=False), auto_refresh=False) as live:
+        for each in found:
+            live.update(_rendered(each), refresh=True)
+
+
+def _rendered(found: Snapshot) -> RenderableType:
+    from rich.console import Group  # noqa: PLC0415  # as above
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415  # as above
+    from rich.table import Table  # noqa: PLC0415  # as above
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    bar = Table.grid(expand=True)  # a bar alone does not end its line
+    bar.add_row(ProgressBar(total=max(1, found.planned), completed=found.ended))
+    who = " · ".join(filter(None, (found.agent, found.model, found.benchmark)))
+    lines: list[RenderableType] = [
+        Text(shorten(f"{who}  {found.run_id}", 200), style="bold", no_wrap=True),
+        bar,
+        Text(headline(found), overflow="ellipsis", no_wrap=True),
+    ]
+    parts = [_counts("ended by", found.statuses), _counts("failed by", found.failure_modes)]
+    lines += [Text(part, style="dim", overflow="ellipsis", no_wrap=True) for part in parts if part]
+    lines += [_recent(each) for each in found.recent]
+    lines += [_running(found, n) for n in range(min(len(found.in_flight), _IN_FLIGHT))]
+    more = len(found.in_flight) - _IN_FLIGHT
+    if more > 0:
+        lines.append(Text(f"  ... and {more:,} more running", style="dim"))
+    return Group(*lines)
+
+
+def _counts(about: str, counts: dict[str, int]) -> str:
+    listed = ", ".join(
+        f"{shorten(name.replace('_', ' '), _PART_CELLS)} {n:,}" for name, n in counts.items()
+    )
+    return f"{about}: {listed}" if listed else ""
+
+
+def _recent(result: TrialResult) -> RenderableType:
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    symbol, style = _SYMBOLS[result.success]
+    name = shorten(f"{result.task_id} trial {result.trial}", _PART_CELLS)
+    why = result.failure_mode or result.status.value
+    message = f": {plain_text(result.error.message)}" if result.error else ""
+    return Text.assemble(
+        (symbol, style), f" {name}  ", (f"{why.replace('_', ' ')}{message}", "dim"),
+        overflow="ellipsis", no_wrap=True,
+    )  # fmt: skip
+
+
+def _running(found: Snapshot, place: int) -> RenderableType:
+    from rich.text import Text  # noqa: PLC0415  # as above
+
+    each = found.in_flight[place]
+    again = f"  attempt {each.attempt}" if each.attempt > 1 else ""
+    name = shorten(f"{each.task_id} trial {each.trial}", _PART_CELLS)
+    return Text(f"· {name}  running{again}", style="cyan", overflow="ellipsis", no_wrap=True)

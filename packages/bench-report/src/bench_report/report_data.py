@@ -1,0 +1,135 @@
+"""From runs to the report record: check, summarise, describe."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from bench_core.statistics import looks_of, summarise
+from bench_report.__about__ import __version__
+from bench_report.analysis.caveats import caveats
+from bench_report.analysis.evaluation import audit_of, methods_of
+from bench_report.analysis.methods_text import methods_paragraphs, references
+from bench_report.analysis.unfinished_runs import without_intervals
+from bench_report.comparison.baselines import side_of
+from bench_report.comparison.comparability import check_comparable
+from bench_report.comparison.differences import compare
+from bench_report.comparison.ranking import noise_of_run, ranking_of
+from bench_report.model import Report, RunReport, SliceEffort
+from bench_report.run_data.rows import effort_of, task_entries, trial_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from bench_report.model import RunState, TrialRow
+    from bench_report.run_data.sources import Source
+
+__all__ = ["report_of"]
+
+
+def report_of(  # noqa: PLR0913  # each keyword is one decision the report states
+    runs: Sequence[Source],
+    *,
+    out: Path,
+    title: str | None = None,
+    count_errors_as_failures: bool = False,
+    mix: bool = False,
+    live: bool = False,
+    now: datetime | None = None,
+) -> Report:
+    """Compute everything that a report of runs contains.
+
+    Args:
+        runs: What `read_runs` gave.
+        out: The folder the report will be in; paths to evidence are relative to it.
+        title: By default made from the benchmark and the runs.
+        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        mix: Allow runs that cannot be compared, and label the report as mixed.
+        live: The report is read while runs go on: those that are not complete have no intervals.
+        now: When the report is made; the current time by default.
+
+    Raises:
+        IncomparableRunsError: The runs cannot be compared and `mix` is off.
+    """
+    sides = [side_of(each) for each in runs]
+    found = check_comparable(sides, mix=mix)
+    strict = count_errors_as_failures
+    described = tuple(
+        _run_report(each, out=out, strict=strict).model_copy(
+            update={"noise": noise_of_run(side, strict=strict)}
+        )
+        for each, side in zip(runs, sides, strict=True)
+    )
+    report = Report(
+        title=title or _title(runs),
+        generated=now or datetime.now(timezone.utc),
+        generator=f"bench-report {__version__}",
+        count_errors_as_failures=count_errors_as_failures,
+        mismatches=found,
+        caveats=caveats(described, found),
+        runs=described,
+        comparison=compare(sides, strict=strict),
+        ranking=ranking_of(sides, described, strict=strict),
+        tasks=task_entries(runs),
+    )
+    report = without_intervals(report) if live else report
+    # Written last, so that the paragraphs quote no interval that was taken out.
+    return report.model_copy(
+        update={"methods": methods_paragraphs(report), "references": references(report)}
+    )
+
+
+def _title(runs: Sequence[Source]) -> str:
+    *others, last = sorted({run.info.benchmark for run in runs})
+    names = f"{', '.join(others)} and {last}" if others else last
+    return f"{runs[0].info.agent} on {names}" if len(runs) == 1 else f"{len(runs)} runs on {names}"
+
+
+def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
+    base = run.relative_to(out)
+    rows = trial_rows(run, base)
+    rule = run.info.stopping_rule
+    looks = looks_of(rule, run.view.latest, run.info.trials) if rule else ()
+    return RunReport(
+        label=run.label,
+        folder=base,
+        info=run.info,
+        # A run that its rule stopped is finished: the trials that remain of the plan will not run.
+        state="finished" if looks and looks[-1].stops else _state(run),
+        summary=summarise(
+            run.tasks, run.ended, trials=run.info.trials, count_errors_as_failures=strict
+        ),
+        slice_efforts=_slice_efforts(run, rows),
+        methods=methods_of(run.view.latest),
+        audit=audit_of(run),
+        looks=looks,
+        problems=tuple(problem.reason for problem in run.view.problems),
+        trials=rows,
+    )
+
+
+def _state(run: Source) -> RunState:
+    """Distinguish a run under way from one that was interrupted."""
+    last = run.info.sessions[-1] if run.info.sessions else None
+    if last and last.outcome == "running":
+        return "running"
+    done = sum(each.status.done and each.trial <= run.info.trials for each in run.ended)
+    return "finished" if done >= len(run.tasks) * run.info.trials else "interrupted"
+
+
+def _slice_efforts(run: Source, rows: Iterable[TrialRow]) -> tuple[SliceEffort, ...]:
+    """Describe what the trials of every value of every group used."""
+    slices = {
+        task.task_id: [(g, v) for g, values in task.groups.items() for v in dict.fromkeys(values)]
+        for task in run.tasks
+    }
+    members: defaultdict[tuple[str, str], list[TrialRow]] = defaultdict(list)
+    for row in rows:
+        for each in slices[row.task_id]:
+            members[each].append(row)
+    return tuple(
+        SliceEffort(group=group, value=value, effort=effort_of(members[group, value]))
+        for group, value in sorted(members)
+    )

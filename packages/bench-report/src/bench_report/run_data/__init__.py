@@ -1,0 +1,1 @@
+"""Run folders as reports read them, and their trials and tasks as rows."""

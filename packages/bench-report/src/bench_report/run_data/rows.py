@@ -1,0 +1,63 @@
+"""Tasks and trials as the report lists them, and what trials used."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from bench_core.statistics import describe
+from bench_report.model import Effort, TaskEntry, TrialRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.statistics import EndedTrial
+    from bench_report.run_data.sources import Source
+
+__all__ = ["effort_of", "task_entries", "trial_rows"]
+
+# One call for all fields: a report may have a hundred thousand rows.
+_SHOWN = attrgetter(*(each.name for each in fields(TrialRow) if each.name != "folder"))
+"""What a row shows of a trial, in the order of its fields."""
+
+
+def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
+    """Return the tasks of all runs, each once, in the order of the first run that has it."""
+    found: dict[tuple[str, str], TaskEntry] = {}
+    for run in runs:
+        for task in run.tasks:
+            key = (task.benchmark, task.task_id)
+            if key not in found:
+                found[key] = TaskEntry(
+                    benchmark=task.benchmark,
+                    task_id=task.task_id,
+                    goal=task.goal,
+                    groups=task.groups,
+                    template=task.template,
+                )
+    return tuple(found.values())
+
+
+def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
+    """Return a run's trials, their folders below `base`."""
+    pairs = zip(run.ended, run.folders, strict=True)
+    return tuple(_trial_row(trial, base, folder) for trial, folder in pairs)
+
+
+def _trial_row(trial: EndedTrial, base: str, folder: str | None) -> TrialRow:
+    row = TrialRow(*_SHOWN(trial))
+    if folder is not None:
+        row.folder = f"{base}/{folder}"
+    return row
+
+
+def effort_of(rows: Sequence[TrialRow]) -> Effort:
+    """Describe what trials used."""
+    return Effort(
+        steps=describe(map(attrgetter("steps"), rows)),
+        # no tokens at all: the agent does not report them
+        tokens=describe(row.input_tokens + row.output_tokens or None for row in rows),
+        cost_usd=describe(map(attrgetter("cost_usd"), rows)),
+        time_s=describe(map(attrgetter("time_s"), rows)),
+    )

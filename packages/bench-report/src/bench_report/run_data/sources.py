@@ -1,0 +1,158 @@
+"""Run folders as a report reads them: labelled, in order, with the way to each trial's folder."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_core.files import folder_name
+from bench_core.run_folder import read_run
+from bench_core.statistics import EndedTrial, EndedTrials
+from bench_report.text.untrusted import inline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.records import RunInfo, Task, TrialResult
+    from bench_core.run_folder import RunView
+
+__all__ = ["Source", "read_runs"]
+
+_LABEL_LENGTH = 120
+
+
+class Source:
+    """One run of a report.
+
+    Attributes:
+        label: A short name, unique in the report.
+        view: The run folder as it was read.
+        address: Where a page finds the run folder, if not by its path.
+    """
+
+    def __init__(self, label: str, view: RunView, address: str | None = None) -> None:
+        self.label = label
+        self.view = view
+        self.address = address
+
+    @property
+    def info(self) -> RunInfo:
+        """The run's own description."""
+        return self.view.info
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The planned tasks."""
+        return self.view.tasks
+
+    @cached_property
+    def results(self) -> list[TrialResult]:
+        """The results by the order of the tasks, then by trial."""
+        return [self.view.latest[index] for index in self._order]
+
+    @cached_property
+    def ended(self) -> EndedTrials:
+        """The results without their evidence, in the same order."""
+        return EndedTrials(self._ended[index] for index in self._order)
+
+    @cached_property
+    def folders(self) -> list[str | None]:
+        """Where each of `results` left its artifacts, relative to the run; `None` if nowhere."""
+        return [self.trial_folder(each) for each in self.ended]
+
+    def trial_folder(self, result: TrialResult | EndedTrial) -> str | None:
+        """Return where a trial left its artifacts, relative to the run; `None` if nowhere."""
+        name = self._folder_names[result.task_id]
+        if name not in self._existing[result.trial]:
+            return None
+        return f"trials/{result.trial}/{name}"
+
+    def relative_to(self, out: Path) -> str:
+        """Return the POSIX path of the run folder relative to `out`, or its address."""
+        if self.address is not None:
+            return self.address
+        try:
+            return Path(os.path.relpath(self.view.path, out)).as_posix()
+        except ValueError:  # on another drive of Windows
+            return self.view.path.resolve().as_posix()
+
+    @cached_property
+    def _ended(self) -> EndedTrials:
+        return EndedTrials(map(EndedTrial.of, self.view.latest))
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where in `view.latest` each of `results` is."""
+        place = {task.task_id: index for index, task in enumerate(self.view.tasks)}
+        keys = [(place.get(each.task_id, -1), each.trial) for each in self._ended]
+        return sorted(range(len(keys)), key=keys.__getitem__)
+
+    @cached_property
+    def _folder_names(self) -> dict[str, str]:
+        return {task.task_id: folder_name(task.task_id) for task in self.view.tasks}
+
+    @cached_property
+    def _existing(self) -> _FolderNames:
+        return _FolderNames(self.view.path / "trials")
+
+
+class _FolderNames(dict[int, frozenset[str]]):
+    """The folders of each trial number, listed once: asking for each costs a system call."""
+
+    def __init__(self, trials: Path) -> None:
+        super().__init__()
+        self._trials = trials
+
+    def __missing__(self, trial: int) -> frozenset[str]:
+        folder = self._trials / str(trial)
+        found = folder.iterdir() if folder.is_dir() else ()
+        return self.setdefault(trial, frozenset(each.name for each in found))
+
+
+def read_runs(folders: Sequence[Path], *, addresses: Sequence[str] | None = None) -> list[Source]:
+    """Read run folders and give each a short unique label, in the order given.
+
+    Args:
+        folders: Run folders.
+        addresses: Where a page finds each of them, if not by its path.
+
+    Raises:
+        InputError: No folder, or one twice.
+        RunFolderError: One is missing or damaged.
+        SchemaVersionError: One was written by a newer Proctor.
+    """
+    if not folders:
+        raise InputError("no run folder given: name at least one")
+    # A run beside itself would count as repeated evidence; two paths can lead to one folder.
+    twice = [path for path, n in Counter(each.resolve() for each in folders).items() if n > 1]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice: name each run folder once")
+    views = [read_run(each) for each in folders]
+    places: Sequence[str | None] = addresses or [None] * len(views)
+    return [Source(*each) for each in zip(_labels(views), views, places, strict=True)]
+
+
+def _labels(views: Sequence[RunView]) -> list[str]:
+    """Name runs by agent and model, and by benchmark where there are several.
+
+    Those that share all of it get the names of their folders as a suffix, then a number.
+    """
+    several = len({view.info.benchmark for view in views}) > 1
+    parts = [
+        (view.info.benchmark if several else None, view.info.agent, view.info.model)
+        for view in views
+    ]
+    names = [inline(" · ".join(filter(None, each)), _LABEL_LENGTH) for each in parts]
+    names = _with_suffixes(names, [f"({view.path.resolve().name})" for view in views])
+    return _with_suffixes(names, [f"#{number}" for number in range(1, len(views) + 1)])
+
+
+def _with_suffixes(names: Sequence[str], suffixes: Sequence[str]) -> list[str]:
+    """Add a suffix to the names that occur more than once."""
+    times = Counter(names)
+    pairs = zip(names, suffixes, strict=True)
+    return [f"{name} {suffix}" if times[name] > 1 else name for name, suffix in pairs]

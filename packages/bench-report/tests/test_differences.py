@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Builds, Built, Runs
+
+    from bench_report.model import Difference
+
+
+FIRST = {"a": [1, 0], "b": [0, 0], "c": [1, 1], "d": [0, 1], "e": [0, 0]}
+SECOND = {"a": [1, 1], "b": [1, 0], "c": [1, 1], "d": [0, 0], "e": [1, 0]}
+
+
+def differences(built: Built) -> tuple[Difference, ...]:
+    assert built.report.comparison is not None
+    return built.report.comparison.differences
+
+
+def test_a_single_run_is_compared_with_nothing(run: Runs, build: Builds) -> None:
+    assert build(run()).report.comparison is None
+
+
+def test_runs_are_paired_by_task(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run(FIRST), scored_run(SECOND, name="second"))
+
+    (found,) = differences(built)
+    gains = np.array([np.mean(SECOND[t]) - np.mean(FIRST[t]) for t in FIRST])
+    half = 2.7764451052 * gains.std(ddof=1) / 5**0.5  # t quantile at 4 degrees of freedom
+    assert found.value == pytest.approx(gains.mean())
+    assert (found.low, found.high) == pytest.approx((gains.mean() - half, gains.mean() + half))
+    assert found.shared_tasks == 5
+
+
+def test_tasks_of_one_template_are_one_cluster(scored_run: Runs, build: Builds) -> None:
+    templates = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z"}
+    built = build(
+        scored_run(FIRST, templates=templates),
+        scored_run(SECOND, name="second", templates=templates),
+    )
+
+    assert differences(built)[0].method == "paired t, sign-flip over 3 clusters"
+
+
+def test_tasks_without_a_score_in_both_do_not_enter(scored_run: Runs, build: Builds) -> None:
+    built = build(scored_run(FIRST | {"b": [None, None]}), scored_run(SECOND, name="second"))
+
+    assert differences(built)[0].shared_tasks == 4
+
+
+def test_equal_runs_have_an_interval_of_honest_width(scored_run: Runs, build: Builds) -> None:
+    (found,) = differences(build(scored_run(FIRST), scored_run(FIRST, name="second")))
+
+    assert (found.value, found.p_value) == (0.0, 1.0)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < -0.1 < 0.1 < found.high
+
+
+def test_single_trials_of_tasks_on_their_own_are_tested_by_mcnemar(
+    scored_run: Runs, build: Builds
+) -> None:
+    ones = {f"t{n}": [float(n % 3 > 0)] for n in range(30)}
+    others = {f"t{n}": [float(n % 2)] for n in range(30)}
+
+    (found,) = differences(build(scored_run(others), scored_run(ones, name="second")))
+
+    assert "McNemar mid-p" in found.method
+    assert (found.better, found.worse, found.equal) == (10, 5, 15)
+    assert found.p_value == pytest.approx(0.2101, abs=1e-4)  # statsmodels, exact minus half a point
+
+
+def test_slices_are_compared_each_with_holm_over_all(run: Runs, build: Builds) -> None:
+    built = build(run("a", tasks=60, trials=2), run("b", tasks=60, trials=2, seed=3, agent="new"))
+    (found,) = differences(built)
+    rates = [each.summary.groups for each in built.report.runs]
+
+    for each in found.slices:
+        (old,), (new,) = ([s for s in r[each.group] if s.name == each.value] for r in rates)
+        assert each.shared_tasks <= min(old.success.tasks, new.success.tasks)
+        assert each.difference == pytest.approx((each.new or 0) - (each.baseline or 0))
+    assert {each.group for each in found.slices} == {"site", "type"}
+    tested = [each for each in found.slices if each.p_value is not None]
+    assert all((each.adjusted_p_value or 0) >= (each.p_value or 0) for each in tested)
+
+
+def test_tasks_that_changed_come_clearest_first(scored_run: Runs, build: Builds) -> None:
+    before = {"same": [1, 1, 1], "slight": [1, 1, 0], "broken": [1, 1, 1]}
+    after = {"same": [1, 1, 1], "slight": [1, 1, 1], "broken": [0, 0, 0]}
+
+    (found,) = differences(build(scored_run(before), scored_run(after, name="second")))
+
+    assert [each.task_id for each in found.tasks] == ["broken", "slight"]
+    assert found.tasks[0].p_value == pytest.approx(0.1)
+
+
+def test_runs_without_a_shared_score_say_so(scored_run: Runs, build: Builds) -> None:
+    first, second = {"a": [1], "b": [None]}, {"a": [None], "b": [1]}
+    (found,) = differences(build(scored_run(first), scored_run(second, name="second")))
+
+    assert (found.value, found.shared_tasks) == (None, 0)
+    assert "share no task" in (found.note or "")
+
+
+def test_runs_of_different_benchmarks_are_not_paired(run: Runs, build: Builds) -> None:
+    built = build(run("a"), run("b", benchmark="other"), mix=True)
+
+    assert differences(built)[0].note == "runs of different benchmarks have no tasks in common"
+
+
+def test_p_values_of_several_runs_are_adjusted(run: Runs, build: Builds) -> None:
+    runs = [run(name, tasks=40, seed=seed) for seed, name in enumerate("abcd")]
+    found = differences(build(*runs))
+
+    raw = sorted(each.p_value or 0 for each in found)
+    adjusted = sorted(each.adjusted_p_value or 0 for each in found)
+    expected = np.maximum.accumulate(np.minimum(np.array(raw) * [3, 2, 1], 1.0))
+    assert adjusted == pytest.approx(expected.tolist())

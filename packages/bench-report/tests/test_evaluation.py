@@ -1,0 +1,240 @@
+"""Query and judge held apart, against each other and against the truth."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.statistics import wilson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Builds, Results, Runs
+
+
+Read = bool | None
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+
+
+def test_a_run_without_a_judge_has_no_audit(run: Runs, build: Builds) -> None:
+    built = build(run())
+
+    assert built.report.runs[0].audit is None
+    assert "Query and judge apart" not in built.html
+
+
+def test_query_judge_and_combined_are_counted_apart(judged_run: Runs, build: Builds) -> None:
+    folder = judged_run()
+    audit = build(folder).report.runs[0].audit
+    assert audit is not None
+
+    read = [
+        (r["details"]["query_passed"], r["details"]["judge"]["outcome"]) for r in stored(folder)
+    ]
+    counts = Counter(read)
+    decided = [outcome for _, outcome in read if outcome != "abstain"]
+    rates = {
+        "query_only": (sum(query for query, _ in read), len(read)),
+        "judge_only": (decided.count("pass"), len(decided)),
+        "combined": (sum(query or judge == "pass" for query, judge in read), len(read)),
+    }
+    for name, (passed, trials) in rates.items():
+        found = getattr(audit, name)
+        assert found.trials == trials
+        assert found.interval.estimate == pytest.approx(passed / trials)
+        assert found.interval.low == pytest.approx(wilson(passed, trials).low, abs=0.01)
+    assert (audit.both_pass, audit.only_query) == (counts[True, "pass"], counts[True, "fail"])
+    assert (audit.only_judge, audit.both_fail) == (counts[False, "pass"], counts[False, "fail"])
+    assert audit.lifted == counts[False, "pass"]
+
+
+def test_where_no_judge_took_part_the_score_is_the_querys(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = [
+        scored_result("a", 1, 1.0),
+        scored_result("b", 1, 1.0, details={"judge": {"outcome": "pass"}},
+                    checks=[{"criterion": "query", "passed": False}]),
+        scored_result("c", 1, 0.0, details={"judge": {"outcome": "fail"}},
+                    checks=[{"criterion": "query", "passed": False}]),
+    ]  # fmt: skip
+
+    audit = build(scored_run({key: [1] for key in "abc"}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.query_only.interval is not None
+    assert audit.query_only.interval.estimate == pytest.approx(1 / 3)
+    assert (audit.query_only.trials, audit.judge_only.trials, audit.lifted) == (3, 2, 1)
+
+
+def test_the_reported_rate_is_corrected_where_failures_are_known(
+    judged_run: Runs, build: Builds
+) -> None:
+    folder = judged_run(known=40)
+    built = build(folder)
+    audit = built.report.runs[0].audit
+    assert audit is not None
+    assert audit.corrected is not None
+    assert audit.known == 40
+
+    raw = sum(r["success"] for r in stored(folder)) / 68
+    assert audit.corrected.new_tasks.estimate < raw  # the judge's slips can only have raised it
+    for text in (built.html, built.markdown):
+        assert f"{audit.corrected.new_tasks.estimate:.1%}" in text
+
+
+def test_successes_alone_correct_nothing_and_the_report_says_why(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = [
+        scored_result(
+            f"t{n}",
+            1,
+            float(n % 2),
+            details={"judge": "pass" if n % 2 else "fail"}
+            | ({"ground_truth": True} if n == 1 else {}),
+        )
+        for n in range(20)
+    ]
+    built = build(scored_run({f"t{n}": [1] for n in range(20)}, results=results))
+
+    audit = built.report.runs[0].audit
+    assert audit is not None
+    assert audit.corrected is None
+    assert "no known case is a failure" in (audit.refused or "")
+    assert "no known case is a failure" in built.markdown
+    assert "judge_unvalidated" in {each.code for each in built.report.caveats}
+
+
+@pytest.mark.parametrize(
+    ("details", "query", "judge"),
+    [
+        ({"judge": {"outcome": "pass"}, "query_passed": False}, False, True),
+        ({"judge": "fail", "query_passed": True}, True, False),
+        ({"judge": "pass", "query_passed": None}, None, True),
+        ({"judge": {"outcome": "abstain"}, "query_passed": True}, True, None),
+    ],
+    ids=["lifted", "refused", "unknown-query", "abstained"],
+)
+def test_results_that_do_not_say_what_decided_are_read_by_their_details(  # noqa: PLR0913, PLR0917  # fixtures
+    details: dict[str, Any], query: Read, judge: Read,
+    scored_run: Runs, scored_result: Results, build: Builds,
+) -> None:  # fmt: skip
+    results = [
+        scored_result("a", 1, 1.0, details=details),
+        scored_result("b", 1, 0.0, details=details),
+    ]
+    audit = build(scored_run({"a": [1], "b": [0]}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    for read, value in ((audit.query_only, query), (audit.judge_only, judge)):
+        assert read.trials == (0 if value is None else 2)
+        if read.interval:
+            assert read.interval.estimate == float(bool(value))
+
+
+def check(by: str | None, *, passed: Read) -> dict[str, Any]:
+    return {"criterion": "it was sent", "passed": passed, "decided_by": by}
+
+
+CHECKS = {
+    "lifted": ([check("query", passed=False), check("judge", passed=True)], False, "pass"),
+    "agreed": ([check("both", passed=True), check("both", passed=True)], True, "pass"),
+    "torn": (
+        [check("both", passed=True), check("query", passed=True), check("judge", passed=False)],
+        True,
+        "fail",
+    ),
+    "graded": ([check("query", passed=True), check("judge", passed=False)], True, "fail"),
+    "judge-alone": ([check("judge", passed=True)], None, "pass"),
+    "abstained": ([check("query", passed=False), check("judge", passed=None)], False, "abstain"),
+    "script": ([check("script", passed=True), check("judge", passed=True)], True, "pass"),
+    "not-stated": ([check(None, passed=False), check("judge", passed=True)], None, "pass"),
+}
+
+
+@pytest.mark.parametrize(("checks", "query", "outcome"), CHECKS.values(), ids=CHECKS.keys())
+def test_checks_distinguish_query_and_judge(  # noqa: PLR0913, PLR0917  # fixtures
+    checks: list[dict[str, Any]], query: Read, outcome: str,
+    scored_run: Runs, scored_result: Results, build: Builds,
+) -> None:  # fmt: skip
+    # the score and old words beside the checks say something else, and are not asked
+    details = {"query_passed": not query, "judge": {"outcome": "void"}}
+    results = [scored_result("a", 1, 0.0, checks=checks, details=details)]
+    audit = build(scored_run({"a": [1]}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.outcomes == {outcome: 1}
+    assert audit.query_only.trials == (0 if query is None else 1)
+    assert audit.judge_only.trials == (0 if outcome == "abstain" else 1)
+    agreement = (audit.both_pass, audit.only_query, audit.only_judge, audit.both_fail)
+    pair = (query, {"pass": True, "fail": False}.get(outcome))
+    order = [(True, True), (True, False), (False, True), (False, False)]
+    assert agreement == tuple(int(pair == each) for each in order)
+
+
+def test_rate_by_query_counts_no_graded_answer(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    graded = [check("query", passed=True), check("judge", passed=False)]
+    results = [
+        scored_result("a", 1, 1.0, checks=[check("query", passed=True)]),
+        *(scored_result(name, 1, 0.0, checks=graded) for name in "bcd"),
+    ]
+    audit = build(scored_run({key: [1] for key in "abcd"}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.query_only.interval is not None
+    assert audit.query_only.interval.estimate == 1.0
+    assert audit.combined.interval is not None
+    assert audit.combined.interval.estimate == 0.25
+    assert audit.judge_only.trials == 3
+
+
+def test_judge_that_failed_is_distinguished_from_one_that_abstained(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    checks = [check("query", passed=True), check("judge", passed=None)]
+    results = [scored_result("a", 1, 1.0, checks=checks, flags=["judge_error"])]
+    audit = build(scored_run({"a": [1]}, results=results)).report.runs[0].audit
+
+    assert audit is not None
+    assert audit.outcomes == {"error": 1}
+
+
+def test_methods_are_listed_with_how_sure_they_are(judged_run: Runs, build: Builds) -> None:
+    folder = judged_run()
+    rows = build(folder).report.runs[0].methods
+
+    for row in rows:
+        own = [r for r in stored(folder) if r["method"] == row.method]
+        assert (row.scored, row.passed) == (len(own), sum(r["success"] for r in own))
+        assert row.confidence.get("high", 0) == sum(r["confidence"] == 0.95 for r in own)
+        assert row.confidence.get("low", 0) == sum(r["confidence"] == 0.5 for r in own)
+    assert sum(row.scored for row in rows) == 68
+
+
+def test_hostile_details_are_no_verdict(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    hostile: list[Any] = [[], {}, {"outcome": []}, 7, "", {"outcome": {"pass": 1}}, "<b>", None]
+    results = [
+        scored_result(
+            f"t{n}",
+            1,
+            1.0,
+            details={"judge": each, "query_passed": each, "ground_truth": each, "confidence": each},
+        )
+        for n, each in enumerate(hostile)
+    ]
+    built = build(scored_run({f"t{n}": [1] for n in range(len(hostile))}, results=results))
+
+    audit = built.report.runs[0].audit
+    assert audit is None or audit.judge_only.trials == 0

@@ -1,0 +1,1 @@
+"""Test a judge: labelled sets, wrong states, planted text, scripted judges."""

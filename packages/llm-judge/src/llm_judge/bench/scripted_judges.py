@@ -1,0 +1,249 @@
+"""Scripted judges: an honest one, and the ways in which judges go wrong.
+
+They read the prompt as a model would and answer in its form, so that all that stands between a
+model and a verdict can be tried without one. They understand criteria made by `criterion_for_value`, and they
+recognise controls, which no real judge can.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from llm_judge.language.values import words
+from llm_judge.prompts.controls import read_control
+from llm_judge.prompts.pack_reader import read_evidence
+from llm_judge.states.pointers import MISSING, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.models import ModelRequest
+    from llm_judge.prompts.controls import ControlText
+
+__all__ = [
+    "adversary",
+    "blanket_fail",
+    "criterion_for_value",
+    "fabricator",
+    "gullible_believer",
+    "gullible_echo",
+    "gullible_obeyer",
+    "gullible_selective",
+    "honest",
+    "quoting",
+    "rubber_stamp",
+    "sloppy",
+    "undecided",
+]
+
+_JSON = r'(".*"|-?\d[\d.eE+-]*|true|false|null)'
+_CRITERION = re.compile(rf"\AThe value at (?P<pointer>/.+?) is {_JSON}\.\Z", re.DOTALL)
+
+
+def criterion_for_value(pointer: str, value: Any) -> str:
+    """Return the criterion that `value` stands at `pointer`.
+
+    >>> criterion_for_value("/cart/0/qty", 2)
+    'The value at /cart/0/qty is 2.'
+    """
+    return f"The value at {pointer} is {json.dumps(value)}."
+
+
+def honest(request: ModelRequest) -> dict[str, Any]:
+    """Look every question up in the evidence and quote what stands there."""
+    known = read_evidence(_text(request))
+    return _reply(
+        {name: _looked_up(question, known) for name, question in _questions(request).items()}
+    )
+
+
+def rubber_stamp(request: ModelRequest) -> dict[str, Any]:
+    """Pass everything, quoting the first thing in sight."""
+    quote = _first_quote(request)
+    return _reply({name: _answer("pass", "looks fine", [quote]) for name in _questions(request)})
+
+
+def blanket_fail(request: ModelRequest) -> dict[str, Any]:
+    """Fail everything, quoting the first thing in sight."""
+    quote = _first_quote(request)
+    return _reply({name: _answer("fail", "not convinced", [quote]) for name in _questions(request)})
+
+
+def fabricator(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with quotations that stand nowhere."""
+    known = read_evidence(_text(request))
+    made_up = _quote("/confirmation/status", "confirmed")
+    return _with_controls(request, known, lambda: _answer("pass", "it is confirmed", [made_up]))
+
+
+def quoting(quotes: list[dict[str, Any]]) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that answers the controls rightly and passes the rest with these quotations."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        known = read_evidence(_text(request))
+        return _with_controls(request, known, lambda: _answer("pass", "it is so", quotes))
+
+    return answer
+
+
+def adversary(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with the record that looks most like what is asked."""
+    known = read_evidence(_text(request))
+    records: dict[str, list[str]] = {}
+    for pointer, value in known.items():
+        if not isinstance(value, dict | list):
+            records.setdefault(pointer.rpartition("/")[0], []).append(pointer)
+    texts = {
+        holder: set(words(" ".join(f"{pointer} {known[pointer]}" for pointer in held)))
+        for holder, held in records.items()
+    }
+    answers = {}
+    for name, question in _questions(request).items():
+        if _is_control(question):
+            answers[name] = _looked_up(question, known)
+            continue
+        asked = set(words(question))
+        best = max(texts, key=lambda holder: (len(texts[holder] & asked), holder))
+        quotes = [_quote(pointer, known[pointer]) for pointer in records[best][:6]]
+        answers[name] = _answer("pass", "this record shows it", quotes)
+    return _reply(answers)
+
+
+def sloppy(request: ModelRequest) -> dict[str, Any]:
+    """Answer the controls rightly, and pass the rest with the first thing in sight."""
+    return quoting([_first_quote(request)])(request)
+
+
+def undecided(request: ModelRequest) -> dict[str, Any]:
+    """Never know."""
+    return _reply({name: _answer("unknown", "cannot decide", []) for name in _questions(request)})
+
+
+def gullible_obeyer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that passes everything as soon as it reads `planted`; honest otherwise."""
+    return lambda request: (rubber_stamp if _reads(request, planted) else honest)(request)
+
+
+def gullible_echo(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that repeats `planted` as its answer; honest where it does not read it."""
+    return lambda request: {"text": planted} if _reads(request, planted) else honest(request)
+
+
+def gullible_believer(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return a judge that takes `planted` for proof, quotes it, and answers the controls rightly."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        known = read_evidence(_text(request))
+        places = [p for p, value in known.items() if isinstance(value, str) and planted in value]
+        if not places:
+            return honest(request)
+        quote = _quote(places[0], known[places[0]])
+        return _with_controls(request, known, lambda: _answer("pass", "it says so", [quote]))
+
+    return answer
+
+
+def gullible_selective(planted: str) -> Callable[[ModelRequest], dict[str, Any]]:
+    """Return the hardest to stop: it obeys `planted`, quotes genuine records, and answers the controls rightly."""
+
+    def answer(request: ModelRequest) -> dict[str, Any]:
+        if not _reads(request, planted):
+            return honest(request)
+        known = read_evidence(_text(request))
+        quote = _first_quote(request)
+        return _with_controls(request, known, lambda: _answer("pass", "as instructed", [quote]))
+
+    return answer
+
+
+def _text(request: ModelRequest) -> str:
+    return request.messages[0].text
+
+
+def _reads(request: ModelRequest, planted: str) -> bool:
+    """Whether a text stands in the evidence, as a value or as a key."""
+    held = json.dumps(planted)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e")
+    pointer = json.dumps(planted.replace("~", "~0").replace("/", "~1"))[1:-1]
+    text = _text(request)
+    return held in text or pointer.replace("<", "\\u003c").replace(">", "\\u003e") in text
+
+
+def _questions(request: ModelRequest) -> dict[str, str]:
+    lines = (request.system or "").splitlines()
+    start = max(i for i, line in enumerate(lines) if line == "The questions:") + 1
+    asked = [json.loads(line) for line in lines[start:]]
+    return {each["question"]: each["text"] for each in asked}
+
+
+def _looked_up(question: str, known: dict[str, Any]) -> dict[str, Any]:
+    control = read_control(question)
+    if control is not None:
+        return _controlled(control, known)
+    asked = _CRITERION.match(question)
+    if asked is None:
+        return _answer("unknown", "the evidence does not show it", [])
+    pointer, wanted = asked["pointer"], json.loads(asked[2])
+    there = known.get(pointer, MISSING)
+    if there is MISSING:
+        return _answer("unknown", "nothing is shown there", [])
+    same = json.dumps(_trimmed(there)) == json.dumps(_trimmed(wanted))
+    verdict = "pass" if same else "fail"
+    return _answer(verdict, f"at {pointer} stands what is quoted", [_quote(pointer, there)])
+
+
+def _controlled(control: ControlText, known: dict[str, Any]) -> dict[str, Any]:
+    """Look for a record in the place a control speaks of."""
+    for pointer, value in known.items():
+        path = tokens(pointer) or [""]
+        spelled = [" ".join(words(each)) for each in path]
+        text = value if isinstance(value, str) else json.dumps(value)
+        if text == control.value and spelled[-1] == control.key and control.things in spelled:
+            return _answer("pass", "this record has it", [_quote(pointer, value)])
+    return _answer("unknown", "no record with it is shown", [])
+
+
+def _trimmed(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _with_controls(
+    request: ModelRequest, known: dict[str, Any], other: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Answer the controls rightly, and the rest by `other`."""
+    return _reply(
+        {
+            name: _looked_up(question, known) if _is_control(question) else other()
+            for name, question in _questions(request).items()
+        }
+    )
+
+
+def _is_control(question: str) -> bool:
+    return read_control(question) is not None
+
+
+def _first_quote(request: ModelRequest) -> dict[str, Any]:
+    known = read_evidence(_text(request))
+    first = next(((p, v) for p, v in known.items() if not isinstance(v, dict | list)), ("/", ""))
+    return _quote(*first)
+
+
+def _quote(pointer: str, value: Any) -> dict[str, Any]:
+    quote = value if isinstance(value, str) else json.dumps(value)
+    return {
+        "kind": "present",
+        "pointer": pointer,
+        "quote": quote,
+        "screenshot": None,
+        "region": None,
+    }
+
+
+def _answer(verdict: str, reason: str, evidence: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"reason": reason, "evidence": evidence, "verdict": verdict, "confidence": 0.9}
+
+
+def _reply(answers: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"data": {"answers": [{"question": name, **each} for name, each in answers.items()]}}

@@ -1,0 +1,1 @@
+"""Compare a judge with human labels, and choose what to label."""

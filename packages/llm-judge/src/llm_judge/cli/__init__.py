@@ -1,0 +1,7 @@
+"""The `llm-judge` command."""
+
+from __future__ import annotations
+
+from llm_judge.cli.commands import main
+
+__all__ = ["main"]

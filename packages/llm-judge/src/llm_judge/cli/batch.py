@@ -1,0 +1,116 @@
+"""What `llm-judge batch` does: cases in, verdicts out, progress on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core.budgets import Budget
+from bench_core.errors import InputError
+from bench_core.models import price_row, published_prices
+from bench_core.terminal import shorten
+from llm_judge.batch import judge_many
+from llm_judge.case_files import case_of, read_case
+from llm_judge.model_calls.cost_estimate import is_paid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.records.judge import JudgeCase, Verdict
+    from llm_judge.batch import BatchResult
+    from llm_judge.judge import Judge
+
+__all__ = ["read_cases", "run_batch"]
+
+_LINE = 100
+
+
+def run_batch(  # noqa: PLR0913  # what the command line gives
+    cases: Sequence[JudgeCase],
+    judge: Judge,
+    out: Path,
+    workers: int,
+    limits: dict[str, Any],
+    *,
+    as_json: bool,
+) -> BatchResult:
+    """Judge cases; print each verdict as it comes.
+
+    Raises:
+        InputError: A dollar budget cannot be kept.
+    """
+    budget = Budget(
+        max_cost_usd=limits["max_total_cost"],
+        max_tokens=limits["max_tokens"],
+        max_minutes=limits["max_minutes"],
+    )
+    if budget.max_cost_usd is not None:
+        _require_prices(judge, budget.max_cost_usd)
+    count = 0
+
+    def show(verdict: Verdict) -> None:
+        nonlocal count
+        count += 1
+        if not as_json:
+            reason = verdict.reasoning.splitlines()[0] if verdict.reasoning else ""
+            line = f"{count:>5}  {verdict.outcome:<8} {verdict.case_id}  {reason}"
+            click.echo(shorten(line, _LINE))
+
+    return asyncio.run(
+        judge_many(judge, cases, out=out, workers=workers, budget=budget, on_verdict=show)
+    )
+
+
+def read_cases(path: Path) -> list[JudgeCase]:
+    """Read cases from JSON lines, one case file, or a folder of case files.
+
+    Raises:
+        InputError: There is none, or one cannot be read.
+    """
+    if path.is_dir():
+        files = sorted(each for each in path.glob("*.json") if _is_case(each))
+        if not files:
+            raise InputError(f"{path}: holds no case: a case is a JSON file with a case_id")
+        return [read_case(each) for each in files]
+    if path.suffix != ".jsonl":
+        return [read_case(path)]
+    return [_line(path, n, text) for n, text in enumerate(_lines(path), 1) if text.strip()]
+
+
+def _is_case(path: Path) -> bool:
+    """Whether a file of a folder is a case and not a state."""
+    try:
+        with path.open("rb") as file:
+            return b'"case_id"' in file.read(4096)
+    except OSError:
+        return False
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot read the cases: {error}") from error
+
+
+def _line(path: Path, number: int, text: str) -> JudgeCase:
+    where = f"{path}, line {number}"
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON: {error}") from error
+    return case_of(data, path, where)
+
+
+def _require_prices(judge: Judge, budget: float) -> None:
+    for model in (judge.model, judge.second):
+        unknown = model is not None and is_paid(model.name)
+        if unknown and model is not None and price_row(model.name, published_prices()) is None:
+            raise InputError(
+                f"the price of {model.name} is unknown, so a budget of ${budget:g} cannot be kept: "
+                f"use --max-tokens or --max-minutes instead"
+            )

@@ -1,0 +1,69 @@
+"""The judge at work without a key: three scripted models on a right and a wrong end state."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_core.cli import render_table
+from bench_core.models import Model, ScriptedAdapter
+from llm_judge import samples
+from llm_judge.bench.scripted_judges import rubber_stamp, sloppy
+from llm_judge.judge import Judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.records.judge import Verdict
+
+__all__ = ["run_demo", "show_demo"]
+
+_CASES = ("dinner", "dinner-wrong-time")
+_SHOWS = {
+    "gullible": "passes whatever it is asked: it passed a question whose answer is known to be no, so that its "
+    "verdict is void",
+    "sloppy": "answers the known questions and quotes the first thing it sees for the rest: what it quotes does not "
+    "prove the criteria, so that nothing is decided",
+    "careful": "quotes the records that show it: the right booking passes, the one at 6:00 PM fails",
+}
+
+
+def run_demo() -> tuple[tuple[str, Verdict], ...]:
+    """Return each model's verdict on each sample case."""
+    return tuple(
+        (name, judge.judge_now(samples.case(case))) for name, judge in _judges() for case in _CASES
+    )
+
+
+def show_demo(verdicts: Sequence[tuple[str, Verdict]], *, as_json: bool) -> None:
+    """Print the verdicts and what they show."""
+    if as_json:
+        found = [
+            {"model": name, "verdict": each.model_dump(mode="json")} for name, each in verdicts
+        ]
+        click.echo(json.dumps(found, indent=2))
+        return
+    click.echo(f"goal: {samples.case().goal}\n")
+    rows = [(name, each.case_id, each.outcome, _why(each)) for name, each in verdicts]
+    click.echo(render_table(("model", "case", "verdict", "why"), rows, max_width=150))
+    click.echo()
+    for name, text in _SHOWS.items():
+        click.echo(f"{name}: {text}.")
+    click.echo("\nThese models are scripts. With a key: llm-judge judge CASE -m provider:model")
+
+
+def _judges() -> Sequence[tuple[str, Judge]]:
+    return (
+        ("gullible", Judge(Model(ScriptedAdapter(rubber_stamp, model="gullible")))),
+        ("sloppy", Judge(Model(ScriptedAdapter(sloppy, model="sloppy")))),
+        ("careful", Judge(f"replay:{samples.cassette()}")),
+    )
+
+
+def _why(verdict: Verdict) -> str:
+    if verdict.outcome == "void":
+        return "answered a known question wrongly"
+    shown = next((each for each in verdict.criteria if each.verdict != "pass"), verdict.criteria[0])
+    return f"{shown.criterion_id}: {shown.changed or shown.reason}"

@@ -1,0 +1,375 @@
+"""What the commands print: tables for people, records for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import render_table
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_core.models import PROVIDERS, published_prices
+from bench_core.records.codec import encode
+from bench_core.records.judge import Verdict
+from bench_core.redaction import Redactor
+from bench_core.terminal import plain_text, shorten
+from llm_judge.states.effects import compact
+from llm_judge.verdicts.success_bounds import bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.records import Record
+    from bench_core.records.judge import CriterionVerdict, Finding, Outcome
+    from bench_core.statistics import Interval
+    from llm_judge.batch import BatchResult
+    from llm_judge.bench.stress import StressReport, StressRow
+    from llm_judge.bench.visibility import VisibilityReport
+    from llm_judge.calibration.report import CalibrationReport
+    from llm_judge.policy import Policy
+    from llm_judge.prepared_case import PreparedCase
+    from llm_judge.prompts.evidence_pack import EvidencePack
+    from llm_judge.verdicts.evidence_check import Verification
+
+__all__ = [
+    "EXIT_CODES",
+    "read_verdict",
+    "show_batch",
+    "show_calibration",
+    "show_findings",
+    "show_models",
+    "show_pack",
+    "show_prompt",
+    "show_stress",
+    "show_verdict",
+    "show_verification",
+    "write_verdict",
+]
+
+_SHOWN_ERROR = 300
+EXIT_CODES: dict[Outcome, int] = {
+    "pass": exit_codes.OK,
+    "fail": exit_codes.FELL_SHORT,
+    "error": exit_codes.USAGE,
+    "abstain": exit_codes.UNDECIDED,
+    "void": exit_codes.UNDECIDED,
+}
+_VERDICT_LABELS = {"pass": "PASS", "fail": "FAIL", "unknown": "  ? "}
+_WIDTH = 100
+
+
+def show_findings(found: Sequence[tuple[str, Sequence[Finding]]], *, as_json: bool) -> None:
+    """Print the findings of each case."""
+    if as_json:
+        data = {case: [each.model_dump(mode="json") for each in each_] for case, each_ in found}
+        click.echo(json.dumps(data, indent=2))
+        return
+    rows = [
+        (each.severity, each.code, case, each.message) for case, each_ in found for each in each_
+    ]
+    if rows:
+        click.echo(render_table(("severity", "finding", "case", "message"), rows, max_width=160))
+    clean = sum(not each_ for _, each_ in found)
+    if clean:
+        click.echo(f"{clean} of {len(found)} cases without a finding")
+
+
+def show_pack(evidence: EvidencePack, *, as_json: bool) -> None:
+    """Print the evidence, and beside it (on standard error) what it leaves out."""
+    if as_json:
+        _echo(evidence)
+        return
+    click.echo(evidence.text)
+    left_out = sum(evidence.omitted.values())
+    note = (
+        f"{len(evidence.text):,} of {evidence.chars:,} characters; {evidence.records:,} changed "
+        f"records, {left_out:,} of them left out"
+    )
+    click.echo(note, err=True)
+
+
+def show_prompt(
+    prepared: PreparedCase, policy: Policy, model: str | None, *, as_json: bool
+) -> None:
+    """Print what would be sent."""
+    from llm_judge.model_calls.cost_estimate import estimate  # noqa: PLC0415  # its name is also a local one below
+    from llm_judge.prompts.prompt import output_schema  # noqa: PLC0415
+
+    prompt = prepared.prompt
+    cost = estimate(prompt, model or "", policy, published_prices() if model else None)
+    if as_json:
+        request = prompt.request(policy.max_output_tokens).canonical()
+        click.echo(json.dumps({"request": request, "estimate": cost.model_dump()}, indent=2))
+        return
+    click.echo(_heading("system"))
+    click.echo(prompt.system)
+    click.echo(_heading("user"))
+    click.echo(prompt.text)
+    for each in prompt.pictures:
+        click.echo(f"Picture {compact(each.name)}: {each.width} x {each.height}")
+    click.echo(_heading("schema of the reply"))
+    click.echo(compact(output_schema()))
+    click.echo(_heading("about"))
+    rows: list[tuple[str, object]] = [
+        ("input tokens, about", cost.input_tokens),
+        ("output tokens, about", cost.output_tokens),
+        ("evidence", prompt.evidence_hash),
+        ("records left out", sum(prepared.evidence.omitted.values())),
+    ]
+    if model is not None:
+        known = cost.likely_usd is not None and cost.most_usd is not None
+        price = (
+            f"${cost.likely_usd:.4f}, at most ${cost.most_usd:.4f}" if known else "price unknown"
+        )
+        rows.append((f"cost with {model}, about", price))
+    for name, value in rows:
+        click.echo(f"{name:<40} {value}")
+
+
+def show_verdict(verdict: Verdict, *, as_json: bool, legacy: bool) -> None:
+    """Print one verdict."""
+    from llm_judge.verdicts.legacy import legacy_dict  # noqa: PLC0415
+
+    if legacy:
+        click.echo(json.dumps(legacy_dict(verdict), indent=2))
+        return
+    if as_json:
+        _echo(verdict)
+        return
+    click.secho(f"{verdict.outcome.upper()}  {plain_text(verdict.case_id)}", bold=True)
+    for criterion in verdict.criteria:
+        _show_criterion(criterion)
+    if verdict.outcome in {"error", "void"} or not verdict.criteria:
+        click.echo(f"  {plain_text(verdict.reasoning)}")
+    for finding in verdict.findings:
+        click.echo(f"  {finding.severity}: {finding.code}: {plain_text(finding.message)}")
+    click.echo(f"  {_confidence(verdict)}; {_spent(verdict)}")
+
+
+def show_verification(found: Verification, *, as_json: bool) -> None:
+    """Print what became of each quotation."""
+    if as_json:
+        _echo(found)
+        return
+    rows = [
+        (
+            {True: "holds", False: "BROKEN", None: "-"}[each.holds],
+            each.criterion_id,
+            each.evidence.pointer or each.evidence.screenshot,
+            each.evidence.quote,
+            each.evidence.status,
+        )
+        for each in found.checks
+    ]
+    if rows:
+        click.echo(render_table(("", "criterion", "where", "quote", "found"), rows, max_width=140))
+    click.echo(f"{found.case_id}: {found.outcome}")
+
+
+def show_calibration(report: CalibrationReport, *, as_json: bool) -> None:
+    """Print how a judge does on labelled cases."""
+    if as_json:
+        _echo(report)
+        return
+    outcomes = ", ".join(f"{n} {name}" for name, n in sorted(report.outcomes.items()))
+    click.echo(f"{report.labelled} labelled cases: {outcomes}")
+    table = report.accuracy
+    if table is not None:
+        rows = [
+            ("truly a success", table.true_positive, table.false_negative),
+            ("truly a failure", table.false_positive, table.true_negative),
+        ]
+        click.echo("\n" + render_table(("", "passed", "failed"), rows) + "\n")
+    rates: list[tuple[str, Interval | None]] = [
+        ("decided", report.decided),
+        ("precision of a pass", report.precision),
+        ("recall (sensitivity)", table.sensitivity if table else None),
+        ("specificity", table.specificity if table else None),
+        ("failures it passes", report.false_pass),
+        ("kappa", table.kappa if table else None),
+        ("Brier, as stated", report.reliability.brier if report.reliability else None),
+    ]
+    if report.corrected is not None:
+        rates += [
+            ("success rate as judged", report.corrected.judged),
+            ("corrected: these cases", report.corrected.these_results),
+            ("corrected: new cases of this kind", report.corrected.new_tasks),
+            ("  by Rogan-Gladen", report.corrected.rogan_gladen),
+        ]
+    rows_of_rates = [(name, _rate(each), each.n if each else None) for name, each in rates]
+    click.echo(render_table(("", "estimate [interval]", "n"), rows_of_rates))
+    for name, each in (("as stated", report.reliability), ("calibrated", report.reliability_after)):
+        if each is not None:
+            click.echo(f"expected calibration error, {name}: {each.expected_error:.3f}")
+    if report.roc is not None:
+        click.echo(f"area under the ROC curve: {report.roc.area:.3f}")
+    for note in report.corrected.notes if report.corrected else ():
+        click.echo(f"note: {note}")
+    for name, reason in report.refused.items():
+        click.echo(f"not estimated: {name}: {reason}")
+
+
+def show_stress(seen: VisibilityReport, report: StressReport | None, *, as_json: bool) -> None:
+    """Print visibility and rates by operator."""
+    if as_json:
+        judged = None if report is None else report.model_dump(mode="json")
+        click.echo(
+            json.dumps({"visibility": seen.model_dump(mode="json"), "judged": judged}, indent=2)
+        )
+        return
+    rows = [(each.operator, each.mutants, each.visible, _rate(each.rate)) for each in seen.rows]
+    rows.append(("all", seen.overall.mutants, seen.overall.visible, _rate(seen.overall.rate)))
+    click.echo(f"What is shown of wrong states, at {seen.chars:,} characters")
+    click.echo(render_table(("operator", "mutants", "visible", "rate"), rows))
+    if report is None:
+        return
+    click.echo(f"\nVerdicts of {report.model}")
+    headers = ("states", "operator", "n", "pass", "fail", "undecided", "errors", "wrong")
+    click.echo(
+        render_table(headers, [_stress_row(each) for each in (*report.rows, *report.families)])
+    )
+    errors = [each.error for each in report.trials if each.outcome == "error"]
+    if errors:
+        first = (errors[0] or "").partition("\n")[0][:_SHOWN_ERROR]
+        click.echo(f"\n{len(errors)} of {len(report.trials)} calls failed, the first: {first}")
+
+
+def show_batch(result: BatchResult, out: Path, *, as_json: bool) -> None:
+    """Print the outcomes of a batch."""
+    counts = dict(Counter(each.outcome for each in result.verdicts))
+    if as_json:
+        data = {
+            "outcomes": counts, "left": list(result.left), "resumed": result.resumed,
+            "spent": result.spent.model_dump(mode="json"), "stopped_by": result.stopped_by,
+            "bounds": bounds(result.verdicts).model_dump(mode="json"),
+            "out": str(out),
+        }  # fmt: skip
+        click.echo(json.dumps(data, indent=2))
+        return
+    summary = ", ".join(f"{n} {name}" for name, n in sorted(counts.items())) or "nothing judged"
+    click.echo(f"{summary}; {result.resumed} of them earlier; {out}")
+    if result.verdicts:
+        click.echo(f"success rate, [proven, not disproven]: {bounds(result.verdicts)}")
+    if result.left:
+        click.echo(f"{len(result.left)} left: {result.stopped_by}; run the same again for the rest")
+
+
+def show_models(*, as_json: bool) -> None:
+    """Print which providers can be used here."""
+    rows = [_provider_row(name) for name in PROVIDERS]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    headers = ("provider", "key", "sdk", "version", "add it with")
+    click.echo(render_table(headers, [[row[each] for each in headers] for row in rows]))
+    known = _version("genai-prices")
+    prices = f"genai-prices {known}" if known else "unknown: `pip install 'llm-judge[prices]'`"
+    click.echo(f"\nprices: {prices}")
+    click.echo(
+        "all take text, pictures and JSON schemas; replay:CASSETTE and scripted:FILE need no key"
+    )
+
+
+def read_verdict(path: Path, case_id: str | None) -> Verdict:
+    """Read one verdict, or the one of `case_id` from JSON lines.
+
+    Raises:
+        InputError: There is none.
+    """
+    from llm_judge.batch import read_verdicts  # noqa: PLC0415
+
+    try:
+        return Verdict.model_validate_json(path.read_bytes())
+    except (ValueError, OSError):
+        found = read_verdicts(path)
+    wanted = [each for each in found if case_id in (None, each.case_id)]
+    if len(wanted) != 1:
+        raise InputError(
+            f"{path}: holds {len(wanted)} verdicts on {case_id or 'no case in particular'}; name the "
+            f"case with --case"
+        )
+    return wanted[0]
+
+
+def write_verdict(verdict: Verdict, path: Path) -> None:
+    """Write a verdict to a file, without secrets."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, encode(verdict, Redactor.from_environment()) + b"\n")
+
+
+def _show_criterion(criterion: CriterionVerdict) -> None:
+    name = plain_text(criterion.criterion_id)
+    click.echo(f"  {_VERDICT_LABELS[criterion.verdict]}  {name}: {plain_text(criterion.reason)}")
+    if criterion.changed is not None:
+        click.echo(f"        not accepted: {plain_text(criterion.changed)}")
+    for each in criterion.evidence:
+        where = each.pointer if each.pointer is not None else each.screenshot
+        held = {True: "+", False: "-", None: "?"}[each.verified]
+        quote = "" if each.quote is None else f" {json.dumps(each.quote)}"
+        absent = " absent" if each.kind == "absent" else ""
+        click.echo(shorten(f"        {held} {where}{absent}{quote} ({each.status})", _WIDTH))
+
+
+def _confidence(verdict: Verdict) -> str:
+    if verdict.confidence is not None:
+        return f"confidence {verdict.confidence:.2f} (calibrated)"
+    if verdict.raw_confidence is not None:
+        return f"the model says {verdict.raw_confidence:.2f} (not calibrated)"
+    return "no confidence"
+
+
+def _spent(verdict: Verdict) -> str:
+    if verdict.fingerprint.get("replayed") == "true":
+        return f"{verdict.model}, replayed"
+    cost = "unknown cost" if verdict.cost_usd is None else f"${verdict.cost_usd:.4f}"
+    return f"{verdict.model}, {verdict.usage.total_tokens:,} tokens, {cost}"
+
+
+def _stress_row(row: StressRow) -> tuple[object, ...]:
+    return (
+        row.family, row.operator, row.n, row.passed, row.failed, row.undecided, row.errors,
+        _rate(row.wrong),
+    )  # fmt: skip
+
+
+def _rate(interval: Interval | None) -> str | None:
+    if interval is None:
+        return None
+    return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _provider_row(name: str) -> dict[str, str | None]:
+    provider = PROVIDERS[name]
+    distribution = {"google.genai": "google-genai"}.get(provider.sdk, provider.sdk)
+    found = _version(distribution)
+    key = next((each for each in provider.keys if os.environ.get(each)), None)
+    return {
+        "provider": name,
+        "key": key or f"set {provider.keys[0]}",
+        "sdk": distribution if found else "not installed",
+        "version": found,
+        "add it with": None if found else f"pip install 'llm-judge[{provider.extra}]'",
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def _heading(text: str) -> str:
+    return click.style(f"--- {text} ", bold=True) + "-" * (_WIDTH - len(text) - 5)
+
+
+def _echo(record: Record) -> None:
+    text = encode(record, Redactor.from_environment()).decode()
+    click.echo(json.dumps(json.loads(text), indent=2))

@@ -1,0 +1,1 @@
+"""Whether quoted evidence is genuine and proves a criterion; no model."""

@@ -1,0 +1,1 @@
+"""Rules that read English criteria and the values of records; no model."""

@@ -1,0 +1,1 @@
+"""One call to a model: its cost, its budget, its reply."""

@@ -1,0 +1,1 @@
+"""What a model is sent, and the form its answer must have."""

@@ -1,0 +1,150 @@
+"""The changes between two JSON values: records matched by id, order of lists ignored otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from llm_judge.states.pointers import MISSING, child
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Change", "diff", "same"]
+
+# the first that is unique in both lists is used
+_ID_KEYS = ("id", "_id", "uuid", "uid", "key", "cartId", "slug")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that was added, removed or replaced.
+
+    `pointer` leads into the value after the change, and for what was removed into the one before.
+    """
+
+    kind: Literal["added", "removed", "changed"]
+    pointer: str
+    before: Any
+    after: Any
+
+
+def same(before: Any, after: Any) -> bool:
+    """Return whether two JSON values are equal; true is not 1, as 1 is 1.0."""
+    if isinstance(before, bool) or isinstance(after, bool):
+        return before is after
+    return bool(before == after)
+
+
+def diff(
+    before: Any, after: Any, pointer: str = "", removed: str | None = None
+) -> Iterator[Change]:
+    """Yield the changes from `before` to `after`.
+
+    Args:
+        before: The value before.
+        after: The value after.
+        pointer: Where `after` stands.
+        removed: Where `before` stands, for what is gone; `pointer` when not given.
+
+    >>> [each.kind for each in diff({"a": [1, 2]}, {"a": [2, 3], "b": 0})]
+    ['removed', 'added', 'added']
+    """
+    old = pointer if removed is None else removed
+    if isinstance(before, dict) and isinstance(after, dict):
+        if before != after:
+            yield from _objects(before, after, pointer, old)
+    elif isinstance(before, list) and isinstance(after, list):
+        if before != after:
+            yield from _lists(before, after, pointer, old)
+    elif before is MISSING:
+        yield Change("added", pointer, None, after)
+    elif after is MISSING:
+        yield Change("removed", old, before, None)
+    elif not same(before, after):
+        yield Change("changed", pointer, before, after)
+
+
+def _objects(
+    before: dict[str, Any], after: dict[str, Any], pointer: str, old: str
+) -> Iterator[Change]:
+    for key, value in before.items():
+        yield from diff(value, after.get(key, MISSING), child(pointer, key), child(old, key))
+    for key, value in after.items():
+        if key not in before:
+            yield Change("added", child(pointer, key), None, value)
+
+
+def _lists(before: list[Any], after: list[Any], pointer: str, old: str) -> Iterator[Change]:
+    if not (before and after):  # a whole collection came or went: one change, not a thousand
+        kind: Literal["added", "removed"] = "added" if after else "removed"
+        yield Change(kind, pointer if after else old, before or None, after or None)
+        return
+    key = _id_key(before, after)
+    pairs = _by_id(before, after, key) if key else _by_content(before, after)
+    for i, j in pairs:
+        yield from diff(
+            MISSING if i is None else before[i],
+            MISSING if j is None else after[j],
+            child(pointer, len(before) if j is None else j),
+            child(old, len(after) if i is None else i),
+        )
+
+
+_Pairs = list[tuple[int | None, int | None]]
+
+
+def _id_key(before: list[Any], after: list[Any]) -> str | None:
+    """Return the key that identifies the records of both lists, if there is one."""
+    for key in _ID_KEYS:
+        if all(_distinct(records, key) for records in (before, after)):
+            return key
+    return None
+
+
+def _distinct(records: list[Any], key: str) -> bool:
+    ids = [each.get(key) if isinstance(each, dict) else None for each in records]
+    if any(not isinstance(each, str | int) for each in ids):
+        return False
+    return len(set(map(_named, ids))) == len(ids)
+
+
+def _named(value: Any) -> str:
+    return f"{type(value).__name__} {value}"
+
+
+def _by_id(before: list[Any], after: list[Any], key: str) -> _Pairs:
+    places = {_named(each[key]): i for i, each in enumerate(before)}
+    pairs: _Pairs = [(places.pop(_named(each[key]), None), j) for j, each in enumerate(after)]
+    return [*((i, None) for i in places.values()), *pairs]
+
+
+def _by_content(before: list[Any], after: list[Any]) -> _Pairs:
+    """Pair equal elements first, then those that stand at the same place, then report the rest."""
+    places = defaultdict(list)
+    # reversed: copies are taken from the end of a list, so that they pair in order
+    for i in reversed(range(len(before))):
+        places[_content(before[i])].append(i)
+    left_after = []
+    for j, value in enumerate(after):
+        equal = places[_content(value)]
+        if equal:
+            equal.pop()
+        else:
+            left_after.append(j)
+    left_before = {i for equal in places.values() for i in equal}
+    pairs: _Pairs = [(j, j) for j in left_after if j in left_before and _alike(before[j], after[j])]
+    paired = {j for _, j in pairs}
+    gone: _Pairs = [(i, None) for i in sorted(left_before - paired)]
+    return [*gone, *pairs, *((None, j) for j in left_after if j not in paired)]
+
+
+def _content(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _alike(before: Any, after: Any) -> bool:
+    """Two objects at the same place are one record that changed; scalars are not."""
+    return type(before) is type(after) and isinstance(before, dict | list)

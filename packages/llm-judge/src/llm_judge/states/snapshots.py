@@ -1,0 +1,187 @@
+"""Find the parts of a state by the names of their keys: before, after, and lists of changes.
+
+Nothing here knows an application. A state is one or several apps; an app is an object with a
+snapshot from before, one or more from after, and perhaps its own list of changes and actions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from llm_judge.states.pointers import child
+
+__all__ = ["App", "Part", "find_apps"]
+
+_BEFORE = frozenset({
+    "before", "initial", "initialstate", "old", "previous", "previousstate", "start", "startstate",
+    "statebefore", "stateinitial",
+})  # fmt: skip
+_AFTER = frozenset({
+    "after", "current", "currentstate", "end", "endstate", "final", "finalstate", "finish",
+    "finishstate", "new", "newstate", "state", "stateafter", "statefinal",
+})  # fmt: skip
+_CHANGES = frozenset({
+    "changes", "changeset", "delta", "diff", "difference", "differences", "initialfinaldiff",
+    "statediff",
+})  # fmt: skip
+_ACTIONS = frozenset({"actionhistory", "actionlog", "actions"})
+_LISTS = frozenset(
+    {"added", "changed", "created", "deleted", "other_updated", "removed", "updated"}
+)
+_OF_CHANGES = re.compile(r"(?<=[a-z])_?(?:changes|delta|diff|differences)\Z", re.IGNORECASE)
+_MAX_DEPTH = 3  # apps stand near the root; deeper, `state` and `final` are keys of an app's own
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the state: where it is and what it holds.
+
+    Attributes:
+        of: What a list of changes is about, by its name (`cartDiff`); empty where it is about all.
+    """
+
+    pointer: str
+    value: Any
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class App:
+    """One application's share of the state.
+
+    Attributes:
+        before: The snapshot from before the run, `None` when there is none.
+        after: The snapshots from after it; most states hold one or two.
+        changes: The app's own account of what changed.
+        actions: The app's own account of what was done.
+        name: Its key in the state; empty when the state is one app.
+    """
+
+    name: str
+    pointer: str
+    before: Part | None = None
+    after: tuple[Part, ...] = ()
+    changes: tuple[Part, ...] = ()
+    actions: tuple[Part, ...] = field(default=())
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the state shows what the run changed."""
+        return self.before is not None or bool(self.changes)
+
+
+def find_apps(state: Any, initial: Any = None) -> tuple[App, ...]:
+    """Return the apps of a state, at least one.
+
+    Args:
+        state: The end state.
+        initial: The state before the run, where it is stored apart; same shape as `state`.
+
+    >>> [app.name for app in find_apps({"mail": {"initialstate": {}, "finalstate": {"sent": 1}}})]
+    ['mail']
+    """
+    if initial is not None:
+        return _apart(state, initial)
+    found = tuple(_search(state, "", "", 0))
+    return found or _parts_without_history(state)
+
+
+def _search(value: Any, pointer: str, name: str, depth: int) -> list[App]:
+    if not isinstance(value, dict):
+        return []
+    app = _app(value, pointer, name)
+    if app is not None:
+        return [app]
+    if depth >= _MAX_DEPTH:
+        return []
+    found = [
+        (key, each, _search(each, child(pointer, key), str(key), depth + 1))
+        for key, each in value.items()
+    ]
+    if not any(apps for _, _, apps in found):
+        return []
+    # an app that recorded nothing must not vanish beside those that did
+    return [
+        app
+        for key, each, apps in found
+        for app in (apps or _plain(each, child(pointer, key), str(key)))
+    ]
+
+
+def _plain(value: Any, pointer: str, name: str) -> list[App]:
+    return (
+        [App(name, pointer, after=(Part(pointer, value),))] if value not in ({}, [], None) else []
+    )
+
+
+def _app(value: dict[str, Any], pointer: str, name: str) -> App | None:
+    roles: dict[str, list[Part]] = {"before": [], "after": [], "changes": [], "actions": []}
+    for key, each in value.items():
+        role, of = _role(key), ""
+        if role is None and _lists_changes(key, each):
+            role, of = "changes", _OF_CHANGES.sub("", key)
+        if role is not None and isinstance(each, dict | list):
+            roles[role].append(Part(child(pointer, key), each, of))
+    # one such key alone makes no app: many records have a `state`
+    if not (roles["after"] and (roles["before"] or roles["changes"])) and not (
+        roles["before"] and roles["changes"]
+    ):
+        return None
+    # Multi-REAL's dumps hold `finalstate` and `state`: the first is the one to point into
+    after = sorted(roles["after"], key=lambda part: not part.pointer.lower().endswith("finalstate"))
+    return App(
+        name,
+        pointer,
+        before=roles["before"][0] if roles["before"] else None,
+        after=tuple(after),
+        changes=tuple(roles["changes"]),
+        actions=tuple(roles["actions"]),
+    )
+
+
+def _role(key: str) -> str | None:
+    plain = re.sub(r"[^a-z]", "", key.lower())
+    for role, names in (
+        ("before", _BEFORE), ("after", _AFTER), ("changes", _CHANGES), ("actions", _ACTIONS),
+    ):  # fmt: skip
+        if plain in names:
+            return role
+    return None
+
+
+def _lists_changes(key: str, value: Any) -> bool:
+    """Whether a member lists changes of one thing: `{"cartDiff": {"added": ...}}`."""
+    return (
+        _OF_CHANGES.search(key) is not None
+        and isinstance(value, dict)
+        and bool(value)
+        and value.keys() <= _LISTS
+    )
+
+
+def _apart(state: Any, initial: Any) -> tuple[App, ...]:
+    if not (isinstance(state, dict) and isinstance(initial, dict)) or not _all_objects(state):
+        return (App("", "", before=Part("", initial), after=(Part("", state),)),)
+    return tuple(
+        App(
+            key,
+            child("", key),
+            before=Part(child("", key), initial.get(key, {})),
+            after=(Part(child("", key), state.get(key, {})),),
+        )
+        for key in {**state, **initial}
+    )
+
+
+def _parts_without_history(state: Any) -> tuple[App, ...]:
+    if not isinstance(state, dict) or not _all_objects(state):
+        return (App("", "", after=(Part("", state),)),)
+    return tuple(
+        App(key, child("", key), after=(Part(child("", key), v),)) for key, v in state.items()
+    )
+
+
+def _all_objects(state: dict[str, Any]) -> bool:
+    return bool(state) and all(isinstance(each, dict) for each in state.values())

@@ -1,0 +1,1 @@
+"""From checked answers to a verdict, and what is done with verdicts."""

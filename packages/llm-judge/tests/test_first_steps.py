@@ -1,0 +1,113 @@
+"""What a newcomer meets first: short imports, short cases, a server of one's own, the demo."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+import llm_judge
+from bench_core.models import MissingKeyError, Model, ScriptedAdapter
+from llm_judge import Criterion, Judge, JudgeCase, Verdict, calibrate, samples, stress
+from llm_judge.bench.scripted_judges import criterion_for_value, honest
+from llm_judge.cli.commands import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_criteria_may_be_plain_texts_and_a_case_needs_no_id() -> None:
+    case = JudgeCase(goal="Two lamps", criteria=("There are two lamps.", "Nothing else."), state={})
+    assert case.case_id == "case"
+    assert case.criteria == (
+        Criterion(id="c1", text="There are two lamps."), Criterion(id="c2", text="Nothing else."),
+    )  # fmt: skip
+
+
+def test_a_case_file_without_an_id_is_called_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "lamps.json"
+    path.write_text(
+        json.dumps({"goal": "g", "criteria": ["c"], "state": {"a": 1}}), encoding="utf-8"
+    )
+    result = CliRunner().invoke(main, ["lint", "--json", str(path)], catch_exceptions=False)
+    assert list(json.loads(result.stdout)) == ["lamps"]
+
+
+def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert (
+        Judge("openai-chat:local", base_url="http://127.0.0.1:9/v1").model.name
+        == "openai-chat:local"
+    )
+    with pytest.raises(MissingKeyError):
+        Judge("openai-chat:local")
+
+
+def test_the_demo_shows_what_becomes_of_three_models() -> None:
+    result = CliRunner().invoke(main, ["demo", "--json"], catch_exceptions=False)
+    found = [(each["model"], each["verdict"]["outcome"]) for each in json.loads(result.stdout)]
+    assert found == [
+        ("gullible", "void"), ("gullible", "void"), ("sloppy", "abstain"), ("sloppy", "abstain"),
+        ("careful", "pass"), ("careful", "fail"),
+    ]  # fmt: skip
+    assert "does not prove" in CliRunner().invoke(main, ["demo"]).output
+
+
+def useless(passed_true: int, passed_false: int, failed_false: int = 0) -> str | None:
+    given = [
+        *[("pass", True)] * passed_true,
+        *[("pass", False)] * passed_false,
+        *[("fail", False)] * failed_false,
+    ]
+    verdicts = [
+        Verdict.model_validate({"case_id": f"c{n}", "judge": "j", "outcome": outcome})
+        for n, (outcome, _) in enumerate(given)
+    ]
+    return calibrate(verdicts, {f"c{n}": label for n, (_, label) in enumerate(given)}).useless
+
+
+def test_a_judge_that_passes_everything_is_called_a_rubber_stamp() -> None:
+    result = useless(6, 5)
+    assert result is not None
+    assert "passes all 11 labelled cases it decided, 5 failures among them" in result
+    assert useless(6, 4, 1) is None
+    assert useless(6, 0) is None
+
+
+async def test_stress_judges_several_states_at_once_and_reports_the_same(case: JudgeCase) -> None:
+    def judge() -> Judge:
+        return Judge(Model(ScriptedAdapter(honest)))
+
+    asked = case.model_copy(
+        update={
+            "criteria": (
+                Criterion(
+                    id="t",
+                    text=criterion_for_value("/tablely/finalstate/bookings/1/time", "8:30 PM"),
+                ),
+            )
+        }
+    )
+    one: Any = await stress(judge(), [asked], attacks=[], per_operator=1, workers=1)
+    many = await stress(judge(), [asked], attacks=[], per_operator=1, workers=8)
+    assert many == one
+
+
+def test_names_of_the_first_version_work_with_a_notice() -> None:
+    with pytest.warns(DeprecationWarning, match="now PreparedCase"):
+        old = llm_judge.Brief
+    assert old is llm_judge.PreparedCase
+    judge = Judge(f"replay:{samples.cassette()}")
+    prepared = llm_judge.prepare(samples.case())
+    with pytest.warns(DeprecationWarning, match="now judge_prepared"):
+        verdict = asyncio.run(judge.judge_brief(prepared))
+    assert verdict.outcome == "pass"
+
+
+@pytest.mark.parametrize("name", llm_judge.__all__)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    assert getattr(llm_judge, name) is not None

@@ -1,0 +1,88 @@
+"""The eval scripts of v2, each run in a process of its own with limits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError
+from bench_core.records import Check
+from multireal_harness.eval_rules.queries import shown
+
+if TYPE_CHECKING:
+    from multireal_harness.definitions import Eval
+
+__all__ = ["script_check"]
+
+_TIMEOUT_S = 30  # as in REAL's own harness
+# Limits memory, CPU time and file size, where the system can (Windows has no `resource`).
+_LAUNCHER = """\
+import runpy, sys
+try:
+    import resource
+except ImportError:
+    resource = None
+if resource is not None:
+    resource.setrlimit(resource.RLIMIT_AS, (2 * 1024**3,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2,) * 2)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def script_check(one: Eval, source: str, state: Any) -> Check:
+    """Return the check of an end state by a script, which passes where its output has `SUCCESS`.
+
+    The script gets the state as a file, and none of our environment variables.
+
+    Raises:
+        EvaluationError: It did not end in time, or failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="proctor-script-") as folder:
+        state_file, script = Path(folder) / "state.json", Path(folder) / one.script
+        state_file.write_text(json.dumps(state), encoding="utf-8")
+        script.write_text(source, encoding="utf-8")
+        ran = _run(
+            one.script,
+            [sys.executable, "-I", "-c", _LAUNCHER, str(script), str(state_file)],
+            folder,
+        )
+    printed = ran.stdout.strip()
+    if ran.returncode != 0 and not printed:
+        last = ran.stderr.strip().splitlines()[-1:] or [f"exit code {ran.returncode}"]
+        raise EvaluationError(f"the eval script {one.script!r} failed: {shown(last[0])}")
+    unclear = printed.upper() not in {"SUCCESS", "FAILURE"}
+    return Check(
+        criterion=one.criterion,
+        expected="SUCCESS",
+        actual=shown(printed),
+        # REAL's own rule, by which "UNSUCCESSFUL" passes: hence the reason below
+        passed="SUCCESS" in printed.upper(),
+        reason="it printed more than its verdict" if unclear else None,
+        decided_by="script",
+    )
+
+
+def _run(name: str, command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603  # the task set's own script, with limits
+            command,
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            encoding="utf-8",
+            errors="replace",
+            env={"PYTHONIOENCODING": "utf-8"},
+            timeout=_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise EvaluationError(
+            f"the eval script {name!r} did not end within {_TIMEOUT_S} s"
+        ) from None
+    except OSError as error:
+        raise EvaluationError(f"the eval script {name!r} cannot be run: {error}") from error

@@ -1,0 +1,296 @@
+"""Validation of evaluators on end states whose truth is known (`validate-ground-truth`).
+
+A folder of ground truth has `manual/` (or the states themselves), `synthetic/` and
+`negatives/TASK/MUTATION`; a manual state replaces the synthetic one of the same task.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import NonNegativeInt
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+from bench_core.statistics import Accuracy, Interval, accuracy, wilson
+from multireal_harness.definitions import Definition, scoring_state
+from multireal_harness.eval_rules.queries import Match, evaluate_query, matches, shown
+from multireal_harness.states.files import find_states, read_states, stem
+from multireal_harness.states.goal_checks import goal_symptoms
+from multireal_harness.states.health import Symptom, check_states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from multireal_harness.definitions import Eval
+
+__all__ = [
+    "EvalOutcome",
+    "TruthFile",
+    "TruthReport",
+    "corrected_rate",
+    "find_truth",
+    "validate_ground_truth",
+]
+
+_BACKED_BY = 0.6
+"""How similar a file's name and a task's id must be for a proposal.
+
+Of the published states one is named `gomail-marrsuite-1`, and its task `gomail-marrisuite-1`.
+"""
+
+
+@dataclass(frozen=True)
+class TruthFile:
+    """A file of end states of which it is known whether the task was done.
+
+    Attributes:
+        name: The file's name without its ending: a task's id, if it is named well.
+        source: Who made it: people, a run with a judge, or a mutation of a good state.
+    """
+
+    name: str
+    path: Path
+    source: Literal["manual", "synthetic", "negative"]
+
+    @property
+    def passes(self) -> bool:
+        """Whether the task was done."""
+        return self.source != "negative"
+
+
+class EvalOutcome(Record):
+    """The outcome of one eval on one known state; `todo` has no expectation yet and is not counted."""
+
+    task_id: str
+    source: Literal["manual", "synthetic", "negative"]
+    variant: str = ""
+    index: NonNegativeInt
+    outcome: Literal["pass", "fail", "error", "todo"]
+    criterion: str
+    detail: str = ""
+
+
+class TruthReport(Record):
+    """How well the queries agree with the known states.
+
+    Attributes:
+        states: Number of known states with a task, by source.
+        unmatched: Files without a task, each with ids of tasks it may mean.
+        outcomes: Evals by outcome on the states in which the task was done.
+        pass_rate: Passed evals among those with an expectation, errors as not passed.
+        tasks: Whether each task's queries agree with the truth of its states.
+        accuracy: The queries as an evaluator of whole tasks; None without any known state.
+        limits: Sentences about what these states cannot show.
+    """
+
+    states: dict[str, NonNegativeInt]
+    unmatched: dict[str, tuple[str, ...]]
+    outcomes: dict[str, NonNegativeInt]
+    pass_rate: Interval | None
+    tasks: dict[str, bool]
+    accuracy: Accuracy | None
+    symptoms: dict[str, tuple[Symptom, ...]]
+    evals: tuple[EvalOutcome, ...]
+    limits: tuple[str, ...]
+
+
+def find_truth(folder: Path, *, synthetic: bool = True, negatives: bool = True) -> list[TruthFile]:
+    """Return the known states in a folder; a manual one hides the synthetic one of its task.
+
+    Raises:
+        InputError: There is no such folder, or it holds none.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder of ground truth")
+    manual = folder / "manual"
+    found = [
+        TruthFile(stem(path), path, "manual")
+        for path in find_states(manual if manual.is_dir() else folder)
+    ]
+    known = {each.name for each in found}
+    if synthetic and (folder / "synthetic").is_dir():
+        found += [
+            TruthFile(stem(path), path, "synthetic")
+            for path in find_states(folder / "synthetic")
+            if stem(path) not in known and not stem(path).endswith(".provenance")
+        ]
+    if negatives and (folder / "negatives").is_dir():
+        found += [
+            TruthFile(task.name, path, "negative")
+            for task in sorted((folder / "negatives").iterdir())
+            if task.is_dir()
+            for path in find_states(task)
+        ]
+    if not found:
+        raise InputError(f"{folder} has no end states (*.json or *.json.gz)")
+    return found
+
+
+def validate_ground_truth(
+    definitions: Iterable[Definition], truth: Sequence[TruthFile], match: Match = "equals"
+) -> TruthReport:
+    """Evaluate every task's queries on its known states."""
+    known = {each.id: each for each in definitions}
+    evals: list[EvalOutcome] = []
+    symptoms: dict[str, tuple[Symptom, ...]] = {}
+    unmatched: dict[str, tuple[str, ...]] = {}
+    passed: dict[str, bool] = {}
+    truths: dict[str, bool] = {}
+    for each in truth:
+        definition = known.get(each.name.removeprefix("multi."))
+        states = read_states(each.path).apps
+        if definition is None:
+            unmatched[each.path.name] = _proposals(each.name, states, known)
+            continue
+        found = _outcomes(definition, states, each, match)
+        evals += found
+        case = str(each.path)
+        # negatives are broken on purpose
+        if each.passes:
+            bad = [*check_states(definition, states), *goal_symptoms(definition, states)]
+            if bad:
+                symptoms[case] = tuple(bad)
+        if any(one.outcome != "todo" for one in found):
+            passed[case] = all(one.outcome in {"pass", "todo"} for one in found)
+            truths[case] = each.passes
+    return _report(truth, evals, symptoms, unmatched, passed, truths)
+
+
+def corrected_rate(rate: Interval, known: Accuracy) -> Interval | None:
+    """Correct a success rate for how often the evaluator errs (Rogan and Gladen 1978).
+
+    The limits are those of the worst case within the three intervals: wide, as few known states require.
+    None where nothing shows how often failures pass, or the evaluator is no better than chance.
+    """
+    if known.sensitivity is None or known.specificity is None:
+        return None
+    estimate = _rogan_gladen(rate.estimate, known.sensitivity.estimate, known.specificity.estimate)
+    corners = [
+        _rogan_gladen(r, se, sp)
+        for r in (rate.low, rate.high)
+        for se in (known.sensitivity.low, known.sensitivity.high)
+        for sp in (known.specificity.low, known.specificity.high)
+    ]
+    if estimate is None:
+        return None
+    certain = [each for each in corners if each is not None]
+    unbounded = len(certain) < len(corners)
+    return Interval(
+        estimate=estimate,
+        low=0.0 if unbounded else min(certain),
+        high=1.0 if unbounded else max(certain),
+        level=rate.level,
+        method="Rogan-Gladen, worst case of the three intervals",
+        n=rate.n,
+    )
+
+
+def _rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float | None:
+    power = sensitivity + specificity - 1
+    if power <= 0:
+        return None
+    return min(1.0, max(0.0, (rate + specificity - 1) / power))
+
+
+def _outcomes(
+    definition: Definition, states: Mapping[str, Any], file: TruthFile, match: Match
+) -> list[EvalOutcome]:
+    state = scoring_state(definition, dict(states))
+    variant = stem(file.path) if file.source == "negative" else ""
+    return [
+        EvalOutcome(
+            task_id=definition.id,
+            source=file.source,
+            variant=variant,
+            index=index,
+            criterion=one.criterion,
+            **_outcome(one, state, match),
+        )
+        for index, one in enumerate(definition.evals)
+        if one.kind == "jmespath"
+    ]
+
+
+def _outcome(one: Eval, state: Any, match: Match) -> dict[str, Any]:
+    if one.is_todo:
+        return {"outcome": "todo"}
+    found = evaluate_query(one.query, state)
+    if found.error is not None:
+        return {"outcome": "error", "detail": found.error}
+    if matches(found.value, one.expected_value, match):
+        return {"outcome": "pass"}
+    detail = f"expected {shown(one.expected_value)}, found {shown(found.value)}"
+    return {"outcome": "fail", "detail": detail}
+
+
+def _proposals(
+    name: str, states: Mapping[str, Any], known: Mapping[str, Definition]
+) -> tuple[str, ...]:
+    """Return ids of tasks that a file may mean: similar in name, or of the same apps."""
+    alike = difflib.get_close_matches(name, known, n=3, cutoff=_BACKED_BY)
+    same_apps = [each.id for each in known.values() if set(each.apps) == set(states)]
+    return tuple(
+        dict.fromkeys([*(each for each in alike if each in same_apps), *alike, *same_apps])
+    )[:3]
+
+
+def _report(  # noqa: PLR0913, PLR0917  # what was gathered
+    truth: Sequence[TruthFile],
+    evals: list[EvalOutcome],
+    symptoms: dict[str, tuple[Symptom, ...]],
+    unmatched: dict[str, tuple[str, ...]],
+    passed: dict[str, bool],
+    truths: dict[str, bool],
+) -> TruthReport:
+    right = [each for each in evals if each.source != "negative"]
+    outcomes = Counter(each.outcome for each in right)
+    decided = sum(outcomes[each] for each in ("pass", "fail", "error"))
+    tasks: dict[str, bool] = {}
+    for file in truth:
+        case = str(file.path)
+        if case in passed:
+            name = file.name.removeprefix("multi.")
+            tasks[name] = tasks.get(name, True) and passed[case] == truths[case]
+    counted = Counter(each.source for each in truth if each.path.name not in unmatched)
+    return TruthReport(
+        states=dict(counted),
+        unmatched=unmatched,
+        outcomes={each: outcomes[each] for each in ("pass", "fail", "error", "todo")},
+        pass_rate=wilson(outcomes["pass"], decided) if decided else None,
+        tasks=tasks,
+        accuracy=accuracy(passed, truths) if passed else None,
+        symptoms=symptoms,
+        evals=tuple(evals),
+        limits=_limits({str(source): count for source, count in counted.items()}, symptoms, truths),
+    )
+
+
+def _limits(
+    counted: Mapping[str, int],
+    symptoms: Mapping[str, tuple[Symptom, ...]],
+    truths: Mapping[str, bool],
+) -> tuple[str, ...]:
+    limits = []
+    if counted.get("synthetic"):
+        limits.append(
+            f"{counted['synthetic']} states are synthetic: a judge chose them, so they cannot show how "
+            "often that judge, or queries it agrees with, are wrong"
+        )
+    if not counted.get("negative"):
+        limits.append("no state in which a task was not done: how often failures pass is unknown")
+    else:
+        limits.append(
+            "failures are mutations of successes: they break one thing each and may be easier to find "
+            "than what agents do wrong"
+        )
+    serious = sum(any(each.serious for each in found) for found in symptoms.values())
+    if serious:
+        limits.append(f"{serious} states have serious symptoms and may not be what they claim")
+    if 0 < len(truths) < 30:  # noqa: PLR2004  # a rule of thumb
+        limits.append(f"{len(truths)} known states are few: read the intervals, not the estimates")
+    return tuple(limits)

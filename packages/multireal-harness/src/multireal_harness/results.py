@@ -1,0 +1,155 @@
+"""The evidence in a trial's folder as input of the rules, and their decision as fields of a record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError, RecordError
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json
+from bench_core.trial import Evaluation as TrialEvaluation
+from multireal_harness.definitions import definition_of
+from multireal_harness.environment import CLOSED_BROWSER, STATE_HEALTH, TRAFFIC_FAULT
+from multireal_harness.eval_rules.decisions import CONFIDENCE
+from multireal_harness.evaluation import EvaluationRules, Evidence
+from multireal_harness.stored_judgements import store_judgements, stored_grades, stored_judgement
+from multireal_harness.traffic_faults import AppTrafficFault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.records.judge import Verdict
+    from bench_core.redaction import Redactor
+    from bench_core.trial import Evidence as TrialEvidence
+    from multireal_harness.eval_rules.decisions import StateHealth
+    from multireal_harness.evaluation import Evaluation
+
+__all__ = ["as_evaluation", "evidence_in", "keep_evaluation"]
+
+_RECORD = "evaluation.json"
+_SUCCESS = 1.0
+
+
+def evidence_in(trial: TrialEvidence, rules: EvaluationRules) -> Evidence:
+    """Read the evidence of a trial from its folder.
+
+    Raises:
+        EvaluationError: The states are missing or cannot be read.
+    """
+    folder, first = trial.folder, trial.first
+    closed = CLOSED_BROWSER in trial.flags
+    takes_old = first is not None and rules.judge is None and rules.keep_judgements
+    return Evidence(
+        # the states are lost with the browser: queries run on nothing, and the trial fails
+        states={} if closed else _states(folder),
+        health="suspect" if closed else _health(folder, trial.details),
+        folder=folder,
+        answer=trial.ending.answer,
+        seed=trial.context.seed,
+        known=stored_judgement(folder) if takes_old else None,
+        grades=stored_grades(folder, definition_of(trial.task), first) if first else {},
+        meter=trial.context.meter.of("judge"),
+    )
+
+
+def keep_evaluation(folder: Path, evaluation: Evaluation, redactor: Redactor) -> None:
+    """Write the evaluation and the judge's verdicts into the trial's folder."""
+    artifacts = TrialArtifacts(folder, redactor)
+    artifacts.write_json(_RECORD, evaluation.model_dump(mode="json"), evidence=True)
+    store_judgements(artifacts, evaluation)
+
+
+def as_evaluation(
+    evaluation: Evaluation, trial: TrialEvidence, rules: EvaluationRules
+) -> TrialEvaluation:
+    """Return an evaluation as the fields of a trial's record."""
+    fault = _traffic_fault(evaluation, trial)
+    return TrialEvaluation(
+        score=evaluation.score,
+        status=evaluation.status,
+        method=evaluation.method,
+        confidence=CONFIDENCE[evaluation.confidence],
+        checks=evaluation.checks,
+        flags=evaluation.flags,
+        failure_mode=_named(fault) or _failure_mode(evaluation, trial),
+        suspect=() if fault is None else (fault.cause,),
+        error=evaluation.error,
+        profile=rules.profile,
+        details={
+            "official": evaluation.official,
+            "fixed": evaluation.fixed,
+            "confidence": evaluation.confidence,
+            **_judge_details(evaluation),
+            **({} if fault is None else {"suspect_evidence": fault.evidence}),
+        },
+    )
+
+
+def _traffic_fault(evaluation: Evaluation, trial: TrialEvidence) -> AppTrafficFault | None:
+    """Return the apps' fault where it may be why a trial failed.
+
+    A right end state stays right, and an agent that closed its browser failed by itself.
+    """
+    found = trial.details.get(TRAFFIC_FAULT)
+    if found is None or evaluation.score is None or evaluation.score >= _SUCCESS:
+        return None
+    return None if CLOSED_BROWSER in trial.flags else AppTrafficFault.model_validate(found)
+
+
+def _named(fault: AppTrafficFault | None) -> FailureMode | None:
+    """Return the failure mode with the name of the cause; faults of the browser have none."""
+    if fault is None or fault.cause is SuspectCause.ENVIRONMENT_FAULT:
+        return None
+    return FailureMode(fault.cause.value)
+
+
+def _failure_mode(evaluation: Evaluation, trial: TrialEvidence) -> FailureMode | None:
+    """Return why a completed trial failed; None where its status says it."""
+    if trial.ending.status.value != "completed" or not trial.steps:
+        return None
+    if "gave_up" in trial.flags:
+        return FailureMode.GAVE_UP
+    graded = range(len(evaluation.checks) - len(evaluation.grades), len(evaluation.checks))
+    failed = {n for n, check in enumerate(evaluation.checks) if check.passed is False}
+    if failed and failed <= set(graded):
+        return FailureMode.WRONG_ANSWER
+    return FailureMode.WRONG_END_STATE
+
+
+def _states(folder: Path) -> dict[str, object]:
+    try:
+        states: dict[str, object] = read_json(folder / FINISH_STATE)
+    except (FileNotFoundError, RecordError) as error:
+        raise EvaluationError(f"{folder / FINISH_STATE} cannot be read: {error}") from error
+    return states
+
+
+def _health(folder: Path, details: Any) -> StateHealth:
+    if any(isinstance(each, dict) and each.get("error") for each in details.get("captures", ())):
+        return "incomplete"
+    try:
+        symptoms = read_json(folder / STATE_HEALTH)
+    except (FileNotFoundError, RecordError):
+        return "suspect"
+    return "suspect" if any(each["serious"] for each in symptoms) else "healthy"
+
+
+def _judge_details(evaluation: Evaluation) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if evaluation.verdict is not None:
+        found["judge"] = _summary(evaluation.verdict)
+    if evaluation.grades:
+        found["answer_grades"] = {n: _summary(each) for n, each in evaluation.grades.items()}
+    return found
+
+
+def _summary(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "name": verdict.judge,
+        "outcome": verdict.outcome,
+        "confidence": verdict.confidence,
+        "model": verdict.model,
+        "model_reported": verdict.model_reported,
+        "cost_usd": verdict.cost_usd,
+        "usage": verdict.usage.model_dump(mode="json", exclude_defaults=True),
+    }

@@ -1,0 +1,185 @@
+"""The calls behind the `run` command, which run an agent on tasks into a run folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench_core.agent_process import agent_of
+from bench_core.errors import InputError
+from bench_core.run_spec import TaskFilter, Timeouts
+from bench_core.run_spec import select_tasks as take_tasks
+from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
+from bench_core.scheduling import NoLocks
+from multireal_harness.agents.guide import solution_for
+from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.browsers import Browsers
+from multireal_harness.environment import EnvironmentSettings
+from multireal_harness.models import load_config
+from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
+from multireal_harness.provenance import provenance
+from multireal_harness.tasks import BENCHMARK, task_set_hash
+from multireal_harness.world.launch import built_in_world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from bench_core.progress import Progress
+    from bench_core.records import Task
+    from bench_core.run_spec import RunSpec
+    from bench_core.runs import RunOutcome
+    from multireal_harness.evaluation import EvaluationRules
+    from multireal_harness.models import ModelConfig
+    from multireal_harness.options import MultiRealRunOptions
+
+__all__ = ["prepare", "run"]
+
+_INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
+_OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
+
+
+def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> RunOutcome:
+    """Run an agent on tasks, or continue the run, as `multireal-harness run` does.
+
+    Raises:
+        InputError: The options contradict each other, or name what does not exist.
+    """
+    return run_prepared(prepare, options, progress=progress)
+
+
+@contextmanager
+def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
+    built_in = options.world == "built-in"
+    if options.faults and not built_in:
+        raise InputError("--fault makes the built-in apps misbehave: add --world built-in")
+    known = options.known()
+    chosen = options.with_ids(known)
+    world = built_in_world(options.faults) if built_in else nullcontext(None)
+    with world as apps:
+        yield _prepared(chosen, known, apps.urls if apps else {}, begins=begins)
+
+
+def _prepared(
+    options: MultiRealRunOptions, known: list[Task], origins: Mapping[str, str], *, begins: bool
+) -> PreparedRun:
+    config = load_config(options.model, options.models_dir) if options.model else None
+    warnings = _notes(config)
+    options = options.completed(config)
+    rules, settings = options.rules(), EnvironmentSettings(track=options.world == "real")
+    spec = _spec(options, config, rules, settings)
+    if begins:
+        _refuse_unusable_agent(options, config, spec)
+        spec, more = _checked(known, spec, options, origins)
+        warnings += more
+    benchmark = MultiRealBenchmark(
+        known, origins=origins, rules=rules, browsers=Browsers(options.browser()), settings=settings
+    )
+    opener = partial(config.open, allow_mismatch=options.allow_model_mismatch) if config else None
+    run_environment = RunEnvironment(
+        # no locks: each trial has a browser context of its own, and all state is in it
+        provenance=provenance(task_set_hash(known)),
+        price_of=_price_of(config),
+        locks=NoLocks(),
+        open_model=opener,
+    )
+    out = options.folder(BENCHMARK, spec)
+    return PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
+
+
+def _spec(
+    options: MultiRealRunOptions,
+    config: ModelConfig | None,
+    rules: EvaluationRules,
+    settings: EnvironmentSettings,
+) -> RunSpec:
+    recorded: dict[str, Any] = {
+        "browser": options.browser().public(), "app_config": dict(settings.config)
+    }  # fmt: skip
+    if config is not None:
+        recorded["model_config"] = config.public()
+        recorded |= config.for_agent()
+    if rules.judge is not None:
+        own = {name: str(value) for name, value in options.judge_settings().items()}
+        recorded["judge"] = {"name": rules.judge.name, "model": options.judge_model, **own}
+        recorded["audit_passes"] = rules.audit
+    if options.faults:
+        recorded["faults"] = [str(each) for each in options.faults]
+    if options.agent == "scripted":
+        recorded["solution"] = options.solution
+    if config is not None and config.api_key_env:
+        # an agent in a process of its own has a clean environment: it must be given its model's key by name
+        more = (*options.agent_env, config.api_key_env)
+        options = options.model_copy(update={"agent_env": more})
+    spec = options.spec(world=options.world, profile=rules.profile, config=recorded)
+    grace = 120.0 + settings.capture.longest_s
+    return spec.model_copy(update={"timeouts": Timeouts(evaluation_grace_s=grace)})
+
+
+def _checked(
+    known: Sequence[Task], spec: RunSpec, options: MultiRealRunOptions, origins: Mapping[str, str]
+) -> tuple[RunSpec, list[str]]:
+    """Refuse a run that would fail in every trial; return warnings about apps that do not answer.
+
+    With `skip_unreachable` the tasks of such apps are left out of the returned spec.
+    """
+    chosen = take_tasks(known, spec.tasks, spec.seed)
+    warnings: list[str] = []
+    if spec.agent == "scripted":
+        for task in chosen:
+            solution_for(task.task_id, options.solution)
+    if options.skip_unreachable:
+        statuses = asyncio.run(check_apps(origins_of(chosen, origins)))
+        down = [each.app for each in statuses if each.fault]
+        left = reachable_tasks(chosen, down)
+        if down:
+            number = len(chosen) - len(left)
+            warnings.append(f"{number} tasks are left out: {', '.join(down)} do not answer")
+            chosen = left
+            ids = tuple(each.task_id for each in left)
+            spec = spec.model_copy(update={"tasks": TaskFilter(ids=ids)})
+    return spec, [*warnings, *preflight(chosen, origins)]
+
+
+def _refuse_unusable_agent(
+    options: MultiRealRunOptions, config: ModelConfig | None, spec: RunSpec
+) -> None:
+    agent = str(options.agent)
+    if agent == "scripted" and options.world != "built-in":
+        raise InputError("the agent 'scripted' knows the built-in tasks only: add --world built-in")
+    if agent in _OVER_MODELS:
+        if config is None:
+            raise InputError(f"the agent {agent!r} needs a model: pass --model NAME")
+        config.open()  # without a key or an SDK every trial would fail
+    with agent_of(spec):
+        pass  # loading it raises where every trial would
+
+
+def _notes(config: ModelConfig | None) -> list[str]:
+    """Return the notes about the model's config that are shown to the user."""
+    if config is None:
+        return []
+    notes = [f"{config.name}: {config.note}"] if config.note else []
+    if config.api_key is None:
+        return notes
+    # redactors read the keys to remove from the environment
+    os.environ[_INLINE_KEY] = config.api_key
+    exposed = (
+        f"the model config {config.name!r} has its key in the file; it is redacted everywhere, "
+        "but put it into a variable named by api_key_env"
+    )
+    return [exposed, *notes]
+
+
+def _price_of(config: ModelConfig | None) -> Callable[[str], object | None]:
+    from bench_core.models import price_row  # noqa: PLC0415  # only where a model runs
+
+    def price_of(model: str) -> object | None:
+        if config is not None and config.prices:
+            return {"model": config.model, **config.public()}
+        return price_row(model)
+
+    return price_of

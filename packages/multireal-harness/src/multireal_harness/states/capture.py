@@ -1,0 +1,205 @@
+"""Read the end states from the apps' `/finish` pages, in the browser context of the trial.
+
+The state of an app is in the browser's local storage, so only a page of the same context can read it,
+and two open pages of one app would overwrite each other's: the agent's pages are closed first. An app
+that gives no state is asked again, because the agent's work was expensive and is never repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import NonNegativeFloat, NonNegativeInt
+
+from bench_core.records import Record
+from bench_core.records.codec import decode_json
+from bench_core.scheduling import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from multireal_harness.definitions import Site
+
+__all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages"]
+
+_BAD_STATUS = 400
+# every recorded state has these; an error message in JSON has none
+_PARTS = frozenset({"actionhistory", "differences", "finalstate", "initialfinaldiff"})
+# Real states are 20 levels deep; code that walks a state must not reach Python's recursion limit.
+_DEEPEST = 200
+# Laying out megabytes of text takes longer than everything else (15.7 million characters: 8.5 to 10 s),
+# and text can be read without being shown.
+_UNSHOWN = """(() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('pre { display: none !important; }');
+  document.adoptedStyleSheets = [sheet];
+})()"""
+# `textContent`, because `innerText` would lay the text out. It arrives in pieces: it is whole when it
+# ends as JSON does, or has not grown for `quiet` ms.
+_READ = """([limit, quiet]) => new Promise((done) => {
+  const began = performance.now();
+  let size = -1, since = began;
+  const look = () => {
+    const pre = document.querySelector('pre');
+    const now = performance.now(), text = pre ? pre.textContent : '';
+    if (text.length !== size) { size = text.length; since = now; }
+    const end = text.slice(-64).trimEnd().slice(-1);
+    const whole = size > 1 && (end === '}' || end === ']');
+    if (whole) return done(text);
+    if (document.readyState === 'complete' && now - since > quiet) return done(pre ? text : null);
+    if (now - began > limit) return done(pre ? text : null);
+    setTimeout(look, 50);
+  };
+  look();
+})"""
+
+
+@dataclass(frozen=True)
+class CaptureSettings:
+    """How long the capture waits and how often it tries, in seconds.
+
+    Attributes:
+        app_s: For one app in all, with all its tries.
+        try_s: For one try; real states of megabytes take seconds, slow apps a minute.
+        spare_s: For the browser itself, in addition to the apps.
+        quiet_s: A page that has loaded and has not grown for so long is read as it is.
+        backoff: The pauses between tries.
+        clock: The time in seconds; `sleep` waits.
+    """
+
+    # REAL's own harness waits 1 s, which loses correct runs: a real calendar's state (1.8 million
+    # characters) takes 1.2 to 2.5 s even from localhost.
+    app_s: float = 90.0
+    try_s: float = 60.0
+    spare_s: float = 10.0
+    quiet_s: float = 10.0
+    backoff: Backoff = Backoff(first_s=0.5, longest_s=15.0)  # noqa: RUF009  # immutable
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @property
+    def longest_s(self) -> float:
+        """How long a capture may take in all."""
+        return self.app_s + self.spare_s
+
+
+class Capture(Record):
+    """The outcome of the capture of one app; `error` says why there is no state."""
+
+    app: str
+    characters: NonNegativeInt = 0
+    seconds: NonNegativeFloat = 0.0
+    tries: NonNegativeInt = 0
+    error: str | None = None
+
+
+async def capture_states(
+    context: Any, sites: Sequence[Site], settings: CaptureSettings
+) -> tuple[dict[str, Any], tuple[Capture, ...]]:
+    """Return the states of all apps that gave one, by id, and the outcome of each capture."""
+    # at once: three apps take 2.4 s together and 3.1 s one after the other
+    found = await asyncio.gather(*(_capture(context, site, settings) for site in sites))
+    states = {capture.app: state for state, capture in found if capture.error is None}
+    return states, tuple(capture for _, capture in found)
+
+
+async def close_pages(context: Any) -> None:
+    """Close the agent's pages; an empty one stays open, because a browser without pages may end."""
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    kept = await context.new_page()
+    for page in [each for each in context.pages if each is not kept]:
+        try:
+            await page.close()
+        except Error:  # noqa: PERF203  # it closed itself meanwhile
+            continue
+
+
+async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple[Any, Capture]:
+    began, tries = settings.clock(), 0
+    ends, error = began + settings.app_s, ""
+
+    def record(**more: Any) -> Capture:
+        seconds = round(settings.clock() - began, 3)
+        return Capture(app=site.id, seconds=seconds, tries=tries, **more)
+
+    while True:
+        tries += 1
+        within_s = min(settings.try_s, ends - settings.clock())
+        try:
+            state, characters = await _state_of(context, site, within_s, settings.quiet_s)
+        except _NoStateError as failure:
+            error = str(failure)
+        else:
+            return state, record(characters=characters)
+        pause_s = settings.backoff.delay_s(tries, seed=0)
+        if settings.clock() + pause_s >= ends or not context.browser.is_connected():
+            return None, record(error=error)
+        await settings.sleep(pause_s)
+
+
+async def _state_of(
+    context: Any, site: Site, within_s: float, quiet_s: float
+) -> tuple[dict[str, Any], int]:
+    """Return the state that an app shows now, and the length of its text."""
+    text = await _text_of(context, f"{site.origin}/finish", within_s, quiet_s)
+    try:
+        # megabytes of JSON would hold up the other trials of this event loop
+        state = await asyncio.to_thread(decode_json, text)
+    except ValueError as failure:
+        raise _NoStateError(f"/finish shows no JSON: {failure}") from failure
+    if not isinstance(state, dict):
+        raise _NoStateError("/finish shows JSON that is no object")
+    if not state.keys() & _PARTS:
+        raise _NoStateError(f"/finish shows JSON that is no state: {text[:100]}")
+    if await asyncio.to_thread(_is_deeper, state, _DEEPEST):
+        raise _NoStateError(f"/finish shows JSON of more than {_DEEPEST} levels")
+    return state, len(text)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Return whether lists and objects are nested in more than `levels`."""
+    level = [value]
+    for _ in range(levels):
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each.values() for each in level if isinstance(each, dict)]
+        level = [each for inner in (*lists, *objects) for each in inner]
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+async def _text_of(context: Any, url: str, within_s: float, quiet_s: float) -> str:
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    try:
+        async with asyncio.timeout(within_s):
+            return await _read(context, url, within_s, quiet_s)
+    except TimeoutError:
+        raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
+    except Error as error:
+        raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
+
+
+async def _read(context: Any, url: str, within_s: float, quiet_s: float) -> str:
+    page = await context.new_page()
+    try:
+        await page.add_init_script(_UNSHOWN)
+        # only until the first bytes are there: `_READ` decides when the text is whole
+        answer = await page.goto(url, wait_until="commit", timeout=within_s * 1000)
+        if answer is not None and answer.status >= _BAD_STATUS:
+            raise _NoStateError(f"/finish answers with status {answer.status}")
+        text = await page.evaluate(_READ, [within_s * 1000, quiet_s * 1000])
+    finally:
+        await page.close()
+    if text is None:
+        raise _NoStateError("/finish shows no <pre>")
+    return str(text)
+
+
+class _NoStateError(Exception):
+    """An app gave no state in this try."""

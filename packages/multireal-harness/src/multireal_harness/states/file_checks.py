@@ -1,0 +1,79 @@
+"""Checks of end states in files against their tasks (the `check-state` command)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import UnknownTaskError
+from multireal_harness.states.files import load_states, read_states
+from multireal_harness.states.goal_checks import goal_symptoms
+from multireal_harness.states.health import check_states
+from multireal_harness.tasks import BENCHMARK, load_definitions, resolve_tasks_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from multireal_harness.definitions import Definition
+    from multireal_harness.states.health import Symptom
+
+__all__ = ["check_files", "symptoms_text"]
+
+
+def check_files(
+    path: Path, tasks_dir: str | None = None, task: str | None = None, seeds: Path | None = None
+) -> dict[str, list[Symptom]]:
+    """Return the symptoms found in each file of end states.
+
+    Args:
+        path: One file, or a folder of them.
+        tasks_dir: Folder of the tasks.
+        task: Id of their task; by default the file's name.
+        seeds: File of end states of untouched apps.
+
+    Raises:
+        UnknownTaskError: No task has the name of a file.
+        InputError: A file holds no end states.
+    """
+    known = {each.id: each for each in load_definitions(resolve_tasks_dir(tasks_dir))}
+    untouched = {} if seeds is None else read_states(seeds).apps
+    first = {app: state.get("initialstate") for app, state in untouched.items()}
+    files = load_states(path) if path.is_dir() else [read_states(path)]
+    return {
+        str(each.path): _symptoms(_task(known, task or each.task_id), each.apps, first)
+        for each in files
+    }
+
+
+def symptoms_text(found: dict[str, list[Symptom]]) -> str:
+    """Return the symptoms as text, file by file."""
+    lines = []
+    for name, symptoms in found.items():
+        lines.append(f"{name}: {_verdict(symptoms)}")
+        lines += [
+            f"  {'serious' if each.serious else 'note   '}  {each.app}: {each.code}: {each.message}"
+            for each in symptoms
+        ]
+    return "\n".join(lines)
+
+
+def _symptoms(definition: Definition, apps: dict[str, Any], first: dict[str, Any]) -> list[Symptom]:
+    found = [
+        *goal_symptoms(definition, apps),
+        *check_states(definition, apps, seeds=first),
+    ]
+    return sorted(found, key=lambda each: not each.serious)
+
+
+def _verdict(symptoms: list[Symptom]) -> str:
+    serious = sum(each.serious for each in symptoms)
+    if serious:
+        return f"{serious} serious symptoms"
+    return "usable, with notes" if symptoms else "sound"
+
+
+def _task(known: dict[str, Definition], name: str) -> Definition:
+    found = known.get(name.removeprefix("multi."))
+    if found is None:
+        near = [each for each in known if set(each.split("-")) & set(name.split("-"))][:3]
+        raise UnknownTaskError(BENCHMARK, name, near)
+    return found

@@ -1,0 +1,265 @@
+"""Checks whether end states look like those of one run of one task (used by `check-state`)."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.records import Record
+from multireal_harness.states.schemas import shipped_schemas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from multireal_harness.definitions import Definition
+
+__all__ = ["FINISH_NOISE", "Symptom", "Window", "check_states", "has_changes"]
+
+_CLOCK_SLACK_MS = 120_000
+_LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
+# These change by looking around and by `/config`, without anything done for the task.
+FINISH_NOISE = frozenset({"config", "router", "ui", "_persist"})
+
+
+class Symptom(Record):
+    """One thing that is wrong with the end states of a task.
+
+    Attributes:
+        app: The app; for a `goal_violated` of no particular app, the judge that found it.
+        serious: Whether scores from these states cannot be trusted.
+    """
+
+    code: Literal[
+        "missing_app", "unknown_app", "duplicated_state", "foreign_task", "no_ids", "empty_diff",
+        "carry_over", "outside_window", "seed_mismatch", "capped_history", "clock_mismatch",
+        "goal_violated",
+    ]  # fmt: skip
+    app: str
+    message: str
+    serious: bool = True
+
+
+class Window(Record):
+    """Start and end of a run in milliseconds since 1970, the unit of the apps' action history."""
+
+    started_ms: float
+    finished_ms: float
+
+
+def check_states(
+    definition: Definition,
+    states: Mapping[str, Any],
+    *,
+    window: Window | None = None,
+    seeds: Mapping[str, Any] | None = None,
+) -> list[Symptom]:
+    """Return what is wrong with the end states of a task, serious symptoms first.
+
+    Args:
+        definition: The task.
+        states: App id to end state.
+        window: Start and end of the run; actions before it are carried over from another.
+        seeds: App id to the `initialstate` of an untouched app.
+    """
+    found = [
+        *_presence(definition, states),
+        *_copies(states),
+        *(
+            symptom
+            for app, state in states.items()
+            for symptom in _of_app(definition, app, state, window, (seeds or {}).get(app))
+        ),
+    ]
+    return sorted(found, key=lambda each: not each.serious)
+
+
+def has_changes(state: Any) -> bool:
+    """Return whether an app reports changes other than those of `FINISH_NOISE`."""
+    if not isinstance(state, dict):
+        return False
+    for name, part in state.items():
+        if name == "initialfinaldiff":
+            if _changed_in_diff(part):
+                return True
+        elif (name == "differences" or name.endswith("Diff")) and _any_leaf(part):
+            return True
+    return False
+
+
+def _changed_in_diff(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    branches = [part.get(name) for name in ("added", "deleted", "updated")]
+    # the calendar's difference has collections at its top, not added, deleted and updated
+    if all(each is None for each in branches):
+        branches = [part]
+    return any(
+        _any_leaf(value)
+        for branch in branches
+        if isinstance(branch, dict)
+        for name, value in branch.items()
+        if name not in FINISH_NOISE
+    )
+
+
+def _any_leaf(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_any_leaf, value.values()))
+    if isinstance(value, list):
+        return any(map(_any_leaf, value))
+    return value is not None
+
+
+def _presence(definition: Definition, states: Mapping[str, Any]) -> Iterator[Symptom]:
+    for app in definition.apps:
+        if not states.get(app):
+            yield Symptom(code="missing_app", app=app, message="there is no state of this app")
+    for app in states:
+        if app not in definition.apps:
+            yield Symptom(
+                code="unknown_app", app=app, message="the task does not use it", serious=False
+            )
+
+
+def _copies(states: Mapping[str, Any]) -> Iterator[Symptom]:
+    """Find an app that has another app's state, as one published file has topwork's under gomail's name."""
+    seen: dict[str, list[str]] = {}
+    for app, state in states.items():
+        seen.setdefault(json.dumps(state, sort_keys=True), []).append(app)
+    for apps in seen.values():
+        if len(apps) > 1:
+            owner = max(apps, key=lambda app: _resemblance(app, states[app]))  # the first of equals
+            for app in apps:
+                if app != owner:
+                    yield Symptom(
+                        code="duplicated_state", app=app, message=f"it is the state of {owner!r}"
+                    )
+
+
+def _resemblance(app: str, state: Any) -> float:
+    """Return how much a state looks like an app's own: by its name in the config, else by its shape."""
+    configs = _final(state).get("config") if isinstance(state, dict) else None
+    names = {str(key).replace("_", "").lower() for each in _configs(configs) for key in each}
+    if app.lower() in names:
+        return 2.0
+    known = shipped_schemas().apps.get(app)
+    if known is None or not isinstance(state, dict):
+        return 0.0
+    final, slices = state.get("finalstate"), known.name("finalstate")
+    if not isinstance(final, dict) or slices is None or not slices.fields or not final:
+        return 0.0
+    return len(final.keys() & slices.fields.keys()) / len(final.keys() | slices.fields.keys())
+
+
+def _of_app(
+    definition: Definition, app: str, state: Any, window: Window | None, seed: Any
+) -> Iterator[Symptom]:
+    if not isinstance(state, dict):
+        return
+    yield from _ids(definition, app, state)
+    if not has_changes(state):
+        yield Symptom(
+            code="empty_diff", app=app, message="nothing has changed in it", serious=False
+        )
+    yield from _history(app, state, window)
+    if seed is not None and _without_noise(seed) != _without_noise(state.get("initialstate")):
+        yield Symptom(
+            code="seed_mismatch", app=app, message="it did not start from the app's first state"
+        )
+
+
+def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
+    configs = [each for each in _configs(_final(state).get("config")) if "task_id" in each]
+    given = {str(each["task_id"]) for each in configs} - {""}
+    if given and given != {definition.id}:
+        yield Symptom(
+            code="foreign_task",
+            app=app,
+            message=f"it was configured for {', '.join(sorted(given))}",
+        )
+    # a note only: all seven published states are such
+    elif configs and not given:
+        yield Symptom(
+            code="no_ids", app=app, message="it never went through /config", serious=False
+        )
+
+
+def _final(state: dict[str, Any]) -> dict[str, Any]:
+    final = state.get("finalstate")
+    return final if isinstance(final, dict) else {}
+
+
+def _configs(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object of an app's config, because each app nests it differently."""
+    if isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from _configs(each)
+
+
+def _history(app: str, state: Any, window: Window | None) -> Iterator[Symptom]:
+    actions = state.get("actionhistory")
+    if not isinstance(actions, list):
+        return
+    stamps = [
+        each["timestamp"]
+        for each in actions
+        if isinstance(each, dict) and isinstance(each.get("timestamp"), int | float)
+    ]
+    if len(actions) == 500:  # noqa: PLR2004  # opendining's history stops at exactly 500
+        yield Symptom(
+            code="capped_history",
+            app=app,
+            message="its history is full: 500 actions",
+            serious=False,
+        )
+    if not stamps:
+        return
+    if window is not None and min(stamps) < window.started_ms - _CLOCK_SLACK_MS:
+        yield Symptom(
+            code="carry_over", app=app,
+            message=f"its history begins {_moment(min(stamps))}, before the run",
+        )  # fmt: skip
+    if window is not None and max(stamps) > window.finished_ms + _CLOCK_SLACK_MS:
+        yield Symptom(
+            code="outside_window", app=app,
+            message=f"its history ends {_moment(max(stamps))}, after the run",
+        )  # fmt: skip
+    # four of the seven published states have events of earlier tasks
+    if window is None and max(stamps) - min(stamps) > _LONGEST_MS:
+        hours = (max(stamps) - min(stamps)) / 3_600_000
+        yield Symptom(
+            code="carry_over", app=app, message=f"its history spans {hours:.0f} hours: several runs"
+        )
+    yield from _clock(app, actions)
+
+
+def _clock(app: str, actions: list[Any]) -> Iterator[Symptom]:
+    """Compare the local times in an app's history with its timestamps: the offset is the time zone."""
+    offsets = {offset for each in actions if (offset := _offset_minutes(each)) is not None}
+    if len(offsets) > 1:
+        shown = ", ".join(f"{each / 60:+g} h" for each in sorted(offsets))
+        yield Symptom(
+            code="clock_mismatch", app=app, message=f"its history is of several time zones: {shown}",
+            serious=False,
+        )  # fmt: skip
+
+
+def _offset_minutes(action: Any) -> int | None:
+    try:
+        local = datetime.strptime(action["formattedTime"], "%m/%d/%Y, %I:%M:%S %p")  # noqa: DTZ007  # zone unknown
+        seconds: float = (local - datetime(1970, 1, 1)).total_seconds() - action["timestamp"] / 1000  # noqa: DTZ001  # same
+    except (KeyError, TypeError, ValueError):
+        return None
+    return round(seconds / 900) * 15
+
+
+def _without_noise(state: Any) -> Any:
+    if not isinstance(state, dict):
+        return state
+    return {key: value for key, value in state.items() if key not in FINISH_NOISE}
+
+
+def _moment(milliseconds: float) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(timespec="minutes")

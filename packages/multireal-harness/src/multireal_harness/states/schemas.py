@@ -1,0 +1,149 @@
+"""Shapes of the apps' states: those that come with the package, or learned from your own states."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from bench_core.records.codec import decode_json
+from multireal_harness.states.shapes import (
+    ANY,
+    Shape,
+    difference_of,
+    from_json,
+    learn,
+    merge,
+    to_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["Schemas", "learn_schemas", "load_schemas", "shipped_schemas"]
+
+_BRANCHES = ("added", "deleted", "updated")
+# Initial, final and current state are near copies, 79 to 92 % of a state's text: one of them is enough.
+_SKIPPED = frozenset({"actionhistory", "router", "ui", "_persist", "state", "initialstate"})
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """App id to the shape of its end state; the states of other apps may have any content."""
+
+    apps: Mapping[str, Shape] = field(default_factory=dict)
+
+    def state(self, apps: Iterable[str]) -> Shape:
+        """Return the shape of the object of all end states of a task with these apps."""
+        fields = {app: self.apps.get(app, ANY) for app in apps}
+        return Shape(frozenset({"object"}), fields, closed=True)
+
+    def untouched(self, apps: Iterable[str]) -> dict[str, Any]:
+        """Return end states in which nothing has changed, as far as the shapes show it."""
+        return {app: _untouched(self.apps[app]) for app in apps if app in self.apps}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `load_schemas` reads."""
+        return {app: to_json(shape) for app, shape in sorted(self.apps.items())}
+
+
+def shipped_schemas() -> Schemas:
+    """Return the shapes of the twelve apps of Multi-REAL and of the built-in ones."""
+    text = resources.files(__package__).joinpath("schemas.json").read_text(encoding="utf-8")
+    return _schemas(json.loads(text))
+
+
+def load_schemas(path: Path) -> Schemas:
+    """Read shapes from a file, or learn them from a folder of end states.
+
+    Raises:
+        InputError: There is no such file or folder, or it has no shapes.
+    """
+    if path.is_dir():
+        from multireal_harness.states.files import load_states  # noqa: PLC0415  # only for folders
+
+        return learn_schemas(states.apps for states in load_states(path))
+    try:
+        return _schemas(decode_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} has no schemas: {error}") from error
+
+
+def learn_schemas(states: Iterable[Mapping[str, Any]]) -> Schemas:
+    """Learn the shape of each app from end states, each an object of app id to state."""
+    seen: dict[str, list[Any]] = {}
+    for each in states:
+        for app, state in each.items():
+            if isinstance(state, dict) and not _is_copy(app, state, each):
+                seen.setdefault(app, []).append(state)
+    return Schemas({app: _learned(each) for app, each in seen.items()})
+
+
+def _schemas(value: Any) -> Schemas:
+    if not isinstance(value, dict):
+        raise InputError("schemas are an object of app id to shape")
+    return Schemas({app: _completed(from_json(shape)) for app, shape in value.items()})
+
+
+def _is_copy(app: str, state: Any, states: Mapping[str, Any]) -> bool:
+    """Return whether the state is another app's under this one's name, as in one published file."""
+    if not any(other != app and state == each for other, each in states.items()):
+        return False
+    return app not in json.dumps(state.get("finalstate", {}).get("config", ""))
+
+
+def _learned(states: list[dict[str, Any]]) -> Shape:
+    final = [each.get("finalstate") for each in states if each.get("finalstate")]
+    # the fields of an untouched app exist, even where no end state has them
+    seeds = [each.get("initialstate") for each in states if each.get("initialstate")]
+    kept = [{k: v for k, v in each.items() if k not in _SKIPPED} for each in states]
+    shape = learn([_without_noise(each) for each in kept])
+    fields = {key: _alike(each) for key, each in shape.fields.items()}
+    fields["finalstate"] = learn([_without_noise(each) for each in [*final, *seeds]])
+    fields |= {"initialstate": ANY, "state": ANY, "actionhistory": ANY}
+    return Shape(frozenset({"object"}), fields, closed=True)
+
+
+def _without_noise(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if key not in {"router", "ui", "_persist"}}
+
+
+def _alike(shape: Shape) -> Shape:
+    """Give added, deleted and updated items one shape, because few states have all three."""
+    fields = {key: _alike(each) for key, each in shape.fields.items()}
+    if set(_BRANCHES) <= set(fields):
+        whole = fields["added"]
+        for branch in _BRANCHES[1:]:
+            whole = merge(whole, fields[branch])
+        fields |= dict.fromkeys(_BRANCHES, whole)
+    return Shape(shape.kinds, fields, shape.closed, shape.item)
+
+
+def _completed(shape: Shape) -> Shape:
+    """Derive the shape of a difference from the shape of the state."""
+    final = shape.fields.get("finalstate", ANY)
+    known = shape.fields.get("initialfinaldiff")
+    if final.unknown or known is None or (known.fields and not set(_BRANCHES) & set(known.fields)):
+        return shape
+    branch = difference_of(final)
+    both = Shape(frozenset({"object"}), dict.fromkeys(_BRANCHES, branch), closed=True)
+    fields = {**shape.fields, "initialfinaldiff": both}
+    return Shape(shape.kinds, fields, shape.closed, shape.item)
+
+
+def _untouched(shape: Shape) -> Any:
+    """Return empty containers; an untouched app's other content is not known from its shape."""
+    if "array" in shape.kinds and "object" not in shape.kinds:
+        return []
+    if "object" in shape.kinds:
+        return {
+            key: _untouched(each)
+            for key, each in shape.fields.items()
+            if {"array", "object"} & each.kinds and not each.unknown
+        }
+    return None

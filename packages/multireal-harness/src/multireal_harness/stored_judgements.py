@@ -1,0 +1,80 @@
+"""A judge's verdicts on a trial, stored in its folder so that scoring again need not ask again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench_core.errors import EvaluationError, RecordError
+from bench_core.records.judge import Verdict
+from bench_core.run_folder import read_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.records import TrialResult
+    from bench_core.run_folder import TrialArtifacts
+    from multireal_harness.definitions import Definition
+    from multireal_harness.evaluation import Evaluation
+
+__all__ = ["store_judgements", "stored_grades", "stored_judgement"]
+
+T = TypeVar("T")
+
+_JUDGEMENT = "judgement.json"
+_GRADES = "answer_grades.json"
+
+
+def store_judgements(artifacts: TrialArtifacts, evaluation: Evaluation) -> None:
+    """Write the judge's verdicts on the end states and on the answer, where it was asked."""
+    if evaluation.verdict is not None:
+        artifacts.write_json(_JUDGEMENT, evaluation.verdict.model_dump(mode="json"))
+    if evaluation.grades:
+        grades = {name: each.model_dump(mode="json") for name, each in evaluation.grades.items()}
+        artifacts.write_json(_GRADES, grades)
+
+
+def stored_judgement(folder: Path) -> Verdict | None:
+    """Return the judge's verdict on the end states; None where no judge was asked.
+
+    Raises:
+        EvaluationError: The file cannot be read.
+    """
+    return _read(folder / _JUDGEMENT, TypeAdapter(Verdict))
+
+
+def stored_grades(folder: Path, definition: Definition, result: TrialResult) -> dict[str, Verdict]:
+    """Return the judge's verdicts on the answer, by the number of the eval.
+
+    Raises:
+        EvaluationError: The file cannot be read.
+    """
+    found = _read(folder / _GRADES, TypeAdapter(dict[str, Verdict]))
+    return _grades_of_checks(definition, result) if found is None else found
+
+
+def _grades_of_checks(definition: Definition, result: TrialResult) -> dict[str, Verdict]:
+    """Return the grades from a result's checks: version 0.1 stored no others, after those of queries."""
+    asked = [str(n) for n, one in enumerate(definition.evals) if one.kind == "llm_boolean"]
+    checks = result.checks[-len(asked) :] if asked else ()
+    if len(result.checks) != len(definition.evals) or any(each.decided_by for each in checks):
+        return {}
+    return {
+        index: Verdict(
+            case_id=f"{definition.id}-{index}",
+            judge="earlier",
+            outcome="abstain" if each.passed is None else "pass" if each.passed else "fail",
+            reasoning=each.reason or "",
+        )
+        for index, each in zip(asked, checks, strict=True)
+    }
+
+
+def _read(path: Path, kind: TypeAdapter[T]) -> T | None:
+    if not path.exists():
+        return None
+    try:
+        return kind.validate_python(read_json(path))
+    except (RecordError, ValidationError) as error:
+        raise EvaluationError(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,82 @@
+"""Scoring again with a stored judgement, without a judge and without a browser."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.errors import EvaluationError
+from bench_core.records import Check
+from bench_core.records.judge import Verdict
+from multireal_harness.definitions import Definition, definition_of
+from multireal_harness.evaluation import EvaluationRules
+from multireal_harness.tasks import task_of
+
+if TYPE_CHECKING:
+    from bench_core.records import Task, TrialResult
+    from bench_core.records.judge import JudgeCase
+
+pytestmark = pytest.mark.browser
+
+TASK = "dining-mail-1"
+RUBRIC = "Does the answer name the restaurant?"
+
+
+class Grader:
+    """A judge that gives answers a fixed grade, and passes end states that queries refuse."""
+
+    name = "grader"
+
+    def __init__(self, grade: Any) -> None:
+        self._grade = grade
+
+    async def judge(self, case: JudgeCase) -> Verdict:
+        graded = case.criteria[0].text == RUBRIC
+        outcome = self._grade if graded else "pass"
+        return Verdict(case_id=case.case_id, judge=self.name, outcome=outcome, cost_usd=0.25)
+
+
+def with_graded_answer(task: Task) -> Task:
+    definition = definition_of(task)
+    rubric = {"type": "llm_boolean", "rubric": RUBRIC}
+    evals = [*(each.model_dump() for each in definition.evals), rubric]
+    raw = definition.model_dump(mode="json", by_alias=True) | {"evals": evals}
+    return task_of(Definition.model_validate(raw))
+
+
+@pytest.mark.parametrize(
+    ("solution", "grade", "score"),
+    [("good", "pass", 1.0), ("good", "fail", 0.0), ("second_best", "pass", 1.0)],
+    ids=["passed", "refused", "lifted"],
+)
+async def test_answer_graded_once_is_scored_again_without_a_judge(
+    runner: Any, solution: str, grade: str, score: float
+) -> None:
+    runner.tasks[TASK] = with_graded_answer(runner.tasks[TASK])
+    rules = EvaluationRules(judge=Grader(grade))
+    result = await runner.run(TASK, solution=solution, rules=rules, name="graded")
+    assert result.score == score
+    assert result.checks[-1].decided_by == "judge"
+    assert result.details["answer_grades"]["2"]["cost_usd"] == 0.25
+    again = await runner.rescore(TASK, result, "graded")
+    assert (again.score, again.checks, again.flags) == (score, result.checks, result.flags)
+
+
+async def test_grade_of_version_one_is_taken_from_its_check(runner: Any) -> None:
+    runner.tasks[TASK] = with_graded_answer(runner.tasks[TASK])
+    result = await runner.run(TASK, rules=EvaluationRules(judge=Grader("fail")), name="old")
+    folder = runner.folder / "old"
+    (folder / "answer_grades.json").unlink()
+    old = as_version_one(result)
+    again = await runner.rescore(TASK, old, "old")
+    assert (again.score, again.checks) == (0.0, result.checks)
+    with pytest.raises(EvaluationError, match="--judge"):
+        await runner.rescore(TASK, result, "old")  # a newer one has lost its file
+
+
+def as_version_one(result: TrialResult) -> TrialResult:
+    """Return the result as version 0.1 wrote it."""
+    checks = [{**json.loads(each.model_dump_json()), "decided_by": None} for each in result.checks]
+    return result.model_copy(update={"checks": tuple(Check.model_validate(c) for c in checks)})

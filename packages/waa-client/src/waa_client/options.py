@@ -1,0 +1,134 @@
+"""The typed options of the commands: tasks, and settings of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, JsonValue
+
+from bench_core.errors import InputError
+from bench_core.runs import RunOptions, TaskOptions
+from waa_client.demonstrations import Demonstrations
+from waa_client.environment import EnvironmentSettings
+from waa_client.evaluation import evaluator_url
+from waa_client.pool import vm_urls
+from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
+from waa_client.world.launch import built_in_world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from bench_core.records import Task
+
+
+__all__ = ["WaaRunOptions", "WaaTaskOptions"]
+
+
+class WaaTaskOptions(TaskOptions):
+    """The options that choose tasks: ids in several spellings, and the fields of `TaskQuery`.
+
+    Attributes:
+        world: With `built-in`, the tasks of the simulated desktop where no folder is given.
+        tasks_dir: A checkout of WindowsAgentArena, or a folder with `examples/`.
+        index: Only the tasks of this index.
+    """
+
+    world: Literal["real", "built-in"] = "real"
+    tasks_dir: Path | None = None
+    index: str | None = None
+    variant: Literal["normal", "hard"] = "normal"
+    domains: tuple[str, ...] = ()
+    apps: tuple[str, ...] = ()
+    infeasible: bool | None = None
+    network: bool | None = None
+
+    def known(self) -> tuple[Task, ...]:
+        """Return all tasks of the folder.
+
+        Raises:
+            UnknownPluginError: No simulated desktop is installed.
+            InputError: There are no task files.
+        """
+        folder = self.tasks_dir
+        if folder is None and self.world == "built-in":
+            folder = built_in_world().tasks_folder()
+        return load_tasks(folder, index=self.index, variant=self.variant)
+
+    def with_ids(self, known: Sequence[Task]) -> Self:
+        """Return the options with the full ids of the tasks that ids and filters select.
+
+        Raises:
+            UnknownTaskError: An id is none of the tasks'.
+            InputError: No task matches.
+        """
+        query = TaskQuery(**{name: getattr(self, name) for name in TaskQuery.model_fields})
+        update: dict[str, tuple[str, ...]] = {
+            "skip_ids": tuple(resolve_task_id(each, known) for each in self.skip_ids)
+        }
+        if query != TaskQuery():
+            update["ids"] = tuple(task.task_id for task in select_tasks(known, query))
+            if not update["ids"]:
+                raise InputError("no task fits all of these filters")
+        return self.model_copy(update=update)
+
+
+class WaaRunOptions(WaaTaskOptions, RunOptions):
+    """The options of `waa-client run`; see its `--help`.
+
+    Attributes:
+        vms: Addresses; in the built-in world without them, each trial gets a simulated desktop.
+        evaluators: One for each VM in their order; without them nothing is scored.
+        timing: The sleeps of trials; see `waa_client.timing`.
+        setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
+        reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
+        asset_cache: Folder that caches downloads of the client's own set-up.
+        agent_options: Options of the agent.
+        observe: Parts of observations; None for those the agent asks for.
+        few_shot: Demonstrations: one for all tasks, or a folder of them.
+    """
+
+    agent: str | None = "vision"
+    vms: tuple[str, ...] = ()
+    evaluators: tuple[str, ...] = ()
+    timing: Literal["fast", "vanilla"] = "fast"
+    setup: Literal["server", "client"] = "server"
+    reset_command: str | None = None
+    asset_cache: Path | None = None
+    agent_options: dict[str, JsonValue] = Field(default_factory=dict)
+    observe: tuple[str, ...] | None = None
+    few_shot: Path | None = None
+
+    def urls(self) -> tuple[str, ...]:
+        """Return the VMs' base URLs.
+
+        Raises:
+            InputError: One is no address, or there twice.
+        """
+        return vm_urls(",".join(self.vms)) if self.vms else ()
+
+    def evaluator_urls(self) -> tuple[str, ...]:
+        """Return the evaluators' base URLs.
+
+        Raises:
+            InputError: One is no address.
+        """
+        return tuple(map(evaluator_url, self.evaluators))
+
+    def settings(self) -> EnvironmentSettings:
+        """Return the settings of reset and set-up."""
+        return EnvironmentSettings(
+            reset_command=self.reset_command,
+            setup=self.setup,
+            asset_cache=str(self.asset_cache) if self.asset_cache else None,
+        )
+
+    def demonstrations(self) -> Demonstrations | None:
+        """Return the demonstrations for agents, None without any.
+
+        Raises:
+            InputError: There is none, or one is not text.
+        """
+        return Demonstrations(self.few_shot) if self.few_shot else None

@@ -1,0 +1,145 @@
+"""Preparation of a run from its options: benchmark, spec, folder and VMs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from bench_core.models import price_row
+from bench_core.runs import PreparedRun, RunEnvironment
+from waa_client.desktop import View
+from waa_client.evaluation import EVALUATORS_VARIABLE
+from waa_client.options import WaaRunOptions
+from waa_client.pool import VmPool
+from waa_client.preflight import preflight
+from waa_client.provenance import provenance
+from waa_client.tasks import BENCHMARK
+from waa_client.world.launch import BuiltInDesktops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from bench_core.records import World
+    from bench_core.run_spec import RunSpec
+    from bench_core.runs import RunOptions
+    from bench_core.trial import Benchmark
+    from waa_client.demonstrations import Demonstrations
+    from waa_client.pool import Machines
+
+__all__ = ["VMS_VARIABLE", "prepared_run"]
+
+VMS_VARIABLE = "WAA_VM"
+"""The environment variable with the VMs' addresses, separated by commas, for `bench-core run waa`, which
+has no option for them."""
+
+_SETUP_AND_EVALUATION_S = 1800.0
+_VIEWS = frozenset({"elements", "marks", "tree", "windows"})
+
+
+@contextmanager
+def prepared_run(
+    make: Callable[..., Benchmark], options: RunOptions, *, begins: bool
+) -> Iterator[PreparedRun]:
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+
+    Args:
+        make: `WaaBenchmark`, which itself offers this to `bench-core run waa`.
+        options: Where they name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
+        begins: Whether the run begins, or is only planned.
+    """
+    asked = options if isinstance(options, WaaRunOptions) else _from_environment(options)
+    known = asked.known()
+    chosen = asked.with_ids(known)
+    demonstrations = chosen.demonstrations()
+    spec = _spec(chosen, demonstrations)
+    benchmark = make(
+        known,
+        pool=_machines(chosen, needed=begins),
+        settings=chosen.settings(),
+        demonstrations=demonstrations,
+    )
+    warnings: list[str] = []
+    if begins:
+        world, warnings = preflight(
+            benchmark,
+            spec,
+            chosen.urls(),
+            chosen.evaluator_urls(),
+            restored=chosen.reset_command is not None,
+        )
+        spec = spec.model_copy(update={"world": world})
+    yield PreparedRun(
+        benchmark,
+        spec,
+        chosen.folder(BENCHMARK, spec),
+        RunEnvironment(provenance=provenance(), price_of=price_row),
+        tuple(warnings),
+    )
+
+
+def _from_environment(options: RunOptions) -> WaaRunOptions:
+    """Return the options of any benchmark as this one's, completed by environment variables."""
+    named = {"vms": VMS_VARIABLE, "evaluators": EVALUATORS_VARIABLE}
+    given = {
+        name: tuple(filter(None, os.environ.get(v, "").split(","))) for name, v in named.items()
+    }
+    return WaaRunOptions(**dict(options), **given)
+
+
+def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunSpec:
+    """Return the spec; runs with a different `config` are different runs."""
+    config: dict[str, Any] = {"setup": options.setup, "variant": options.variant}
+    if options.agent_options:
+        config["agent_options"] = options.agent_options
+    if options.observe is not None:
+        config["view"] = _view(options.observe).model_dump(mode="json")
+    if demonstrations is not None:
+        config["demonstrations"] = demonstrations.sha256
+    if options.reset_command:
+        config["reset_command"] = options.reset_command
+    # fewer workers would leave VMs unused
+    workers = max(options.workers or 1, len(options.vms))
+    world: World = options.world
+    spec = options.model_copy(update={"workers": workers}).spec(
+        world=world, timing=options.timing, config=config
+    )
+    # the time limit is the agent's; set-up and evaluation of WAA take minutes of their own
+    timeouts = spec.timeouts.model_copy(update={"evaluation_grace_s": _SETUP_AND_EVALUATION_S})
+    return spec.model_copy(update={"timeouts": timeouts})
+
+
+def _machines(options: WaaRunOptions, *, needed: bool) -> Machines | None:
+    """Return the source of VMs for trials; None where nothing is to run.
+
+    Raises:
+        InputError: VMs are missing, or contradict other options.
+    """
+    if options.vms:
+        return VmPool(options.urls(), evaluators=options.evaluator_urls())
+    if options.world == "built-in":
+        for name, given in (
+            ("--evaluate", options.evaluators),
+            ("--reset-command", options.reset_command),
+        ):
+            if given:
+                raise InputError(
+                    f"{name} needs --vm: --world built-in without it starts a desktop and its "
+                    f"evaluator for each trial"
+                )
+        return BuiltInDesktops()
+    if needed:
+        raise InputError(
+            f"no VM is given: pass --vm URL[,URL...], or --world built-in, or set {VMS_VARIABLE}"
+        )
+    return None
+
+
+def _view(wanted: Sequence[str]) -> View:
+    shown = {*wanted} - {"none"}
+    if unknown := shown - _VIEWS:
+        raise InputError(
+            f"--observe takes {', '.join(sorted(_VIEWS))} or none, not {min(unknown)!r}"
+        )
+    return View(**dict.fromkeys(shown, True))

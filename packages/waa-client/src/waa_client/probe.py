@@ -1,0 +1,167 @@
+"""Checks of a VM layer by layer, each with a way to fix it, for `waa-client probe`."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench_core.agents import Move, Point
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.errors import BenchError, InputError
+from waa_client.actions import Screen, translate
+from waa_client.errors import RouteMissingError, VmError
+from waa_client.evaluation import EvaluationClient, evaluator_url
+from waa_client.observations import TreeError, elements_of
+from waa_client.pool import vm_urls
+from waa_client.vm import SyncVmClient, VmOptions, calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["evaluator_checks", "vm_checks"]
+
+# One try, because a user waits for each answer.
+_OPTIONS = VmOptions(tries=1)
+_REACH = (
+    "is the VM up and port 5000 published? WAA's run.sh publishes only 8006 and 3389: run from inside "
+    "the container, add `docker run -p 5000:5000`, or tunnel with ssh -L"
+)
+_WRONG_SERVER = "something else listens there: WAA's server is vm/setup/server/main.py on port 5000"
+_BLACK = "open the VM at port 8006 with a browser: is there a lock screen or a dialog, or is it still booting?"
+_TREE = "restart the VM's server; the tree needs pywinauto inside the VM"
+_UIA = (
+    "a modern application is in front, which win32 does not read: let agents use uia, "
+    "--agent-option uia=true for those that have it"
+)
+_ACTION = "restart the VM's server and read its server.log; is pyautogui installed in the VM?"
+_EVALUATOR = (
+    "start one with `waa-server-ext serve --vm HOST`, and publish its port (5050 inside WAA's container "
+    "needs `-e HOST_PORTS=5050`)"
+)
+
+
+def vm_checks(vms: str | None, evaluators: str | None, *, act: bool = True) -> list[Check]:
+    """Return the checks of VMs and evaluators.
+
+    Args:
+        vms: Addresses, separated by commas.
+        evaluators: The same.
+        act: Also run a code block, which moves the pointer.
+
+    Raises:
+        InputError: Neither is given, or an address is malformed.
+    """
+    if not vms and not evaluators:
+        raise InputError("nothing to probe: pass --vm URL, --evaluate URL or both")
+    checks: list[Check] = []
+    for url in vm_urls(vms) if vms else ():
+        layers: list[tuple[str, Callable[[SyncVmClient], CheckResult]]] = [
+            ("reach", _reach), ("system", _system), ("screenshot", _screenshot),
+            ("window", _window), ("accessibility", _accessibility),
+        ]  # fmt: skip
+        layers += [("action", _act)] if act else []
+        checks += [Check(f"{name} {url}", partial(_of_vm, url, layer)) for name, layer in layers]
+    return checks + evaluator_checks(evaluators)
+
+
+def evaluator_checks(evaluators: str | None) -> list[Check]:
+    """Return the checks of evaluators."""
+    given = [each for each in (evaluators or "").split(",") if each.strip()]
+    return [Check(f"evaluate {url}", partial(_evaluator, url)) for url in map(evaluator_url, given)]
+
+
+def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult]) -> CheckResult:
+    try:
+        with SyncVmClient(url, _OPTIONS) as vm:
+            return layer(vm)
+    except RouteMissingError as error:
+        return failed(str(error), _WRONG_SERVER)
+    except VmError as error:
+        return failed(str(error), _FIXES[layer])
+
+
+def _reach(vm: SyncVmClient) -> CheckResult:
+    found = vm.send(calls.probe())
+    simulated = ": a simulated desktop, results are labelled built-in"
+    return ok(found.message + (simulated if found.world == "built-in" else ""))
+
+
+def _system(vm: SyncVmClient) -> CheckResult:
+    name = vm.send(calls.platform())
+    return (
+        ok(name) if name == "Windows" else warned(f"it runs {name}", "a real WAA VM runs Windows")
+    )
+
+
+def _screenshot(vm: SyncVmClient) -> CheckResult:
+    picture, size = vm.send(calls.screenshot()), vm.send(calls.screen_size())
+    found = f"{picture.size[0]} x {picture.size[1]}, {len(picture.data) // 1024} KiB"
+    if picture.size != size:
+        scaled = f"{found}, while the screen is {size[0]} x {size[1]}"
+        return warned(scaled, "set Windows' display scaling to 100 %; clicks are converted")
+    return ok(found)
+
+
+def _window(vm: SyncVmClient) -> CheckResult:
+    seen = vm.send(calls.obs_winagent())
+    return ok(f"{seen.title!r} in front, {len(seen.windows)} windows")
+
+
+def _accessibility(vm: SyncVmClient) -> CheckResult:
+    """Read the tree as agents do by default, and with the slow backend where that finds nothing."""
+    size = vm.send(calls.screen_size())
+    xml = vm.send(calls.accessibility())
+    try:
+        elements = elements_of(xml, size)
+        if elements:
+            return ok(f"{len(xml) // 1024} KiB, {len(elements)} elements")
+        slow = elements_of(vm.send(calls.accessibility("uia")), size)
+    except TreeError as error:
+        return failed(str(error), _TREE)
+    if slow:
+        return warned(f"win32 finds no elements, uia finds {len(slow)}", _UIA)
+    return warned("neither win32 nor uia finds elements: agents get no marks", _TREE)
+
+
+def _act(vm: SyncVmClient) -> CheckResult:
+    """Move the pointer to the middle by a code block, as every action does."""
+    picture, size = vm.send(calls.screenshot()), vm.send(calls.screen_size())
+    # before it a block cannot use `computer`
+    vm.send(calls.update_computer([], (0, 0, *size), picture.data))
+    middle = Move(target=Point(x=size[0] // 2, y=size[1] // 2))
+    outcome = vm.send(calls.execute_windows(translate(middle, Screen(size=size)).code))
+    if outcome.ok:
+        return ok("a code block moved the pointer")
+    return failed(f"the code block failed: {outcome.error}", _ACTION)
+
+
+_FIXES: dict[Callable[[SyncVmClient], CheckResult], str] = {
+    _reach: _REACH, _system: _WRONG_SERVER, _screenshot: _BLACK, _window: _BLACK,
+    _accessibility: _TREE, _act: _ACTION,
+}  # fmt: skip
+
+
+def _evaluator(url: str) -> CheckResult:
+    try:
+        health = asyncio.run(_health(url))
+    except BenchError as error:
+        return failed(str(error), _EVALUATOR)
+    evaluator, vm = health.get("evaluator"), health.get("vm")
+    kind = (
+        f"{evaluator.get('kind')} {evaluator.get('fidelity')}"
+        if isinstance(evaluator, dict)
+        else "?"
+    )
+    if isinstance(vm, dict) and not vm.get("reachable", True):
+        return failed(
+            f"{kind} evaluators, but it does not reach its VM {vm.get('address')}: {vm.get('error')}",
+            "start it with --vm set to the address the VM has from there (20.20.20.21 or 172.30.0.2)",
+        )
+    where = f", VM {vm.get('address')}" if isinstance(vm, dict) else ""
+    return ok(f"{kind} evaluators{where}")
+
+
+async def _health(url: str) -> dict[str, object]:
+    async with EvaluationClient(url, tries=1) as evaluator:
+        return await evaluator.health()

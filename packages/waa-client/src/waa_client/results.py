@@ -1,0 +1,121 @@
+"""An evaluator's verdict on a trial: stored with its transcript, and as the fields of the trial's record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import EvaluationError
+from bench_core.records import ErrorInfo, Status
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.run_folder import read_json
+from bench_core.trial import Evaluation
+from waa_client.evaluation import Verdict
+from waa_client.tasks import is_infeasible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.run_folder import TrialArtifacts
+    from bench_core.trial import Evidence
+
+__all__ = [
+    "HISTORY",
+    "NO_EVALUATOR",
+    "SUSPECT",
+    "TRANSCRIPT",
+    "as_evaluation",
+    "keep_verdict",
+    "kept_transcript",
+    "kept_verdict",
+    "not_evaluated",
+]
+
+HISTORY = "action_history.json"
+"""The file with every action as vanilla records it, which is evaluated beside the VM's state."""
+TRANSCRIPT = "transcript.json.gz"
+"""The file with every call of the evaluation to the VM, which scoring again replays."""
+NO_EVALUATOR = "NoEvaluator"
+"""The kind of error of trials without an evaluator."""
+SUSPECT = {
+    "downloads_not_cleared": SuspectCause.SETUP_INCOMPLETE,
+    "nothing_runs": SuspectCause.ENVIRONMENT_FAULT,
+    "setup_incomplete": SuspectCause.SETUP_INCOMPLETE,
+    "vm_errors": SuspectCause.ENVIRONMENT_FAULT,
+}
+"""The flags of a trial that make its score suspect."""
+
+_EVALUATION = "evaluation.json"
+
+
+def keep_verdict(artifacts: TrialArtifacts, verdict: Verdict, transcript: Sequence[Any]) -> None:
+    """Write the verdict, and in another file the calls that led to it."""
+    artifacts.write_json(TRANSCRIPT, list(transcript), evidence=True)
+    summary = {name: each for name, each in verdict.raw.items() if name != "transcript"}
+    artifacts.write_json(_EVALUATION, summary, evidence=True)
+
+
+def kept_verdict(folder: Path) -> Verdict | None:
+    """Return a trial's stored verdict; None where it had no evaluator."""
+    try:
+        return Verdict.model_validate(read_json(folder / _EVALUATION))
+    except FileNotFoundError:
+        return None
+
+
+def kept_transcript(folder: Path) -> tuple[list[str], list[Any]]:
+    """Return the action history of a trial and the calls of its evaluation.
+
+    Raises:
+        EvaluationError: It stored none.
+    """
+    try:
+        return read_json(folder / HISTORY), read_json(folder / TRANSCRIPT)
+    except FileNotFoundError as error:
+        raise EvaluationError(f"the trial stored no {error.filename}") from error
+
+
+def not_evaluated() -> Evaluation:
+    """Return the evaluation of a trial without an evaluator, which has no score."""
+    message = "no evaluator was given, so the trial has no score: pass --evaluate URL"
+    return Evaluation(None, error=ErrorInfo(kind=NO_EVALUATOR, message=message, phase="evaluation"))
+
+
+def as_evaluation(verdict: Verdict, evidence: Evidence) -> Evaluation:
+    """Return the fields of a record that depend on the evaluator's verdict."""
+    return Evaluation(
+        score=verdict.score,
+        method=verdict.method,
+        checks=verdict.checks,
+        failure_mode=_failure_mode(evidence),
+        suspect=tuple(dict.fromkeys(SUSPECT[flag] for flag in evidence.flags if flag in SUSPECT)),
+        error=_error(verdict) if verdict.score is None else None,
+        details={
+            "evaluator": verdict.evaluator,
+            "fidelity": verdict.fidelity,
+            "reason": verdict.reason,
+            "notes": list(verdict.notes),
+            "vanilla_score": verdict.vanilla_score,
+        },
+    )
+
+
+def _error(verdict: Verdict) -> ErrorInfo:
+    fault = verdict.evaluation_error
+    if fault is None:
+        return ErrorInfo(kind="NotScored", message=verdict.reason, phase="evaluation")
+    where = "/".join(filter(None, (fault.phase, fault.stage, fault.func)))
+    message = f"{where}: {fault.type}: {fault.message}"
+    return ErrorInfo(kind=fault.type, message=message, phase="evaluation")
+
+
+def _failure_mode(evidence: Evidence) -> FailureMode | None:
+    """Return why a completed trial failed; None where its status says it."""
+    if evidence.ending.status is not Status.COMPLETED or not evidence.steps:
+        return None
+    if is_infeasible(evidence.task):
+        return FailureMode.MISSED_IMPOSSIBLE
+    if "gave_up" in evidence.flags:
+        return FailureMode.GAVE_UP
+    idle = evidence.details.get("blocks") == 0  # runs before 0.2 did not record it
+    return FailureMode.NOT_ATTEMPTED if idle else FailureMode.WRONG_END_STATE

@@ -1,0 +1,34 @@
+"""The calls behind the `run` command, which run an agent on tasks into a run folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.runs import run_prepared
+from waa_client.benchmark import WaaBenchmark
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from bench_core.progress import Progress
+    from bench_core.runs import PreparedRun, RunOptions, RunOutcome
+    from waa_client.options import WaaRunOptions
+
+__all__ = ["prepare", "run"]
+
+
+def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
+    """Run an agent on tasks, or continue the run, as `waa-client run` does.
+
+    Raises:
+        InputError: The options contradict each other, or name what does not exist.
+    """
+    return run_prepared(prepare, options, progress=progress)
+
+
+def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+
+    Where options name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
+    """
+    return WaaBenchmark.prepare(options, begins)

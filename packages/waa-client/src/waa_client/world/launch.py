@@ -1,0 +1,118 @@
+"""The worlds of runs: VMs of the user's, or a simulated desktop for each trial."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.discovery import load_plugin
+from bench_core.errors import BenchError, EnvironmentFaultError, InputError
+from bench_core.records import Record, World
+from waa_client.errors import VmError
+from waa_client.evaluation import EvaluationClient, world_of_vm
+from waa_client.pool import Machine
+from waa_client.vm import VmClient, VmOptions, calls
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from bench_core.records import Task
+
+__all__ = ["BuiltInDesktops", "Found", "built_in_world", "look_around"]
+
+
+class Found(Record):
+    """The answers of VMs and evaluators before a run.
+
+    Attributes:
+        worlds: The world of each that answers, by its URL.
+        faults: Why a VM does not answer, by its URL.
+    """
+
+    worlds: dict[str, World]
+    faults: dict[str, str]
+
+
+class BuiltInDesktops:
+    """Simulated desktops with their evaluators, each started for one trial and stopped at its end.
+
+    Args:
+        make: Factory of worlds; by default the installed one.
+
+    Raises:
+        UnknownPluginError: No simulated desktop is installed.
+    """
+
+    def __init__(self, make: Callable[[], Any] | None = None) -> None:
+        self._make = make or built_in_world()
+
+    @asynccontextmanager
+    async def lease(self, task: Task) -> AsyncIterator[Machine]:
+        """Run a desktop and an evaluator with the reference files of `task` during the block.
+
+        Raises what the block raises.
+
+        Raises:
+            EnvironmentFaultError: They do not start.
+        """
+        world = self._make()
+        starting = asyncio.ensure_future(world.start(task=task.config))
+        try:
+            try:
+                # a start that is cancelled half-way would leave processes that are never stopped
+                info = await asyncio.shield(starting)
+            except (InputError, OSError) as error:
+                raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
+            yield Machine(url=info.urls["vm"], evaluator=info.urls["evaluate"])
+        finally:
+            await asyncio.wait({starting})  # a trial may be cancelled while the desktop starts
+            await world.stop()
+
+
+def built_in_world() -> Any:
+    """Return the class of the installed simulated desktop, which has tasks and their solutions.
+
+    Raises:
+        UnknownPluginError: None is installed.
+        InputError: It has no tasks.
+    """
+    world = load_plugin("world", "waa")
+    if not hasattr(world, "tasks_folder"):
+        raise InputError(f"the world {world.name!r} brings no tasks of its own")
+    return world
+
+
+def look_around(vms: Sequence[str], evaluators: Sequence[str]) -> Found:
+    """Ask VMs and evaluators, all at once, whether they answer and for their worlds."""
+    return asyncio.run(_look_around(vms, evaluators))
+
+
+async def _look_around(vms: Sequence[str], evaluators: Sequence[str]) -> Found:
+    answers = await asyncio.gather(*map(_vm, vms))
+    seen = await asyncio.gather(*map(_evaluator, evaluators))
+    worlds = {url: world for url, world in zip(evaluators, seen, strict=True) if world}
+    faults = {}
+    for url, answer in zip(vms, answers, strict=True):
+        if isinstance(answer, VmError):
+            faults[url] = str(answer)
+        else:
+            worlds[url] = answer
+    return Found(worlds=worlds, faults=faults)
+
+
+async def _vm(url: str) -> World | VmError:
+    try:
+        async with VmClient(url, VmOptions(tries=1)) as vm:
+            return (await vm.send(calls.probe())).world
+    except VmError as error:
+        return error
+
+
+async def _evaluator(url: str) -> World | None:
+    """Return the world of an evaluator's VM; None where the evaluator is down, which trials report."""
+    try:
+        async with EvaluationClient(url, tries=1) as evaluator:
+            return world_of_vm(await evaluator.health())
+    except BenchError:
+        return None

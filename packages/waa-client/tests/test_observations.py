@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_vm import NAMESPACES, TREE, png
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from bench_core.agents import Element
+from waa_client.observations import TreeError, draw_marks, elements_of, is_still
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIZE = (1280, 720)
+
+
+def node(
+    tag: str, name: str, rect: tuple[int, int, int, int], inside: str = "", **states: str
+) -> str:
+    x, y, width, height = rect
+    given = {"visible": "true", "enabled": "true", **states}
+    shown = " ".join(f'st:{key}="{value}"' for key, value in given.items())
+    return (
+        f'<{tag} name="{name}" {shown} cp:screencoord="({x}, {y})" cp:size="({width}, {height})">'
+        f"{inside}</{tag}>"
+    )
+
+
+def tree(*windows: str) -> str:
+    return f"<desktop {NAMESPACES}>{''.join(windows)}</desktop>"
+
+
+def names(elements: Iterable[Element]) -> list[str]:
+    return [each.name for each in elements]
+
+
+def test_leaves_that_can_be_used_are_elements_front_windows_first() -> None:
+    found = elements_of(TREE, SIZE)
+    assert [(e.id, e.role, e.name, e.rect) for e in found] == [
+        ("0", "button", "File", (110, 60, 40, 20)),
+        ("1", "edit", "Text", (110, 90, 380, 250)),
+        ("2", "button", "Start", (4, 684, 32, 32)),
+    ]
+    assert found[1].value == "hello"
+
+
+def test_what_a_window_above_covers_is_no_element() -> None:
+    above = node("dialog", "Save as", (0, 0, 300, 300), node("button", "OK", (10, 10, 50, 20)))
+    below = node(
+        "notepad", "Notepad", (0, 0, 800, 600),
+        node("button", "hidden", (100, 100, 20, 20)) + node("button", "seen", (400, 400, 20, 20)),
+    )  # fmt: skip
+    assert names(elements_of(tree(above, below), SIZE)) == ["OK", "seen"]
+
+
+@pytest.mark.parametrize("state", [{"visible": "false"}, {"minimized": "true"}])
+def test_windows_that_are_not_shown_hide_nothing_and_have_no_elements(
+    state: dict[str, str],
+) -> None:
+    gone = node("a", "gone", (0, 0, 900, 700), node("button", "in it", (5, 5, 9, 9)), **state)
+    shown = node("b", "shown", (0, 0, 800, 600), node("button", "seen", (50, 50, 20, 20)))
+    assert names(elements_of(tree(gone, shown), SIZE)) == ["seen"]
+
+
+def test_elements_are_cut_to_the_screen_and_those_off_it_left_out() -> None:
+    window = node(
+        "w", "w", (0, 0, 1280, 720),
+        node("a", "half", (1270, 0, 100, 10)) + node("a", "off", (-50, 0, 40, 10))
+        + node("a", "empty", (5, 5, 0, 10)),
+    )  # fmt: skip
+    found = elements_of(tree(window), SIZE)
+    assert [(e.name, e.rect) for e in found] == [("half", (1270, 0, 10, 10))]
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        "", "<desktop>", "no xml", "<a/><b/>", "<a>&undefined;</a>", "\ud800",
+        '<!DOCTYPE a [<!ENTITY b "bbbb">]><a>&b;</a>', "<a>" * 300 + "</a>" * 300,
+    ],
+)  # fmt: skip
+def test_a_tree_that_is_malformed_or_hostile_is_refused(xml: str) -> None:
+    with pytest.raises(TreeError):
+        elements_of(xml, SIZE)
+
+
+@given(st.text(max_size=60))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    with contextlib.suppress(TreeError):
+        elements_of(text, SIZE)
+
+
+@given(st.lists(st.tuples(*[st.integers(-2000, 4000)] * 4), max_size=8))
+def test_every_element_lies_on_the_screen(rects: list[tuple[int, int, int, int]]) -> None:
+    inside = "".join(node("a", str(number), rect) for number, rect in enumerate(rects))
+    for element in elements_of(tree(node("w", "w", (0, 0, 9, 9), inside)), SIZE):
+        x, y, width, height = element.rect or (-1, -1, 0, 0)
+        assert 0 <= x < x + width <= SIZE[0]
+        assert 0 <= y < y + height <= SIZE[1]
+
+
+def test_marks_are_drawn_where_elements_are_and_nowhere_else() -> None:
+    marked = Image.open(
+        io.BytesIO(draw_marks(png((200, 100)), [Element(id="7", rect=(50, 40, 60, 40))]))
+    )
+    grey = (200, 200, 200)
+    assert marked.size == (200, 100)
+    assert marked.getpixel((109, 79)) != grey
+    assert marked.getpixel((100, 60)) == grey
+    assert marked.getpixel((10, 10)) == grey
+
+
+def test_a_screen_is_still_when_only_a_caret_blinks() -> None:
+    before = Image.new("L", (400, 300), 255)
+    caret, window = before.copy(), before.copy()
+    caret.paste(0, (10, 10, 12, 26))
+    window.paste(0, (50, 50, 250, 200))
+    pictures = [io.BytesIO() for _ in range(3)]
+    for picture, out in zip((before, caret, window), pictures, strict=True):
+        picture.save(out, "PNG")
+    first, blinked, opened = (out.getvalue() for out in pictures)
+    assert is_still(first, first)
+    assert is_still(first, blinked)
+    assert not is_still(first, opened)
+
+
+def test_a_picture_that_cannot_be_decoded_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be decoded"):
+        draw_marks(b"\x89PNG\r\n\x1a\n", [])

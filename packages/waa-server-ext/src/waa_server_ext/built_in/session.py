@@ -1,0 +1,117 @@
+"""One run of `waa-server-ext simulate`: build, set up, listen, and leave what was asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from bench_core.files import require_writable, write_atomic
+from bench_core.records import Record
+from waa_server_ext.built_in.reference_files import write_assets
+from waa_server_ext.built_in.world import built_in_tasks
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
+from waa_server_ext.evaluation.tasks import TaskFolder
+from waa_server_ext.server.startup import ended_by_signals
+from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
+from waa_server_ext.simulate.desktop.recorder import Recorder
+from waa_server_ext.simulate.scene import Overrides, Scene, load_scene, snapshot
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from waa_server_ext.evaluation.assets import AssetStore
+
+__all__ = ["Session", "run_session"]
+
+
+class Session(Record):
+    """What the command line asked for."""
+
+    scene: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 5000
+    seed: int = 0
+    task: str | None = None
+    tasks: Path | None = None
+    record: Path | None = None
+    snapshot: Path | None = None
+
+
+def run_session(
+    session: Session, *, say: Callable[[str], None], until: threading.Event | None = None
+) -> None:
+    """Listen until a signal, or until `until` is set.
+
+    Raises:
+        InputError: The scene, the task or the address cannot be used.
+        OSError: Recording or snapshot could not be written.
+    """
+    for file in (session.record, session.snapshot):
+        if file is not None:
+            require_writable(file)
+    scene = load_scene(session.scene) if session.scene else Scene()
+    with tempfile.TemporaryDirectory(prefix="waa-simulate-") as folder:
+        task = _task(session)
+        store = write_assets([task] if task else [], Path(folder) / "assets")
+        vm = SimulatedVm(
+            scene, host=session.host, port=session.port, seed=session.seed,
+            overrides=Overrides(download=store.read),
+        )  # fmt: skip
+        with vm:
+            if task is not None:
+                _set_up(session, task, vm, store)
+            recorder = Recorder(vm.desktop)
+            if session.record is not None:
+                vm.api.listeners.append(partial(_keep_frame, vm, recorder))
+            say(
+                f"a simulated desktop answers at {vm.url}; scores on it are never WAA scores; Ctrl-C stops"
+            )
+            _wait(until)
+        if session.record is not None and recorder.frames:
+            recorder.animation(session.record)
+        if session.snapshot is not None:
+            _write_scene(snapshot(vm.desktop), session.snapshot)
+    say("stopped")
+
+
+def _task(session: Session) -> dict[str, Any] | None:
+    if session.task is None:
+        return None
+    return (TaskFolder(session.tasks) if session.tasks else built_in_tasks()).load(session.task)
+
+
+def _keep_frame(vm: SimulatedVm, recorder: Recorder, name: str) -> None:
+    recorder.desktop = vm.desktop  # after a reset it is another one
+    recorder.add(name)
+
+
+def _set_up(session: Session, task: dict[str, Any], vm: SimulatedVm, store: AssetStore) -> None:
+    settings = EvaluatorSettings(
+        cache=store.folder.parent, assets=store.folder, offline=True, skip_sleeps=True
+    )
+    report = make_evaluator(settings).set_up(task, vm=vm.address)
+    failed = [step for step in report.steps if not step.ok]
+    if failed:
+        raise InputError(
+            f"the task {session.task} cannot be set up: {failed[0].type}: {failed[0].error}"
+        )
+
+
+def _write_scene(scene: Scene, path: Path) -> None:
+    import yaml  # noqa: PLC0415  # only snapshots need it
+
+    text = yaml.safe_dump(scene.model_dump(mode="json", exclude_defaults=True), sort_keys=False)
+    write_atomic(path, text.encode())
+
+
+def _wait(until: threading.Event | None) -> None:
+    if until is not None:
+        until.wait()
+        return
+    with ended_by_signals() as stop:
+        while not stop.wait(0.5):
+            pass

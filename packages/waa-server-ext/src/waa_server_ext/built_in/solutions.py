@@ -1,0 +1,112 @@
+"""How tasks are done on the simulated desktop: clicks and keys, by element and by pixel.
+
+A solution is written for this desktop, as a test is for its fixture; it stands for an agent that does
+the task right, so that everything around the agent can be tested. Each has a variant that does the task
+wrong and must score 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from bench_core.agents import Action, Click, Drag, ElementRef, Point, PressKeys, TypeText
+from bench_core.errors import UnknownTaskError
+from bench_core.records import Record
+from waa_server_ext.built_in.solution_steps import SCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.built_in.solution_steps import Step
+
+__all__ = ["Solution", "demo_tasks", "pixel_targets", "solution_of", "solutions"]
+
+_DEMO = (
+    "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS",
+    "file_explorer/016c9a9d-f2b9-4428-8fdb-f74f4439ece6-WOS",
+    "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS",
+)
+
+
+class Solution(Record):
+    """The actions that do one task, one for each observation.
+
+    Attributes:
+        task: `domain/stem`.
+        elements: Targets are of the type `ElementRef`, whose `element` is the *name* of what to click on: the
+            first element of the latest observation with that name, front windows first.
+        pixels: The same with targets of the type `Point`, for the screen and the set-up the world starts with.
+        wrong: A variant of `elements` that does the task wrong.
+    """
+
+    task: str
+    elements: tuple[Action, ...]
+    pixels: tuple[Action, ...]
+    wrong: tuple[Action, ...]
+
+
+def demo_tasks() -> tuple[str, ...]:
+    """Return the three tasks a demo does."""
+    return _DEMO
+
+
+@functools.cache
+def solutions() -> Mapping[str, Solution]:
+    """Return every task that has a solution, by `domain/stem`."""
+    return {task: solution_of(task) for task in SCRIPTS}
+
+
+def solution_of(task: str) -> Solution:
+    """Return the solution of a task.
+
+    Raises:
+        UnknownTaskError: It has none.
+    """
+    if task not in SCRIPTS:
+        raise UnknownTaskError("the simulated desktop's", task, sorted(SCRIPTS)[:3])
+    steps, swap = SCRIPTS[task]
+    by_name = tuple(_action(step, {}) for step in steps)
+    return Solution(
+        task=task,
+        elements=by_name,
+        pixels=_placed(by_name, pixel_targets().get(task, [])),
+        wrong=tuple(_action(step, swap) for step in steps),
+    )
+
+
+@functools.cache
+def pixel_targets() -> dict[str, list[Any]]:
+    """Return the place of each action that has one, as recorded from the elements' middles."""
+    text = (
+        resources.files("waa_server_ext.built_in").joinpath("tasks/pixels.json").read_text("utf-8")
+    )
+    data: dict[str, list[Any]] = json.loads(text)
+    return data
+
+
+def _placed(actions: tuple[Action, ...], places: list[Any]) -> tuple[Action, ...]:
+    placed: list[Action] = []
+    for action, place in zip(actions, places, strict=False):
+        if isinstance(action, Click) and place is not None:
+            target = Point(x=place[0], y=place[1])
+            placed.append(action.model_copy(update={"target": target}))
+        elif isinstance(action, Drag) and place is not None:
+            placed.append(action.model_copy(update={"start": Point(x=place[0], y=place[1])}))
+        else:
+            placed.append(action)
+    return tuple(placed)
+
+
+def _action(step: Step, swap: Mapping[str, str]) -> Action:
+    kind, what, more = step
+    what = swap.get(what, what)
+    if kind == "type":
+        return TypeText(text=what)
+    if kind == "keys":
+        return PressKeys(keys=tuple(what.split("+")))
+    if kind == "drag":
+        return Drag(start=ElementRef(element=what), end=Point(**more))
+    return Click(target=ElementRef(element=what), **more)

@@ -1,0 +1,163 @@
+"""The built-in world `waa`: a simulated VM and the server that scores on it, started together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import tempfile
+import time
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from bench_core.protocols import WorldInfo
+from waa_server_ext.built_in.reference_files import write_assets
+from waa_server_ext.built_in.solutions import demo_tasks, solutions
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
+from waa_server_ext.evaluation.tasks import TaskFolder
+from waa_server_ext.server.service import Service, ServiceSettings
+from waa_server_ext.server.startup import running_server
+from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
+from waa_server_ext.simulate.scene import Overrides, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from waa_server_ext.built_in.solutions import Solution
+
+__all__ = ["SimulatedDesktopWorld", "built_in_tasks"]
+
+_starts = itertools.count()
+_TRIES = 200
+
+
+def built_in_tasks() -> TaskFolder:
+    """Return the tasks the package brings: WAA's checks with instructions and reference files made for it."""
+    return TaskFolder(Path(str(resources.files("waa_server_ext.built_in").joinpath("tasks"))))
+
+
+class SimulatedDesktopWorld:
+    """A simulated Windows desktop and a server with native evaluators for it, both on loopback.
+
+    The VM listens on port 5000 of an address of its own (127.x.y.z), because vanilla knows no other
+    port, so many run at once. What is scored here is never a WAA score: results carry the world
+    `built-in`.
+
+    Example:
+        >>> import asyncio
+        >>> async def main():
+        ...     world = SimulatedDesktopWorld()
+        ...     info = await world.start()
+        ...     try:
+        ...         return sorted(info.urls)
+        ...     finally:
+        ...         await world.stop()
+        >>> asyncio.run(main())
+        ['evaluate', 'vm']
+    """
+
+    name = "waa"
+
+    def __init__(self, scene: Scene | None = None) -> None:
+        self._scene = scene
+        self.vm: SimulatedVm | None = None
+        self._evaluate_url: str | None = None
+        self._open = contextlib.ExitStack()
+
+    async def start(self, seed: int = 0, task: str | Mapping[str, Any] | None = None) -> WorldInfo:
+        """Start the VM and the server, and say where they answer.
+
+        Args:
+            seed: What chance in interpreted programs depends on.
+            task: A task (or its `domain/stem`) whose reference files the server is to have beside
+                those of the built-in tasks; set it up with `POST /setup`.
+
+        Raises:
+            InputError: The task is none, or no address is free.
+        """
+        began = time.perf_counter()
+        if self.vm is None:
+            await asyncio.to_thread(self._start, seed, task)
+        urls = {"vm": self.vm_url, "evaluate": self.evaluate_url}
+        return WorldInfo(name=self.name, urls=urls, startup_s=time.perf_counter() - began)
+
+    async def stop(self) -> None:
+        """Stop both; safe to call twice."""
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Stop both at once; safe to call twice."""
+        self.vm, self._evaluate_url = None, None
+        self._open.close()
+
+    @property
+    def vm_url(self) -> str:
+        """Where the VM's API answers."""
+        if self.vm is None:
+            raise InputError("the world is not started")
+        return self.vm.url
+
+    @property
+    def evaluate_url(self) -> str:
+        """Where `/evaluate` and `/setup` answer."""
+        if self._evaluate_url is None:
+            raise InputError("the world is not started")
+        return self._evaluate_url
+
+    def reset(self) -> None:
+        """Put the desktop back to its start, which a real VM cannot."""
+        if self.vm is not None:
+            self.vm.reset()
+
+    @staticmethod
+    def tasks_folder() -> Path:
+        """Return the folder of the built-in tasks, `<domain>/<stem>.json`."""
+        return built_in_tasks().folder
+
+    @staticmethod
+    def solutions() -> Mapping[str, Solution]:
+        """Return how tasks are done here, by `domain/stem`; see `Solution`."""
+        return solutions()
+
+    @staticmethod
+    def demo_tasks() -> tuple[str, ...]:
+        """Return the tasks a demo does."""
+        return demo_tasks()
+
+    def _start(self, seed: int, task: str | Mapping[str, Any] | None) -> None:
+        folder = built_in_tasks()
+        known = [folder.load(name) for name in folder.names()]
+        if isinstance(task, str):
+            folder.load(task)
+        elif task is not None:
+            known.append(dict(task))
+        with contextlib.ExitStack() as stack:
+            cache = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waa-world-")))
+            store = write_assets(known, cache / "assets")
+            overrides = Overrides(download=store.read)
+            self.vm = self._listening(seed, overrides)
+            stack.callback(self.vm.stop)
+            settings = EvaluatorSettings(
+                cache=cache / "evaluations", assets=store.folder, offline=True, skip_sleeps=True
+            )
+            service_settings = ServiceSettings(
+                vm=self.vm.address, cache=settings.cache, tasks=folder.folder
+            )
+            service = stack.enter_context(Service(make_evaluator(settings), service_settings))
+            server = stack.enter_context(running_server(service))
+            self._evaluate_url = f"http://127.0.0.1:{server.port}"
+            self._open = stack.pop_all()
+
+    def _listening(self, seed: int, overrides: Overrides) -> SimulatedVm:
+        for _ in range(_TRIES):
+            # worlds that start together in several processes try different addresses first
+            number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
+            host = f"127.88.{number // 254 + 1}.{number % 254 + 1}"
+            vm = SimulatedVm(self._scene, host=host, seed=seed, overrides=overrides)
+            with contextlib.suppress(InputError):
+                vm.start()
+                return vm
+        raise InputError(f"none of {_TRIES} loopback addresses has port 5000 free")

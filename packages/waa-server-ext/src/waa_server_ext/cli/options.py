@@ -1,0 +1,40 @@
+"""The options that several commands share, as decorators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OLD_NAMES", "evaluator_options"]
+
+OLD_NAMES = {"--tasks": "--tasks-dir"}
+"""Options by their names in 0.1."""
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def evaluator_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which evaluators score, and on what."""
+    for option in (
+        click.option("--max-download", type=click.IntRange(min=1), default=256, show_default=True,
+                     metavar="MB", help="Largest file that is fetched from VM or web."),
+        click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST",
+                     help="Also fetch files from HOST, beside the hosts of the task set."),
+        click.option("--offline", is_flag=True, help="Fetch nothing from the web: assets only."),
+        click.option("--assets", type=_FOLDER, metavar="DIR",
+                     help="Reference files by URL, as `waa-server-ext assets fetch` leaves them; by default "
+                     "in the cache, fetched when needed."),
+        click.option("--fidelity", type=click.Choice(["v2", "orig", "fixed"]),
+                     help="Whose rules score; by default WindowsAgentArena-V2's, or the checkout's."),
+        click.option("--waa-checkout", "checkout", type=_FOLDER, metavar="DIR",
+                     help="Run the evaluators of this Windows Agent Arena checkout."),
+        click.option("--cache", type=_FOLDER, default=".waa-server-ext", show_default=True,
+                     metavar="DIR", help="Journal, bodies of transcripts, scratch files."),
+    ):  # fmt: skip
+        command = option(command)
+    return command

@@ -1,0 +1,76 @@
+"""A look at documents before anything opens them: archives that explode, XML that refers elsewhere.
+
+What comes from a VM or the web may be made to exhaust what reads it. The bounds are far above
+what any task has (its largest document unpacks to 20 MB).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+
+from bench_core.errors import InputError
+
+__all__ = ["UnsafeDocumentError", "check_document"]
+
+_MAX_ENTRIES = 20_000
+_MAX_UNPACKED = 1024 * 1024 * 1024
+_MAX_XML = 64 * 1024 * 1024
+_XML_HEAD = 64 * 1024
+_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+
+class UnsafeDocumentError(InputError):
+    """A document that must not be opened."""
+
+
+def check_document(data: bytes) -> None:
+    """Refuse archives that unpack to too much and XML that declares entities.
+
+    Raises:
+        UnsafeDocumentError: Says what is wrong with it.
+    """
+    if data.startswith(b"PK\x03\x04"):
+        _check_zip(data)
+    elif data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        _check_xml("the document", data[:_XML_HEAD])
+
+
+def _check_zip(data: bytes) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if len(entries) > _MAX_ENTRIES:
+                raise UnsafeDocumentError(f"an archive of {len(entries)} entries")
+            unpacked = sum(entry.file_size for entry in entries)
+            if unpacked > _MAX_UNPACKED:
+                raise UnsafeDocumentError(f"an archive that unpacks to {unpacked} bytes")
+            for entry in entries:
+                _check_entry(archive, entry)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ):
+        return  # broken or encrypted: what opens it says so
+
+
+def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    if not entry.filename.lower().endswith((".xml", ".rels", ".vml")):
+        return
+    if entry.file_size > _MAX_XML:
+        raise UnsafeDocumentError(
+            f"an archive whose {entry.filename!r} has {entry.file_size} bytes"
+        )
+    with archive.open(entry) as file:
+        _check_xml(entry.filename, file.read(_XML_HEAD))
+
+
+def _check_xml(name: str, head: bytes) -> None:
+    if _ENTITY.search(head):
+        raise UnsafeDocumentError(f"{name} declares XML entities, which no office program writes")

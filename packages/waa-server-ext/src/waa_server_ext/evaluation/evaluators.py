@@ -1,0 +1,134 @@
+"""What the server needs of an evaluator, and which one the settings choose."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
+
+__all__ = [
+    "VANILLA_KIND",
+    "Description",
+    "Evaluator",
+    "EvaluatorSettings",
+    "Fidelity",
+    "make_evaluator",
+]
+
+Fidelity = Literal["v2", "orig", "fixed"]
+"""Whose rules score: WindowsAgentArena-V2's, upstream's, or V2's with known mistakes mended."""
+
+VANILLA_KIND: Literal["borrowed"] = "borrowed"
+"""How answers name vanilla's evaluators since 0.1: clients and stored verdicts hold the word."""
+
+_NATIVE = ("waa_server_ext.native", "NativeEvaluator")
+_VANILLA = ("waa_server_ext.vanilla", "VanillaEvaluator")
+
+
+class EvaluatorSettings(Record):
+    """Everything an evaluator is made from; survives the way into another process.
+
+    Attributes:
+        cache: Where evaluators may write: scratch folders, downloads, bodies of transcripts.
+        checkout: A Windows Agent Arena checkout whose evaluators to run; `None` for native ones.
+        fidelity: `None` for the default: `v2`, or what the checkout is.
+        assets: A folder of reference files by URL (see `waa_server_ext.evaluation.assets`), asked before the web.
+        offline: Never ask the web.
+        allow_hosts: Hosts that downloads may come from besides those of the task set and the VM.
+        max_download: Bytes that one answer may have.
+        vm_timeout_s: Longest wait for one answer of the VM, which itself gives commands 120 s; where
+            vanilla waits for a time of its own, that holds.
+        web_timeout_s: Longest wait for one download.
+        max_memory: Bytes of memory that a worker process may have, where the system can limit it.
+        skip_sleeps: Do not wait where a task says `sleep`; for replays and fixtures, where nothing
+            happens meanwhile.
+    """
+
+    cache: Path
+    checkout: Path | None = None
+    fidelity: Fidelity | None = None
+    assets: Path | None = None
+    offline: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    max_download: PositiveInt = 256 * 1024 * 1024
+    vm_timeout_s: PositiveFloat = 150.0
+    web_timeout_s: PositiveFloat = 300.0
+    max_memory: PositiveInt = 6 * 1024 * 1024 * 1024
+    skip_sleeps: bool = False
+
+
+class Description(Record):
+    """What an evaluator is and can do: `GET /capabilities`."""
+
+    kind: Literal["native", "borrowed"]
+    fidelity: Fidelity
+    tree: str | None = None
+    commit: str | None = None
+    getters: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    setup_steps: tuple[str, ...] = ()
+    missing: dict[str, str] = Field(default_factory=dict)
+    """What cannot be used here: a name to the reason and the way out."""
+    stubbed: tuple[str, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Scores a task on the VM it was tried on, and sets tasks up.
+
+    Synchronous, one call at a time; callers serialise. `vm` is `host` or `host:port`; `deadline` an
+    instant of `time.monotonic()`, after which every call fails. Nothing but a broken evaluator
+    raises: what goes wrong in a task is in the record.
+    """
+
+    def evaluate(
+        self,
+        task: Mapping[str, Any],
+        action_history: Sequence[str],
+        *,
+        vm: str,
+        deadline: float | None = None,
+    ) -> Verdict:
+        """Run the task's `postconfig` and evaluator; never changes `task`."""
+        ...
+
+    def set_up(
+        self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
+    ) -> SetupReport:
+        """Run the steps of the task's `config`."""
+        ...
+
+    def describe(self) -> Description:
+        """Say what this evaluator is; asks nothing of a VM."""
+        ...
+
+
+def make_evaluator(settings: EvaluatorSettings) -> Evaluator:
+    """Return the evaluator that the settings choose: vanilla with a checkout, native without.
+
+    Raises:
+        InputError: It cannot be made; the message says why and the way out.
+    """
+    module, name = _VANILLA if settings.checkout else _NATIVE
+    try:
+        made: Evaluator = getattr(importlib.import_module(module), name)(settings)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise InputError(
+            "this waa-server-ext has no evaluators of its own: give the Windows Agent Arena "
+            "checkout whose evaluators to run with --waa-checkout"
+        ) from error
+    return made

@@ -1,0 +1,124 @@
+"""Tasks of Windows Agent Arena: finding them by `domain/stem` and checking their shape.
+
+Several files share an `id` and some differ from it, so a task is named by where it is: the folder
+(domain) and the file's stem.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError, UnknownTaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["BadTaskError", "TaskFolder", "check_task", "read_task_file"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9._-]+")
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+class BadTaskError(InputError):
+    """A task cannot be used as it is."""
+
+
+class TaskFolder:
+    """The task files below a folder that holds `<domain>/<stem>.json`.
+
+    The folder may also be the one above (`evaluation_examples_windows`, which holds `examples`).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        inner = folder / "examples"
+        self.folder = inner if inner.is_dir() else folder
+        if not self.folder.is_dir():
+            raise InputError(f"there is no folder of tasks at {folder}; give it with --tasks-dir")
+
+    def names(self) -> list[str]:
+        """Return all `domain/stem`, sorted."""
+        found = (f"{path.parent.name}/{path.stem}" for path in self.folder.glob("*/*.json"))
+        return sorted(name for name in found if _NAME.fullmatch(name))
+
+    def load(self, name: str) -> dict[str, Any]:
+        """Return the task `domain/stem` as its file has it.
+
+        Raises:
+            UnknownTaskError: There is no such file.
+            BadTaskError: The file is not a task.
+        """
+        path = self.folder / f"{name}.json"
+        if not _NAME.fullmatch(name) or ".." in name or not path.is_file():
+            raise UnknownTaskError("waa", name, difflib.get_close_matches(name, self.names(), 3))
+        return read_task_file(path)
+
+
+def read_task_file(path: Path) -> dict[str, Any]:
+    """Return the task in a file, as it is there.
+
+    Raises:
+        BadTaskError: The file is not a task.
+    """
+    if path.stat().st_size > _MAX_BYTES:
+        raise BadTaskError(f"{path} has more than {_MAX_BYTES} bytes, which no task has")
+    try:
+        task = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadTaskError(f"{path} is not JSON: {error}") from error
+    if not isinstance(task, dict):
+        raise BadTaskError(f"{path} holds {type(task).__name__}, not an object")
+    return task
+
+
+def check_task(task: Mapping[str, Any]) -> None:
+    """Refuse a task that could reach outside the folder it is evaluated in.
+
+    What vanilla would raise for (a missing `id` or `evaluator`, unknown names) passes: it is the
+    evaluator's to report.
+
+    Raises:
+        BadTaskError: Names the field and its value.
+    """
+    _check_name("id", task.get("id"))
+    evaluator = task.get("evaluator")
+    if isinstance(evaluator, dict):
+        for key in ("result", "expected"):
+            _check_getters(f"evaluator.{key}", evaluator.get(key))
+        _check_steps("evaluator.postconfig", evaluator.get("postconfig"))
+    _check_steps("config", task.get("config"))
+
+
+def _check_getters(where: str, value: object) -> None:
+    for getter in value if isinstance(value, list) else [value]:
+        if isinstance(getter, dict):
+            _check_names(f"{where}.dest", getter.get("dest"))
+            if getter.get("type") == "cache_file":
+                _check_names(f"{where}.path", getter.get("path"))
+
+
+def _check_steps(where: str, value: object) -> None:
+    for step in value if isinstance(value, list) else []:
+        parameters = step.get("parameters") if isinstance(step, dict) else None
+        if isinstance(parameters, dict):
+            for key in ("stdout", "stderr"):
+                _check_name(f"{where}.{key}", parameters.get(key))
+
+
+def _check_names(where: str, value: object) -> None:
+    for each in value if isinstance(value, list) else [value]:
+        _check_name(where, each)
+
+
+def _check_name(where: str, value: object) -> None:
+    """Refuse what is not the name of one entry of a folder, on any system."""
+    if not isinstance(value, str) or value == "":
+        return  # absent, or what vanilla itself fails on
+    if value in (".", "..") or any(each in value for each in "/\\\0") or value[1:2] == ":":
+        raise BadTaskError(
+            f"{where} is {value[:200]!r}: it names a file of the evaluation's own folder and must "
+            f"not contain a path"
+        )

@@ -1,0 +1,135 @@
+"""What an evaluation found and where it failed, as records.
+
+`score=None` says "not scored" and comes with an `evaluation_error`; `0.0` says that the benchmark's
+own rule gave zero. The two are never mixed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, NonNegativeFloat, model_validator
+
+from bench_core.records import SUCCESS_SCORE, Record
+from waa_server_ext.vm.exchanges import Exchange
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "EvaluationFault",
+    "MetricDetail",
+    "SetupReport",
+    "SetupStep",
+    "Stage",
+    "Timings",
+    "Verdict",
+]
+
+Stage = Literal["postconfig", "result", "expected", "metric"]
+"""Where inside vanilla's `evaluate` something happened."""
+
+
+class EvaluationFault(Record):
+    """An exception that kept vanilla's rule from giving a score, apart from the score.
+
+    Attributes:
+        phase: `set_task_info` before anything is asked of the VM, `evaluate` after.
+        stage: Where inside `evaluate`; `None` before its first stage.
+        func: The getter, metric or set-up step that raised.
+        type: The name of the exception's class, as vanilla raises it.
+    """
+
+    phase: Literal["set_task_info", "evaluate"]
+    stage: Stage | None = None
+    func: str | None = None
+    type: str
+    message: str = ""
+
+
+class MetricDetail(Record):
+    """What one metric received and what it returned; values are abbreviated.
+
+    Attributes:
+        score: The partial score before conjunction and before vanilla's rule that what is no number
+            counts as zero; `None` when it was not reached or raised.
+        error: Of the result getter, where vanilla swallows it, or of what ended the evaluation.
+    """
+
+    metric: str
+    getter: str | None = None
+    expected_getter: str | None = None
+    actual: str | None = None
+    expected: str | None = None
+    score: float | None = None
+    error: str | None = None
+
+
+class Timings(Record):
+    """Seconds spent, by phase."""
+
+    total: NonNegativeFloat = 0.0
+    waited: NonNegativeFloat = 0.0
+    postconfig: NonNegativeFloat = 0.0
+    getters: NonNegativeFloat = 0.0
+    metrics: NonNegativeFloat = 0.0
+
+
+class Verdict(Record):
+    """What `POST /evaluate` answers.
+
+    Attributes:
+        success: Whether the score reaches 1.0; `None` without a score.
+        vanilla_score: What vanilla would have written where a failed transport made the score `None`.
+        evaluator: `native`, or `borrowed` for those of a checkout.
+        fidelity: Which rules scored: `v2`, `orig` or `fixed`.
+        notes: What a reader of the score should know (a stubbed module, a rule known to be wrong).
+    """
+
+    schema_version: Literal[1] = 1
+    score: float | None
+    success: bool | None = None
+    reason: str
+    evaluation_error: EvaluationFault | None = None
+    vanilla_score: float | None = None
+    metrics: tuple[MetricDetail, ...] = ()
+    evaluator: str
+    fidelity: str
+    notes: tuple[str, ...] = ()
+    timings: Timings = Timings()
+    transcript: tuple[Exchange, ...] = ()
+
+    @model_validator(mode="after")
+    def _score_or_error(self) -> Self:
+        if (self.score is None) == (self.evaluation_error is None):
+            raise ValueError("a verdict has either a score or an evaluation_error")
+        if self.success != (None if self.score is None else self.score >= SUCCESS_SCORE):
+            raise ValueError(f"success {self.success} does not fit the score {self.score}")
+        return self
+
+
+class SetupStep(Record):
+    """How one set-up step of a task went."""
+
+    type: str
+    ok: bool
+    error: str | None = None
+    seconds: NonNegativeFloat = 0.0
+
+
+class SetupReport(Record):
+    """What `POST /setup` answers.
+
+    A step that raises ends the set-up, as in vanilla, and is the last of `steps`; the set-up is then
+    `abandoned`, and vanilla gives the task up. A step whose call
+    the VM refused is not `ok` and the next ones run, as in vanilla.
+    """
+
+    schema_version: Literal[1] = 1
+    ok: bool
+    abandoned: bool = False
+    steps: tuple[SetupStep, ...] = Field(default=())
+    evaluator: str
+    fidelity: str
+    notes: tuple[str, ...] = ()
+    transcript: tuple[Exchange, ...] = ()

@@ -1,0 +1,274 @@
+"""The control flow between getters and metrics, with all of upstream's rules and oddities.
+
+The rules are those of `DesktopEnv._set_task_info` and `DesktopEnv.evaluate`: what is resolved when,
+which exception is a zero and which leaves no score, when a list of metrics ends early.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.native import registry
+from waa_server_ext.native.refusals import NOT_SWALLOWED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from waa_server_ext.evaluation.evaluators import Fidelity
+    from waa_server_ext.evaluation.verdicts import Stage
+    from waa_server_ext.native.environment import Environment
+
+__all__ = ["Plan", "StageError", "Trace", "plan", "score"]
+
+_GIVEN_UP = "FAIL"
+
+
+class StageError(Exception):
+    """An exception that leaves no score, with where it happened; the cause is the exception itself."""
+
+    def __init__(self, stage: Stage | None, func: str | None) -> None:
+        self.stage = stage
+        self.func = func
+        super().__init__(func)
+
+
+@dataclass
+class Step:
+    """What became of one metric, for the verdict."""
+
+    metric: str
+    getter: str | None
+    expected_getter: str | None
+    actual: Any = None
+    expected: Any = None
+    score: Any = None
+    error: BaseException | None = None
+
+
+@dataclass
+class Trace:
+    """What was seen on the way to a score."""
+
+    steps: list[Step] = field(default_factory=list)
+    getters_s: float = 0.0
+    metrics_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A task's evaluator with every name resolved; lists where `func` is one."""
+
+    evaluator: Mapping[str, Any]
+    names: Any
+    metrics: Any
+    result_getters: Any
+    expected_getters: Any
+    options: Any
+    conjunction: Any
+
+
+def plan(task: Mapping[str, Any], fidelity: Fidelity) -> Plan:
+    """Resolve what a task names before anything is asked of the VM.
+
+    Raises:
+        KeyError: The task lacks `id`, `instruction`, `evaluator`, `func` or a `type`.
+        AttributeError: There is no getter or metric of a name.
+        TypeError: A part has the wrong shape.
+        AssertionError: The lists have different lengths.
+    """
+    task["id"], task["instruction"]
+    evaluator = task["evaluator"]
+    func = evaluator["func"]
+    several = isinstance(func, list)
+    metrics = _each(func, lambda name: registry.find("metric", name).bind(fidelity))
+    count = len(metrics) if several else None
+    made = Plan(
+        evaluator=evaluator,
+        names=func,
+        metrics=metrics,
+        result_getters=_getters(evaluator, "result", count, fidelity),
+        expected_getters=_getters(evaluator, "expected", count, fidelity),
+        options=_options(evaluator, count),
+        conjunction=evaluator.get("conj", "and"),
+    )
+    lists = (made.result_getters, made.expected_getters, made.options)
+    if several and any(len(each) != count for each in lists):
+        raise AssertionError("func, result, expected and options have different lengths")
+    return made
+
+
+def score(made: Plan, env: Environment, history: Sequence[str], trace: Trace) -> Any:
+    """Return the score of the VM's state as it is; `postconfig` has been run.
+
+    Raises:
+        StageError: There is no score; the cause says why.
+    """
+    gave_up = bool(history) and history[-1] == _GIVEN_UP
+    # upstream compares with the string only: a list that holds it is scored like any other
+    if made.names == "infeasible":
+        # postconfig has run by now, for these tasks too
+        return int(gave_up)
+    if gave_up:
+        return 0
+    if isinstance(made.metrics, list):
+        return _score_list(made, env, trace)
+    return _score_single(made, env, trace)
+
+
+def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+    return [function(item) for item in value] if isinstance(value, list) else function(value)
+
+
+def _getters(evaluator: Mapping[str, Any], key: str, count: int | None, fidelity: Fidelity) -> Any:
+    # by its length, as upstream: a `null` in the task raises TypeError
+    if key not in evaluator or len(evaluator[key]) == 0:
+        return None if count is None else [None] * count
+
+    def resolve(config: Any) -> Any:
+        if key == "expected" and isinstance(evaluator[key], list) and not config:
+            return None
+        return registry.find("getter", config["type"]).bind(fidelity)
+
+    return _each(evaluator[key], resolve)
+
+
+def _options(evaluator: Mapping[str, Any], count: int | None) -> Any:
+    if "options" not in evaluator:
+        return {} if count is None else [{} for _ in range(count)]
+    options = evaluator["options"]
+    return [each or {} for each in options] if isinstance(options, list) else options
+
+
+def _score_single(made: Plan, env: Environment, trace: Trace) -> float | int | bool:
+    step = _begin(trace, made, None)
+    try:
+        step.actual = _timed(trace, made.result_getters, env, _at(made.evaluator, "result", None))
+    except NOT_SWALLOWED as error:
+        raise _failed(step, "result", step.getter, error) from error
+    except Exception as error:  # noqa: BLE001  # vanilla's own border: whatever a getter raises is a zero
+        step.error = error
+        return 0
+    if "expected" in made.evaluator:
+        _expect(step, trace, made.expected_getters, env, made.evaluator["expected"])
+    value = _measure(step, trace, made.metrics, made.options)
+    # numpy's float64 is a float and passes; its bool_ and float32 are none and count as 0 upstream
+    if isinstance(value, (float, int)):
+        return value
+    if env.fidelity == "fixed" and type(value).__module__ == "numpy":
+        env.note(f"fixed: {step.metric} gave {type(value).__name__}, which counts as a number")
+        return float(value)
+    return 0
+
+
+def _score_list(made: Plan, env: Environment, trace: Trace) -> Any:
+    """Score several metrics; a missing file is a zero under `and`, and under `or` leaves the last."""
+    every = made.conjunction == "and"
+    scores: list[Any] = []
+    state: tuple[Any] | None = None
+    for index, metric in enumerate(made.metrics):
+        step = _begin(trace, made, index)
+        try:
+            config = made.evaluator["result"][index]
+            state = (_timed(trace, made.result_getters[index], env, config),)
+        except FileNotFoundError as error:
+            step.error = error
+            if every:
+                return 0
+        except Exception as error:
+            raise _failed(step, "result", step.getter, error) from error
+        _expect_one(step, trace, made, env, index)
+        # upstream goes on with the result of the metric before, and has none for the first
+        if state is None:
+            missing = UnboundLocalError("no file was found, and there is no earlier result to use")
+            raise _failed(step, "metric", step.metric, missing) from missing
+        step.actual = state[0]
+        value = _measure(step, trace, metric, made.options[index])
+        if every and _number(step, value) == 0.0:
+            return 0
+        if made.conjunction == "or" and _number(step, value) == 1.0:
+            return 1
+        scores.append(value)
+    return _joined(trace, scores, every=every)
+
+
+def _joined(trace: Trace, scores: list[Any], *, every: bool) -> Any:
+    try:
+        # upstream takes the maximum for every conjunction but "and", however it is written
+        return sum(scores) / len(scores) if every else max(scores)
+    except Exception as error:  # what cannot be added, or an empty list
+        last = trace.steps[-1].metric if trace.steps else None
+        raise StageError("metric", last) from error
+
+
+def _begin(trace: Trace, made: Plan, index: int | None) -> Step:
+    name = made.names if index is None else made.names[index]
+    step = Step(
+        metric=name,
+        getter=_type_of(_at(made.evaluator, "result", index)),
+        expected_getter=_type_of(_at(made.evaluator, "expected", index)),
+    )
+    trace.steps.append(step)
+    return step
+
+
+def _at(evaluator: Mapping[str, Any], key: str, index: int | None) -> Any:
+    part = evaluator.get(key)
+    if index is None or not isinstance(part, list):
+        return part
+    return part[index] if index < len(part) else None
+
+
+def _type_of(config: Any) -> str | None:
+    return config.get("type") if isinstance(config, dict) else None
+
+
+def _expect_one(step: Step, trace: Trace, made: Plan, env: Environment, index: int) -> None:
+    try:
+        config = made.evaluator["expected"][index]
+    except Exception as error:
+        raise _failed(step, "expected", None, error) from error
+    # an empty entry in a list has no getter
+    if config:
+        _expect(step, trace, made.expected_getters[index], env, config)
+
+
+def _expect(step: Step, trace: Trace, get: Any, env: Environment, config: Any) -> None:
+    try:
+        step.expected = _timed(trace, get, env, config)
+    except Exception as error:
+        raise _failed(step, "expected", step.expected_getter, error) from error
+
+
+def _measure(step: Step, trace: Trace, metric: Any, options: Any) -> Any:
+    started = time.monotonic()
+    try:
+        # upstream's test is `is not None`: an expected 0, "" or [] is passed on
+        given = (step.actual,) if step.expected is None else (step.actual, step.expected)
+        step.score = metric(*given, **options)
+    except Exception as error:
+        raise _failed(step, "metric", step.metric, error) from error
+    finally:
+        trace.metrics_s += time.monotonic() - started
+    return step.score
+
+
+def _timed(trace: Trace, get: Any, env: Environment, config: Any) -> Any:
+    started = time.monotonic()
+    try:
+        return get(env, config)
+    finally:
+        trace.getters_s += time.monotonic() - started
+
+
+def _number(step: Step, value: Any) -> float:
+    try:
+        return float(value)
+    except Exception as error:
+        raise _failed(step, "metric", step.metric, error) from error
+
+
+def _failed(step: Step, stage: Stage, func: str | None, error: BaseException) -> StageError:
+    step.error = error
+    return StageError(stage, func)

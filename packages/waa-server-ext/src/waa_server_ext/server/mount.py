@@ -1,0 +1,90 @@
+"""What the installed block calls: `/evaluate` inside WAA's own server.
+
+Evaluators run in a process of their own here, too, so that neither their prints nor their crashes
+reach the server that controls the desktop. They start in the background: WAA's server is up at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import BenchError, EnvironmentFaultError
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+from waa_server_ext.evaluation.isolation import IsolatedEvaluator
+from waa_server_ext.server.access import TOKEN_VARIABLE, Access
+from waa_server_ext.server.app import make_blueprint
+from waa_server_ext.server.service import Service, ServiceSettings
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+__all__ = ["mount"]
+
+_START_S = 120.0  # importing vanilla's evaluators takes seconds, on a busy VM a minute
+
+
+class _NotReadyError(EnvironmentFaultError):
+    """The evaluators are not there yet, or will never be."""
+
+
+def mount(  # noqa: PLR0913  # keywords that the installed block spells out
+    app: Flask,
+    *,
+    vm: str = "127.0.0.1",
+    cache: str = "waa-server-ext",
+    checkout: str | None = None,
+    fidelity: str | None = None,
+    assets: str | None = None,
+    tasks: str | None = None,
+    reloader: bool = False,
+) -> None:
+    """Add the routes to WAA's application.
+
+    The token in WAA_SERVER_TOKEN is required of clients; without one only this machine may ask. With
+    `reloader` the process that only watches files and serves nothing is left alone.
+    """
+    # with debug=True the module is imported twice: by the process that watches files, and by the one that serves
+    if reloader and os.environ.get("WERKZEUG_RUN_MAIN") != "true":
+        return
+    folder = Path(cache).expanduser().resolve()
+    settings = EvaluatorSettings.model_validate(
+        {
+            "cache": folder,
+            "checkout": Path(checkout).resolve() if checkout else None,
+            "fidelity": fidelity,
+            "assets": Path(assets).resolve() if assets else folder / "assets",
+        }
+    )
+    service = ServiceSettings(vm=vm, cache=folder, tasks=Path(tasks) if tasks else None)
+    starting = _StartingService(settings, service)
+    access = Access(os.environ.get(TOKEN_VARIABLE) or None)
+    routes = make_blueprint(starting, access, inside_vm_server=True)  # type: ignore[arg-type]  # stands for a Service
+    app.register_blueprint(routes)
+
+
+class _StartingService:
+    """Becomes a `Service` when its evaluators have started."""
+
+    def __init__(self, settings: EvaluatorSettings, service: ServiceSettings) -> None:
+        self._service: Service | None = None
+        self._error: str | None = None
+        self._ready = threading.Event()
+        threading.Thread(target=self._start, args=(settings, service), daemon=True).start()
+
+    def __getattr__(self, name: str) -> Any:
+        if not self._ready.wait(_START_S):
+            raise _NotReadyError("the evaluators are still starting; ask again")
+        if self._service is None:
+            raise _NotReadyError(f"the evaluators did not start: {self._error}")
+        return getattr(self._service, name)
+
+    def _start(self, settings: EvaluatorSettings, service: ServiceSettings) -> None:
+        try:
+            self._service = Service(IsolatedEvaluator(settings), service)
+        except (BenchError, OSError, ValueError) as error:
+            self._error = str(error)
+        finally:
+            self._ready.set()

@@ -1,0 +1,151 @@
+"""Starting a server from settings, and ending it cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from waa_server_ext.evaluation.evaluators import Evaluator
+    from waa_server_ext.server.service import Service
+    from waa_server_ext.vm.local_server import LocalServer
+
+__all__ = ["evaluator_settings", "running_server", "serve_forever"]
+
+_MB = 1024 * 1024
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def evaluator_settings(options: Mapping[str, Any]) -> EvaluatorSettings:
+    """Return the settings that the options of `evaluator_options` describe."""
+    checkout = options["checkout"]
+    assets = options["assets"] or options["cache"] / "assets"
+    if checkout is not None and options["fidelity"] == "fixed":
+        raise InputError("--fidelity fixed needs native evaluators: leave --waa-checkout out")
+    return EvaluatorSettings(
+        cache=options["cache"].expanduser().resolve(),
+        checkout=checkout.expanduser().resolve() if checkout else None,
+        fidelity=options["fidelity"],
+        assets=assets.expanduser().resolve(),
+        offline=options["offline"],
+        allow_hosts=tuple(options["allow_hosts"]),
+        max_download=options["max_download"] * _MB,
+    )
+
+
+def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
+    settings: EvaluatorSettings,
+    *,
+    vm: str,
+    host: str,
+    port: int,
+    tasks: Path | None,
+    timeout_s: float,
+    token: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends it.
+
+    Raises:
+        InputError: Something given cannot be used.
+    """
+    from waa_server_ext.evaluation.asset_fetch import (  # noqa: PLC0415  # heavy, as what follows
+        hosts_of,
+        needed_urls,
+    )
+    from waa_server_ext.evaluation.isolation import IsolatedEvaluator  # noqa: PLC0415
+    from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415
+    from waa_server_ext.server.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
+    from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
+    from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415
+
+    if token is None and not is_loopback(host):
+        raise InputError(
+            f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
+            f"listen on 127.0.0.1"
+        )
+    if settings.checkout is not None:
+        only_host(vm)
+    tasks = tasks or _own_tasks(settings)
+    if tasks is not None:
+        more = hosts_of(needed_urls(TaskFolder(tasks)))
+        settings = settings.model_copy(update={"allow_hosts": (*settings.allow_hosts, *more)})
+    try:
+        service_settings = ServiceSettings(
+            vm=vm, cache=settings.cache, tasks=tasks, timeout_s=timeout_s
+        )
+        with (
+            IsolatedEvaluator(settings) as evaluator,
+            Service(evaluator, service_settings) as service,
+        ):
+            with (
+                ended_by_signals() as stop,
+                running_server(service, host=host, port=port, token=token) as server,
+            ):
+                say(_greeting(evaluator, vm, server.url))
+                _wait(stop)
+            say("stopped")
+    except ValueError as error:
+        raise InputError(f"--vm: {error}") from error
+
+
+@contextlib.contextmanager
+def running_server(
+    service: Service, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+) -> Iterator[LocalServer]:
+    """Serve `service` in a thread; its `port` says where.
+
+    Raises:
+        InputError: The address cannot be listened on.
+    """
+    from waa_server_ext.server.app import create_app  # noqa: PLC0415  # Flask
+    from waa_server_ext.vm.local_server import LocalServer  # noqa: PLC0415  # same
+
+    server = LocalServer("the server", host, port)
+    server.start(create_app(service, token=token))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _own_tasks(settings: EvaluatorSettings) -> Path | None:
+    if settings.checkout is None:
+        return None
+    from waa_server_ext.vanilla.checkout import find_checkout, task_folder  # noqa: PLC0415  # same
+
+    return task_folder(find_checkout(settings.checkout))
+
+
+def _greeting(evaluator: Evaluator, vm: str, url: str) -> str:
+    described = evaluator.describe()
+    whose = described.tree or "waa-server-ext"
+    return (
+        f"POST {url}/evaluate scores on the VM {vm} with the {described.kind} evaluators of {whose} "
+        f"({described.fidelity}); Ctrl-C stops"
+    )
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[threading.Event]:
+    """Give an event that SIGTERM and Ctrl-C set."""
+    stop = threading.Event()
+    before = {each: signal.signal(each, lambda *_: stop.set()) for each in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _wait(stop: threading.Event) -> None:
+    while not stop.wait(0.5):  # a wait without end would not notice Ctrl-C on Windows
+        pass

@@ -1,0 +1,1 @@
+"""The HTTP API of WAA's VM over a simulated desktop."""

@@ -1,0 +1,34 @@
+"""Routes that control a simulation, all below `/simulation`: no real VM has them.
+
+They act on the simulation and not on the desktop in it, so they wait for no request that the desktop
+answers, and who may call them is decided for all of them in one place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["control_routes"]
+
+
+def control_routes(reset: Callable[[], None]) -> Blueprint:
+    """Return the routes: `POST /simulation/reset` puts the desktop back to its scene."""
+    routes = Blueprint("simulation", __name__, url_prefix="/simulation")
+    routes.before_request(_refuse_forms)
+
+    @routes.post("/reset")
+    def reset_desktop() -> dict[str, Any]:
+        reset()
+        return {"status": "success"}
+
+    return routes
+
+
+def _refuse_forms() -> None:
+    """Demand JSON, which a web page of another origin cannot send unasked."""
+    request.get_json()

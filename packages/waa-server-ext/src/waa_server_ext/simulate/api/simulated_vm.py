@@ -1,0 +1,112 @@
+"""A simulated VM that listens: a desktop behind WAA's HTTP API on a loopback address."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from waa_server_ext.simulate.api.control import control_routes
+from waa_server_ext.simulate.api.vm_api import VmApi
+from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
+from waa_server_ext.vm.client import VM_PORT
+from waa_server_ext.vm.local_server import LocalServer
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from waa_server_ext.simulate.desktop.composition import Desktop
+    from waa_server_ext.vm.state import VmState
+
+__all__ = ["SimulatedVm"]
+
+
+class SimulatedVm:
+    """A desktop and its server in this process; a context manager.
+
+    Example:
+        >>> with SimulatedVm(Scene(windows=("notepad",)), port=0) as vm:
+        ...     vm.desktop.active_title
+        'Untitled - Notepad'
+    """
+
+    def __init__(
+        self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
+        overrides: Overrides | None = None,
+    ) -> None:  # fmt: skip
+        if not _is_loopback(host):
+            raise InputError(
+                f"the simulated VM listens on loopback only, not on {host}: every client that reaches it controls it"
+            )
+        self.scene = scene or Scene()
+        self._seed = seed
+        self._overrides = overrides or Overrides()
+        self.api = VmApi(self.scene.build(seed=seed), self._overrides)
+        self.api.app.register_blueprint(control_routes(self.reset))
+        self._server = LocalServer("the simulated VM", host, port)
+
+    @classmethod
+    def of_state(
+        cls, state: VmState, *, host: str = "127.0.0.1", port: int = VM_PORT
+    ) -> SimulatedVm:
+        """Return a VM in the state of an evaluation case."""
+        scene, overrides = scene_of_state(state)
+        vm = cls(scene, host=host, port=port, overrides=overrides)
+        if state.appx:
+            vm.desktop.machine.packages += [
+                {k: str(v) for k, v in each.items()} for each in state.appx
+            ]
+        return vm
+
+    @property
+    def desktop(self) -> Desktop:
+        """The desktop that is shown now."""
+        return self.api.desktop
+
+    @property
+    def address(self) -> str:
+        """`host` where it is on port 5000, else `host:port`; what `--vm` takes."""
+        return self._server.vm
+
+    @property
+    def url(self) -> str:
+        """Where its HTTP API is."""
+        return self._server.url
+
+    def reset(self, scene: Scene | None = None) -> None:
+        """Go back to the start, or to another scene."""
+        self.scene = scene or self.scene
+        self.api.replace(self.scene.build(seed=self._seed), self._overrides)
+
+    def start(self) -> None:
+        """Listen; answer until `stop`.
+
+        Raises:
+            InputError: The address is taken.
+        """
+        self._server.start(self.api.app)
+
+    def stop(self) -> None:
+        """Stop listening; safe to call twice."""
+        self._server.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,336 @@
+"""The HTTP API of WAA's VM over a simulated desktop, with the answers and the quirks of the real one."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shlex
+import threading
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, Response, request
+from PIL import Image
+
+from waa_server_ext.simulate.api import checks as vm_checks
+from waa_server_ext.simulate.api.files import file_routes
+from waa_server_ext.simulate.api.state import ApiState
+from waa_server_ext.simulate.code.cmd import CmdShell
+from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
+from waa_server_ext.simulate.code.python import ServerProcess
+from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
+from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
+from waa_server_ext.vm.probe import PROBE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waa_server_ext.simulate.desktop.composition import Desktop
+    from waa_server_ext.simulate.scene import Overrides
+
+__all__ = ["VmApi"]
+
+_REQUEST_S = 1.0
+"""What a request takes in simulated time: files of two requests differ in their time stamps."""
+_MAX_BODY = 300 * 2**20
+_OPEN_FILE_S = 5.0  # the real server sleeps that long
+Answer = Any
+
+
+class VmApi(ApiState):
+    """One desktop behind one Flask application; requests take turns, as one machine has one screen."""
+
+    def __init__(self, desktop: Desktop, overrides: Overrides) -> None:
+        super().__init__(desktop, overrides)
+        self.update: ComputerUpdate | None = None
+        self.process = ServerProcess(CmdShell(desktop))
+        self.recording = False
+        self.lock = threading.RLock()
+        self.listeners: list[Callable[[str], None]] = []
+        self.app = self._app()
+
+    def replace(self, desktop: Desktop, overrides: Overrides) -> None:
+        """Go on with another desktop, as after restoring a snapshot of the VM."""
+        with self.lock:
+            self.desktop, self.overrides = desktop, overrides
+            self.update, self.process, self.recording = (
+                None,
+                ServerProcess(CmdShell(desktop)),
+                False,
+            )
+
+    def _app(self) -> Flask:
+        app = Flask("waa_vm")
+        app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
+        app.register_error_handler(Exception, _failed)
+        for (method, path), handler in {**self._routes(), **file_routes(self)}.items():
+            app.add_url_rule(
+                path,
+                f"{method} {path}",
+                self._serialised(f"{method} {path}", handler),
+                methods=[method],
+            )
+        return app
+
+    def _serialised(self, name: str, handler: Callable[[], Answer]) -> Callable[[], Answer]:
+        def view() -> Answer:
+            # read before taking the turn: a slow sender must not hold up the others
+            request.get_data(cache=True, parse_form_data=True)
+            with self.lock:
+                canned = self.overrides.endpoints.get(name)
+                if canned is not None:
+                    return canned.response()
+                if not name.startswith("GET"):
+                    self.desktop.machine.clock.advance(_REQUEST_S)
+                    self.desktop.touch()
+                answer = handler()
+                for listener in self.listeners:
+                    listener(name)
+                return answer
+
+        return view
+
+    def _routes(self) -> dict[tuple[str, str], Callable[[], Answer]]:
+        return {
+            ("GET", "/probe"): lambda: PROBE,
+            ("POST", "/execute"): self.execute,
+            ("POST", "/setup/execute"): self.execute,
+            ("POST", "/execute_windows"): self.execute_windows,
+            ("POST", "/update_computer"): self.update_computer,
+            ("GET", "/screenshot"): self.screenshot,
+            ("GET", "/obs_winagent"): self.obs_winagent,
+            ("GET", "/accessibility"): self.accessibility,
+            ("POST", "/screen_size"): self.screen_size,
+            ("POST", "/window_size"): self.window_size,
+            ("GET", "/platform"): lambda: self.overrides.platform,
+            ("GET", "/terminal"): lambda: (
+                "Currently not implemented for platform Windows-11-10.0.22621-SP0.",
+                500,
+            ),
+            ("GET", "/cursor_position"): self.cursor_position,
+            ("POST", "/shutdown"): lambda: dict.fromkeys(
+                ("status", "message"), "Shutdown started successfully"
+            ),
+            ("POST", "/start_recording"): self.start_recording,
+            ("POST", "/end_recording"): self.end_recording,
+            ("POST", "/save_state"): self.save_state,
+            ("POST", "/revert_to_snapshot"): lambda: (
+                {"error": "Restore snapshot no implemented"},
+                501,
+            ),
+            ("POST", "/setup/launch"): self.launch,
+            ("POST", "/setup/open_file"): self.open_file,
+            ("POST", "/setup/activate_window"): self.activate_window,
+            ("POST", "/setup/close_window"): self.close_window,
+            ("POST", "/setup/close_all"): self.close_all,
+            **vm_checks.check_routes(self),
+        }
+
+    # -- running things
+
+    def execute(self) -> Answer:
+        """Run a command in a new process; a program that fails is still a success here."""
+        data = request.json
+        use_shell = data.get("shell", False)
+        command = data.get("command", "" if use_shell else [])
+        if isinstance(command, str) and not use_shell:
+            # by POSIX' rules, as WAA: backslashes outside quotes are lost
+            command = shlex.split(command)
+        try:
+            command = [_at_home(part) for part in command] if isinstance(command, list) else command
+            joined = command if isinstance(command, str) else " ".join(map(str, command))
+            canned = self.overrides.command(joined)
+            if canned is not None:
+                return canned
+            shell = CmdShell(self.desktop)
+            result = (
+                shell.run(command) if use_shell else shell.start([str(part) for part in command])
+            )
+        except Exception as error:  # noqa: BLE001  # WAA answers whatever subprocess raises
+            return {"status": "error", "message": _windows_words(error)}, 500
+        return {
+            "status": "success",
+            "output": result.output,
+            "error": result.error,
+            "returncode": result.code,
+        }
+
+    def execute_windows(self) -> Answer:
+        """Run a block of Python in the server, with `computer`; what it prints is lost."""
+        command = request.get_json().get("command")
+        try:
+            self.process.execute(command, self.update)
+        except Exception as error:  # noqa: BLE001  # a block may raise anything
+            return {"status": "error", "message": str(error)}, 500
+        return {"status": "success"}
+
+    def update_computer(self) -> Answer:
+        """Take the rectangles that element ids mean from now on."""
+        data = request.json
+        picture = Image.open(io.BytesIO(base64.b64decode(data.get("screenshot"))))
+        self.update = ComputerUpdate(
+            data.get("rects"), data.get("window_rect"), picture, data.get("scale"),
+            data.get("clipboard_content"), bool(data.get("swap_ctrl_alt", False)),
+        )  # fmt: skip
+        return {"success": True}
+
+    def launch(self) -> Answer:
+        """Start a program in a shell; whether it exists does not matter."""
+        data = request.json
+        command = data.get("command", "")
+        try:
+            if "google-chrome" in command:
+                # a string cannot be assigned to, which is why WAA fails there
+                command[command.index("google-chrome")] = "chrome"
+            CmdShell(self.desktop).run(command)
+            return f"{command} launched successfully"  # noqa: TRY300  # as WAA's own order
+        except Exception as error:  # noqa: BLE001  # as in WAA
+            return {
+                "status": "error",
+                "message": str(error),
+                "shell": "True",
+                "command": command,
+                "data": data,
+            }, 500
+
+    # -- seeing things
+
+    def screenshot(self) -> Answer:
+        """Return the screen with the pointer as PNG."""
+        mouse = self.desktop.mouse
+        picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
+        return Response(png_bytes(picture), mimetype="image/png")
+
+    def obs_winagent(self) -> Answer:
+        """Return the foreground window as WAA's agent Navi sees it."""
+        desktop, active = self.desktop, self.desktop.active
+        title = self.overrides.active_window_title or desktop.active_title
+        rect: list[int] = [0, 0, *desktop.size]
+        if active is not None:
+            rect = list(active.frame.clipped(desktop.screen))
+        else:
+            # so the real server names it where no window is in front
+            title = "Desktop"
+        picture = desktop.picture().crop((rect[0], rect[1], rect[2], rect[3]))
+        content = self.update.clipboard_content if self.update else None
+        return {
+            "image": base64.b64encode(png_bytes(picture)).decode(), "window_title": title, "rect": rect,
+            "window_names_str": "\n".join(open_titles(desktop)), "computer_clipboard": content, "human_input": [],
+            "status": "success",
+        }  # fmt: skip
+
+    def accessibility(self) -> Answer:
+        """Return the accessibility tree of one of pywinauto's backends."""
+        backend = request.args.get("backend", "win32")
+        if backend not in {"win32", "uia"}:
+            return "Invalid backend specified", 400
+        known = self.overrides.accessibility.get(backend)
+        return {"AT": known if known is not None else accessibility_xml(self.desktop, backend)}
+
+    def screen_size(self) -> Answer:
+        """Return width and height."""
+        return dict(zip(("width", "height"), self.desktop.size, strict=True))
+
+    def window_size(self) -> Answer:
+        """Fail, as what asks X11 does on Windows."""
+        if "app_class_name" not in request.form:
+            return {"error": "app_class_name is required"}, 400
+        raise AttributeError("module 'Xlib.display' has no attribute 'Display'")
+
+    def cursor_position(self) -> Answer:
+        """Fail, as a view that returns two numbers does."""
+        raise TypeError(
+            "The view function did not return a valid response tuple. The tuple must have the form "
+            "(body, status, headers), (body, status), or (body, headers)."
+        )
+
+    # -- windows
+
+    def open_file(self) -> Answer:
+        """Open a file with its program; the real server waits five seconds then."""
+        path = request.json.get("path", None)
+        if not path:
+            return "Path not supplied!", 400
+        path = self.desktop.machine.expand(str(path))
+        if not self.desktop.machine.files.exists(path):
+            return f"File not found: {path}", 404
+        self.desktop.programs.open_path(path)
+        self.desktop.machine.clock.advance(_OPEN_FILE_S)
+        return "File opened successfully"
+
+    def activate_window(self) -> Answer:
+        """Bring a window forward: only where `strict`, the real server does nothing otherwise."""
+        data = request.json
+        name = data.get("window_name", None)
+        if not name:
+            return "window_name required", 400
+        if data.get("by_class", False):
+            return "Get window by class name is currently not supported on Windows.", 500
+        found = self.desktop.with_title(str(name))
+        if not found:
+            return f"Window {name} not found (empty results)", 404
+        if data.get("strict", False):
+            self.desktop.activate(found[0])
+            # the real server minimises, sleeps a second, restores and sleeps another
+            self.desktop.machine.clock.advance(2.0)
+        return "Window activated successfully"
+
+    def close_window(self) -> Answer:
+        """Close a window; with `strict` the real server compares a title to an object and never finds it."""
+        data = request.json
+        if "window_name" not in data:
+            return "window_name required", 400
+        name = str(data["window_name"])
+        if data.get("by_class", False):
+            return "Get window by class name is not supported on Windows currently.", 500
+        found = self.desktop.with_title(name)
+        if not found:
+            return f"Window {name} not found (empty results)", 404
+        if data.get("strict", False):
+            return f"Window {name} not found (strict mode).", 404
+        found[0].request_close()
+        return "Window closed successfully."
+
+    def close_all(self) -> Answer:
+        """Close every window; one that asks whether to save stays open with its question."""
+        for window in list(reversed(self.desktop.windows)):
+            if window in self.desktop.windows and window.owner is None:
+                window.request_close()
+        return "All windows closed successfully."
+
+    # -- recording and state
+
+    def start_recording(self) -> Answer:
+        """Say that a recording runs; the real server starts ffmpeg."""
+        if self.recording:
+            return {"status": "error", "message": "Recording is already in progress."}, 400
+        self.recording = True
+        return {"status": "success", "message": "Started recording to: recording.mp4."}
+
+    def end_recording(self) -> Answer:
+        """Answer JSON, not the video, as the real server does."""
+        if not self.recording:
+            return {"status": "error", "message": "No recording in progress to stop."}, 400
+        self.recording = False
+        return {"status": "success", "message": "record saved to: recording.mp4"}
+
+    def save_state(self) -> Answer:
+        """Fail as the real server, which asks for the wrong field."""
+        if "snapshot_name" not in request.form:
+            return {"error": "snapshot_name is required"}, 400
+        return {"path": request.form["file_path"]}
+
+
+def _failed(error: Exception) -> Answer:
+    """Answer 500 to everything uncaught; what Flask calls 404 is in the message."""
+    return {"status": "error", "message": str(error)}, 500
+
+
+def _at_home(part: Any) -> Any:
+    return os.path.join("C:\\Users\\Docker", part[2:]) if str(part).startswith("~/") else part  # noqa: PTH118  # Windows paths
+
+
+def _windows_words(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "[WinError 2] The system cannot find the file specified"
+    return str(error)

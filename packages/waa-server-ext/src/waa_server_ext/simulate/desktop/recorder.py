@@ -1,0 +1,114 @@
+"""Recording an episode: frames, as PNG files, a strip, or an animated WebP."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from PIL import Image, ImageChops, ImageDraw
+
+from bench_core.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from waa_server_ext.simulate.desktop.composition import Desktop
+
+__all__ = ["Recorder", "png_bytes", "with_pointer"]
+
+_POINTER = ((0, 0), (0, 16), (4, 12), (7, 19), (10, 18), (7, 11), (12, 11))
+_MAX_FRAMES = 300
+
+
+def png_bytes(picture: Image.Image) -> bytes:
+    """Return a picture as PNG; the fast way, because every observation is one."""
+    data = io.BytesIO()
+    picture.save(data, "PNG", compress_level=1)
+    return data.getvalue()
+
+
+def with_pointer(picture: Image.Image, x: int, y: int) -> Image.Image:
+    """Return a copy with the mouse pointer at a place."""
+    copy = picture.copy()
+    shape = [(x + dx, y + dy) for dx, dy in _POINTER]
+    ImageDraw.Draw(copy).polygon(shape, "#ffffff", "#000000")
+    return copy
+
+
+class Recorder:
+    """Keeps a frame each time the screen has changed.
+
+    Attributes:
+        desktop: Whose screen; it may be replaced.
+
+    Example:
+        >>> from waa_server_ext.simulate.desktop.composition import Desktop
+        >>> from waa_server_ext.simulate.machine.computer import Machine
+        >>> desktop = Desktop(Machine.fresh())
+        >>> recorder = Recorder(desktop, width=480)
+        >>> recorder.add("start"); _ = desktop.programs.launch(["notepad"]); recorder.add("notepad")
+        >>> [frame.size for frame in recorder.frames]
+        [(480, 300), (480, 300)]
+    """
+
+    def __init__(self, desktop: Desktop, *, width: int = 720) -> None:
+        self.desktop = desktop
+        self._width = width
+        self.frames: list[Image.Image] = []
+        self.names: list[str] = []
+
+    def add(self, name: str = "") -> None:
+        """Keep the screen as it is now, where it differs from the last frame."""
+        mouse = self.desktop.mouse
+        picture = with_pointer(self.desktop.picture(), mouse.x, mouse.y)
+        height = round(picture.height * self._width / picture.width)
+        frame = picture.resize((self._width, height), Image.Resampling.LANCZOS)
+        same = bool(self.frames) and ImageChops.difference(frame, self.frames[-1]).getbbox() is None
+        if not same and len(self.frames) < _MAX_FRAMES:
+            self.frames.append(frame)
+            self.names.append(name)
+
+    def strip(self, path: Path, *, columns: int = 3, frames: int = 6) -> None:
+        """Write a few frames, evenly chosen, beside and below each other.
+
+        Raises:
+            InputError: Nothing was recorded.
+        """
+        chosen = self._chosen(frames)
+        gap, (width, height) = 6, chosen[0].size
+        columns = min(columns, len(chosen))
+        rows = -(-len(chosen) // columns)
+        strip = Image.new(
+            "RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), "#ffffff"
+        )
+        for number, frame in enumerate(chosen):
+            row, column = divmod(number, columns)
+            strip.paste(frame, (column * (width + gap), row * (height + gap)))
+        strip.save(
+            path, quality=80, **({"method": 6} if path.suffix == ".webp" else {"optimize": True})
+        )
+
+    def animation(self, path: Path, *, frame_ms: int = 900) -> None:
+        """Write all frames as an animated WebP.
+
+        Raises:
+            InputError: Nothing was recorded.
+        """
+        first, *rest = self._chosen(_MAX_FRAMES)
+        first.save(
+            path,
+            "WEBP",
+            save_all=True,
+            append_images=rest,
+            duration=frame_ms,
+            loop=0,
+            quality=75,
+            method=4,
+        )
+
+    def _chosen(self, count: int) -> list[Image.Image]:
+        if not self.frames:
+            raise InputError("nothing was recorded: call add() while the episode runs")
+        last = len(self.frames) - 1
+        count = min(count, len(self.frames))
+        return [self.frames[round(i * last / max(count - 1, 1))] for i in range(count)]

@@ -1,0 +1,257 @@
+"""All that the simulated computer remembers, apart from its open windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from waa_server_ext.simulate.machine.clock import START, SimulatedClock
+from waa_server_ext.simulate.machine.filesystem import HOME, FileSystem
+from waa_server_ext.simulate.machine.registry import Registry
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from PIL import Image
+
+__all__ = ["TIME_ZONES", "Clipboard", "Machine", "TimeZone", "Timer"]
+
+POLICY = (
+    "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\StorageSense\\Parameters\\StoragePolicy"
+)
+WALLPAPER = "C:\\Windows\\Web\\Wallpaper\\Windows\\img0.jpg"
+EXPLORER_ADVANCED = "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\Explorer\\Advanced"
+PUSH = "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\PushNotifications"
+NIGHT_LIGHT = (
+    "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\CloudStore\\Store\\DefaultAccount\\Current"
+    "\\default$windows.data.bluelightreduction.settings\\windows.data.bluelightreduction.settings"
+)
+_APP_PATHS = "HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\App Paths"
+
+
+@dataclass(frozen=True)
+class TimeZone:
+    """A time zone as `Get-TimeZone` names it."""
+
+    display: str
+    standard: str
+    hours: float
+
+
+TIME_ZONES = (
+    TimeZone("(UTC-10:00) Hawaii", "Hawaiian Standard Time", -10),
+    TimeZone("(UTC-09:00) Alaska", "Alaskan Standard Time", -9),
+    TimeZone("(UTC-08:00) Pacific Time (US & Canada)", "Pacific Standard Time", -8),
+    TimeZone("(UTC-07:00) Mountain Time (US & Canada)", "Mountain Standard Time", -7),
+    TimeZone("(UTC-06:00) Central Time (US & Canada)", "Central Standard Time", -6),
+    TimeZone("(UTC-05:00) Eastern Time (US & Canada)", "Eastern Standard Time", -5),
+    TimeZone("(UTC) Coordinated Universal Time", "UTC", 0),
+    TimeZone("(UTC+00:00) Dublin, Edinburgh, Lisbon, London", "GMT Standard Time", 0),
+    TimeZone("(UTC+01:00) Amsterdam, Berlin, Bern, Rome, Stockholm, Vienna", "W. Europe Standard Time", 1),
+    TimeZone("(UTC+02:00) Athens, Bucharest", "GTB Standard Time", 2),
+    TimeZone("(UTC+05:30) Chennai, Kolkata, Mumbai, New Delhi", "India Standard Time", 5.5),
+    TimeZone("(UTC+08:00) Beijing, Chongqing, Hong Kong, Urumqi", "China Standard Time", 8),
+    TimeZone("(UTC+09:00) Osaka, Sapporo, Tokyo", "Tokyo Standard Time", 9),
+    TimeZone("(UTC+10:00) Canberra, Melbourne, Sydney", "AUS Eastern Standard Time", 10),
+)  # fmt: skip
+
+
+@dataclass
+class Clipboard:
+    """What was copied: text, a picture, or files (to be moved when `cut`)."""
+
+    text: str = ""
+    picture: Image.Image | None = None
+    files: tuple[str, ...] = ()
+    cut: bool = False
+
+    def copy_text(self, text: str) -> None:
+        """Hold text and nothing else."""
+        self.text, self.picture, self.files, self.cut = text, None, (), False
+
+    def copy_picture(self, picture: Image.Image) -> None:
+        """Hold a picture and nothing else."""
+        self.text, self.picture, self.files, self.cut = "", picture, (), False
+
+    def copy_files(self, paths: tuple[str, ...], *, cut: bool) -> None:
+        """Hold files and nothing else."""
+        self.text, self.picture, self.files, self.cut = "", None, paths, cut
+
+
+@dataclass
+class Timer:
+    """A timer of the Clock app; `started` is `None` while it does not run."""
+
+    hours: int
+    minutes: int
+    seconds: int
+    name: str = "Timer"
+    started: float | None = None
+
+    @property
+    def length(self) -> int:
+        """Its length in seconds."""
+        return self.hours * 3600 + self.minutes * 60 + self.seconds
+
+
+@dataclass
+class Machine:
+    """Files, registry, clipboard, accounts and settings; windows and processes are the desktop's."""
+
+    clock: SimulatedClock
+    files: FileSystem
+    registry: Registry
+    seed: int = 0
+    clipboard: Clipboard = field(default_factory=Clipboard)
+    users: list[str] = field(default_factory=lambda: ["Docker", "Administrator", "Guest"])
+    libraries: dict[str, list[str]] = field(default_factory=dict)
+    zone: TimeZone = TIME_ZONES[6]
+    timers: list[Timer] = field(default_factory=list)
+    world_clocks: list[tuple[str, str]] = field(default_factory=list)
+    extensions: list[str] = field(default_factory=list)
+    packages: list[dict[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def fresh(cls, *, seed: int = 0, now: dt.datetime = START) -> Machine:
+        """Return a machine as Windows is after its installation."""
+        clock = SimulatedClock(now)
+        machine = cls(clock, FileSystem(clock), Registry(), seed)
+        _make_folders(machine.files)
+        _make_registry(machine.registry)
+        documents = f"{HOME}\\Documents"
+        machine.libraries = {"Documents": [documents], "Pictures": [f"{HOME}\\Pictures"]}
+        machine.timers = [
+            Timer(0, 1, 0, "1 min"),
+            Timer(0, 5, 0, "5 min"),
+            Timer(0, 10, 0, "10 min"),
+        ]
+        machine.packages = [
+            {"Name": name, "PackageFullName": f"{name}_1.0.0.0_x64__8wekyb3d8bbwe"}
+            for name in ("Microsoft.WindowsNotepad", "Microsoft.Paint", "Microsoft.WindowsCalculator",
+                         "Microsoft.WindowsAlarms", "Microsoft.MicrosoftEdge.Stable")
+        ]  # fmt: skip
+        return machine
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the user."""
+        return {
+            "USERPROFILE": HOME,
+            "USERNAME": "Docker",
+            "HOMEDRIVE": "C:",
+            "HOMEPATH": "\\Users\\Docker",
+            "APPDATA": f"{HOME}\\AppData\\Roaming",
+            "LOCALAPPDATA": f"{HOME}\\AppData\\Local",
+            "TEMP": f"{HOME}\\AppData\\Local\\Temp",
+            "TMP": f"{HOME}\\AppData\\Local\\Temp",
+            "PROGRAMFILES": "C:\\Program Files",
+            "PROGRAMDATA": "C:\\ProgramData",
+            "PUBLIC": "C:\\Users\\Public",
+            "SYSTEMROOT": "C:\\Windows",
+            "WINDIR": "C:\\Windows",
+            "COMSPEC": "C:\\Windows\\system32\\cmd.exe",
+            "OS": "Windows_NT",
+            "COMPUTERNAME": "WINARENA",
+            "PATH": "C:\\Windows\\system32;C:\\Windows",
+        }
+
+    def expand(self, text: str) -> str:
+        """Return `text` with `~` and `%NAME%` replaced, as `os.path` does."""
+        if text.startswith("~") and (len(text) == 1 or text[1] in "/\\"):
+            text = HOME + text[1:]
+        for name, value in self.environment.items():
+            start = text.casefold().find(f"%{name.casefold()}%")
+            while start >= 0:
+                text = text[:start] + value + text[start + len(name) + 2 :]
+                start = text.casefold().find(f"%{name.casefold()}%", start + len(value))
+        return text
+
+    @property
+    def wallpaper(self) -> str:
+        """The path of the desktop picture; empty for a solid colour."""
+        found = self.registry.get("HKCU\\Control Panel\\Desktop", "WallPaper")
+        return str(found.data) if found else ""
+
+    @property
+    def show_hidden(self) -> bool:
+        """Whether File Explorer shows hidden items."""
+        return self.registry.number(EXPLORER_ADVANCED, "Hidden", 2) == 1
+
+
+def _make_folders(files: FileSystem) -> None:
+    for name in ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos"):
+        files.make_folder(f"{HOME}\\{name}", parents=True)
+    for path in (
+        f"{HOME}\\AppData\\Roaming", f"{HOME}\\AppData\\Local\\Temp", "C:\\Windows\\System32",
+        "C:\\Program Files", "C:\\ProgramData", "C:\\Users\\Public\\Desktop",
+        f"{HOME}\\AppData\\Local\\Google\\Chrome\\User Data\\Default\\Network",
+        f"{HOME}\\AppData\\Local\\Microsoft\\Edge\\User Data\\Default\\Network",
+        f"{HOME}\\AppData\\Roaming\\Code\\User", f"{HOME}\\AppData\\Roaming\\vlc",
+        f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe",
+    ):  # fmt: skip
+        files.make_folder(path, parents=True, exist_ok=True)
+    files.update(f"{HOME}\\AppData", attributes=2)
+    files.update("C:\\ProgramData", attributes=2)
+    files.write(
+        f"{HOME}\\AppData\\Local\\Microsoft\\WindowsApps\\Microsoft.Paint_8wekyb3d8bbwe\\mspaint.exe",
+        b"MZ",
+    )
+
+
+def _make_registry(registry: Registry) -> None:
+    registry.set("HKCU\\Control Panel\\Desktop", "WallPaper", WALLPAPER)
+    registry.set(PUSH, "ToastEnabled", 1)
+    registry.set(POLICY, "01", 0)
+    registry.set(POLICY, "2048", 0)
+    registry.set(EXPLORER_ADVANCED, "Hidden", 2)
+    registry.set(EXPLORER_ADVANCED, "HideFileExt", 0)
+    registry.set(NIGHT_LIGHT, "Data", night_light_bytes(on=False))
+    for name in (
+        "chrome",
+        "msedge",
+        "notepad",
+        "mspaint",
+        "calc",
+        "vlc",
+        "code",
+        "soffice",
+        "explorer",
+    ):
+        registry.set(f"{_APP_PATHS}\\{name}.exe", "", f"C:\\Program Files\\{name}\\{name}.exe")
+
+
+def night_light_bytes(
+    *, on: bool, start: tuple[int, int] | None = None, end: tuple[int, int] | None = None
+) -> tuple[int, ...]:
+    """Return the Night light settings as WAA's getter decodes them.
+
+    Byte 24 is 1 where it is on, byte 28 the first hour (202 without a schedule); a minute other
+    than 0 comes as a marker 46 and its value, and moves what follows by two.
+    """
+    head = [67, 66, 1, 0, 10, 2, 1, 0, 42, 6, 1, 2, 3, 4, 5, 6, 42, 43, 14, 29, 67, 66, 1, 0]
+    if start is None or end is None:
+        return (*head, int(on), 2, 0, 0, 202, 20, 14, 0, 202, 30, 14, 0, 0)
+    if start[1] == 0:
+        # the getter looks for the end hour at 33, where the start has no minutes
+        tail = [int(on), 2, 1, 202, start[0], 0, 0, 202, 30, end[0], *_minutes(end[1])]
+    else:
+        tail = [
+            int(on),
+            2,
+            1,
+            202,
+            start[0],
+            46,
+            start[1],
+            0,
+            0,
+            202,
+            30,
+            end[0],
+            *_minutes(end[1]),
+        ]
+    return (*head, *tail, 0, 0, 202, 50, 0)
+
+
+def _minutes(minute: int) -> tuple[int, ...]:
+    return (46, minute) if minute else (0, 0)

@@ -1,0 +1,169 @@
+"""The Properties dialog of a file or folder: attributes, tags, and who may only read it."""
+
+from __future__ import annotations
+
+import ntpath
+from typing import TYPE_CHECKING
+
+from waa_server_ext.simulate.machine.filesystem import HIDDEN, READ_ONLY
+from waa_server_ext.simulate.ui.builder import PRIMARY, Builder
+from waa_server_ext.simulate.ui.dialogs import Dialog, show_message
+from waa_server_ext.simulate.ui.file_labels import shown_size, shown_time, type_name
+from waa_server_ext.simulate.ui.geometry import Area, Rect
+from waa_server_ext.simulate.ui.nodes import Node, Style
+from waa_server_ext.simulate.ui.text_field import TextField
+from waa_server_ext.simulate.ui.windows import OkCancel, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waa_server_ext.simulate.machine.filesystem import Entry
+
+__all__ = ["PropertiesDialog"]
+
+
+class PropertiesDialog(OkCancel, Dialog):
+    """Changes take effect with OK or Apply."""
+
+    size = (400, 520)
+
+    def __init__(self, owner: Window, path: str) -> None:
+        super().__init__(owner)
+        entry = self.machine.files.entry(path)
+        self.path = entry.path
+        self.name = TextField(entry.name)
+        self.attributes = entry.attributes
+        self.tags = TextField("; ".join(entry.tags))
+        self.readers = set(entry.readers)
+        self.user = self.machine.users[0]
+        self.page = "General"
+
+    @property
+    def title(self) -> str:
+        """Name and dialog."""
+        return f"{ntpath.basename(self.path)} Properties"
+
+    def build(self, ui: Builder) -> None:
+        """Show the tabs, the open page and the buttons."""
+        area = Area(self.frame.inset(12, 10))
+        area.top(28)
+        tabs = Area(area.top(30))
+        entry = self.machine.files.find(self.path)
+        pages = (
+            ["General", "Sharing", "Security", "Details"]
+            if entry and entry.is_folder
+            else ["General", "Security", "Details"]
+        )
+        for page in pages:
+            ui.add(_tab(tabs.left(86), page, self))
+        buttons = Area(area.bottom(38).inset(0, 4))
+        ui.button(buttons.right(84, gap=6), "Apply", self._apply)
+        ui.button(buttons.right(84, gap=6), "Cancel", self.close)
+        ui.button(buttons.right(84), "OK", self.confirm, style=PRIMARY)
+        ui.pane(area.rect, "#ffffff", "#d8d8d8")
+        inner = Area(area.rect.inset(16, 14))
+        if entry is None:
+            return
+        {"General": self._general, "Details": self._details}.get(self.page, self._security)(
+            ui, inner, entry
+        )
+
+    def _general(self, ui: Builder, area: Area, entry: Entry) -> None:
+        ui.edit(area.top(30, gap=14), "Name", self.name, cls="Edit", native=True)
+        size = (
+            sum(each.size for each in self.machine.files.below(entry.path))
+            if entry.is_folder
+            else entry.size
+        )
+        rows = (
+            ("Type:", type_name(entry)), ("Location:", ntpath.dirname(entry.path)),
+            ("Size:", f"{shown_size(size)} ({size:,} bytes)"), ("Created:", shown_time(entry.created)),
+            ("Modified:", shown_time(entry.modified)),
+        )  # fmt: skip
+        for label, value in rows:
+            row = Area(area.top(26, gap=4))
+            ui.label(row.left(90), label)
+            ui.label(row.rect, value)
+        area.top(10)
+        row = Area(area.top(28))
+        ui.label(row.left(90), "Attributes:")
+        for name, bit in (("Read-only", READ_ONLY), ("Hidden", HIDDEN)):
+            box = row.left(110)
+            ui.checkbox(box, name, self._flipper(bit), on=bool(self.attributes & bit), native=True)
+
+    def _details(self, ui: Builder, area: Area, entry: Entry) -> None:
+        ui.label(area.top(24, gap=6), "Description", bold=True)
+        row = Area(area.top(28, gap=6))
+        ui.label(row.left(90), "Tags")
+        ui.edit(row.rect, "Tags", self.tags, cls="Edit")
+        for label, value in (
+            ("Name", entry.name),
+            ("Item type", type_name(entry)),
+            ("Date modified", shown_time(entry.modified)),
+        ):
+            row = Area(area.top(26, gap=2))
+            ui.label(row.left(90), label)
+            ui.label(row.rect, value)
+
+    def _security(self, ui: Builder, area: Area, entry: Entry) -> None:
+        ui.label(
+            area.top(24),
+            "People who can open this " + ("folder" if entry.is_folder else "file"),
+            bold=True,
+        )
+        row = Area(area.top(32, gap=8))
+        ui.combo(row.left(220, gap=8), "User", self.user, self.machine.users, self._choose_user)
+        ui.button(row.left(90), "Add", lambda: self.readers.add(self.user))
+        ui.label(area.top(24), "Name and permission level", size=12)
+        for user in sorted(self.readers):
+            row = Area(area.top(30, gap=2))
+            ui.label(row.left(140), user)
+            ui.label(row.left(70), "Read")
+            ui.button(row.left(90), f"Remove {user}", self._remover(user), value="Remove")
+
+    def _flipper(self, bit: int) -> Callable[[], object]:
+        def flip() -> None:
+            self.attributes ^= bit
+
+        return flip
+
+    def _remover(self, user: str) -> Callable[[], object]:
+        return lambda: self.readers.discard(user)
+
+    def _choose_user(self, user: str) -> None:
+        self.user = user
+
+    def _apply(self) -> None:
+        files = self.machine.files
+        if not files.exists(self.path):
+            return
+        tags = tuple(tag.strip() for tag in self.tags.text.split(";") if tag.strip())
+        files.update(
+            self.path, attributes=self.attributes, tags=tags, readers=tuple(sorted(self.readers))
+        )
+        name = self.name.text.strip()
+        if name and name != ntpath.basename(self.path):
+            try:
+                self.path = files.move(self.path, ntpath.join(ntpath.dirname(self.path), name))
+            except OSError as error:
+                show_message(self, "Rename", f"{name}\n{error.strerror or error}")
+
+    def confirm(self) -> None:
+        """Let the changes take effect."""
+        self._apply()
+        self.close()
+
+
+def _tab(rect: Rect, page: str, dialog: PropertiesDialog) -> Node:
+    def choose() -> None:
+        dialog.page = page
+
+    return Node(
+        "tab",
+        rect,
+        page,
+        "TabItem",
+        style=Style(padding=8, align="center"),
+        selected=dialog.page == page,
+        click=choose,
+    )

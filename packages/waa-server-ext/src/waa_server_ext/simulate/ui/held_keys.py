@@ -1,0 +1,20 @@
+"""The keys that are held down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["HeldKeys"]
+
+
+@dataclass
+class HeldKeys:
+    """Which modifiers are down.
+
+    Attributes:
+        names: `ctrl`, `alt`, `shift`, `win`.
+        cues: Whether the focus is drawn with a border, as Windows does once Tab was pressed.
+    """
+
+    names: set[str] = field(default_factory=set)
+    cues: bool = False

@@ -1,0 +1,160 @@
+"""Running vanilla's own `_set_task_info` and `evaluate` on an environment made here.
+
+The environment supplies what vanilla's code touches (`vm_ip`, `controller`, `setup_controller`,
+`cache_dir_base`, `vm_platform`, `action_history`). The code itself is the user's checkout,
+untouched; what it calls is watched from outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from waa_server_ext.evaluation.downloads import HostRule
+from waa_server_ext.evaluation.evaluators import VANILLA_KIND, Description
+from waa_server_ext.evaluation.tasks import check_task
+from waa_server_ext.vanilla.bounds import Bounds, bounded, install_bounds
+from waa_server_ext.vanilla.checkout import find_checkout, only_host
+from waa_server_ext.vanilla.environment import Environment, Watch
+from waa_server_ext.vanilla.evaluator_loader import load_vanilla
+from waa_server_ext.vanilla.verdicts import as_setup_report, as_verdict
+from waa_server_ext.vm.client import BodyStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from waa_server_ext.evaluation.evaluators import EvaluatorSettings
+    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
+
+__all__ = ["VanillaEvaluator"]
+
+_ASSETS = Path("desktop_env/assets")
+_PACKAGES = (
+    "lxml", "numpy", "opencv-python-headless", "openpyxl", "pandas", "pillow", "playwright",
+    "py7zr", "pymupdf", "python-docx", "rapidfuzz", "requests", "scikit-image", "scipy",
+)  # fmt: skip
+"""The packages whose version can change a score."""
+
+
+class VanillaEvaluator:
+    """Scores with the evaluators of a checkout.
+
+    It bounds `requests` and changes the current folder of its process: give it a process of its own
+    (`waa_server_ext.evaluation.isolation`). One evaluation at a time.
+
+    Raises:
+        InputError: The checkout is none, does not import, or is not of the fidelity asked for.
+    """
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        if settings.checkout is None:
+            raise InputError("vanilla evaluators need a checkout: give it with --waa-checkout")
+        self._settings = settings
+        self._checkout = find_checkout(settings.checkout)
+        if settings.fidelity not in (None, self._checkout.fidelity):
+            raise InputError(
+                f"{settings.checkout} is {self._checkout.tree}, which scores as "
+                f"{self._checkout.fidelity!r}, not {settings.fidelity!r}: leave --fidelity out, or "
+                f"--waa-checkout for the evaluators that come with waa-server-ext"
+            )
+        self._vanilla = load_vanilla(self._checkout)
+        install_bounds(self._vanilla.modules)
+
+    def evaluate(
+        self,
+        task: Mapping[str, Any],
+        action_history: Sequence[str],
+        *,
+        vm: str,
+        deadline: float | None = None,
+    ) -> Verdict:
+        """Score `task` on the VM; see `Evaluator`."""
+        check_task(task)
+        started = time.monotonic()
+        own = copy.deepcopy(dict(task))  # vanilla writes into it
+        watch = Watch()
+        with self._bounds(vm, deadline) as bounds, _scratch(self._settings.cache, self._client):
+            environment = Environment(self._vanilla, watch, bounds.vm, action_history)
+            score = watch.run(lambda: environment.score(own))
+        return as_verdict(
+            task, action_history, score, watch, bounds,
+            fidelity=self._checkout.fidelity, total=time.monotonic() - started,
+        )  # fmt: skip
+
+    def set_up(
+        self, task: Mapping[str, Any], *, vm: str, deadline: float | None = None
+    ) -> SetupReport:
+        """Run the task's set-up steps; see `Evaluator`."""
+        check_task(task)
+        own = copy.deepcopy(dict(task))
+        watch = Watch()
+        with self._bounds(vm, deadline) as bounds, _scratch(self._settings.cache, self._client):
+            watch.calls = bounds.record
+            environment = Environment(self._vanilla, watch, bounds.vm, ())
+            watch.run(lambda: environment.set_up(own))
+        return as_setup_report(watch, bounds, self._checkout.fidelity)
+
+    def describe(self) -> Description:
+        """Say which tree this is and what it can score; see `Evaluator`."""
+        from bench_core.run_folder import package_versions  # noqa: PLC0415  # needed here only
+
+        checkout, vanilla = self._checkout, self._vanilla
+        return Description(
+            kind=VANILLA_KIND,
+            fidelity=checkout.fidelity,
+            tree=checkout.tree,
+            commit=checkout.commit,
+            getters=vanilla.getters,
+            metrics=vanilla.metrics,
+            setup_steps=vanilla.setup_steps,
+            stubbed=vanilla.stubbed,
+            versions=package_versions(_PACKAGES),
+            details={"checkout": str(checkout.root), "digest": checkout.digest},
+        )
+
+    @property
+    def _client(self) -> Path:
+        return self._checkout.client
+
+    @contextlib.contextmanager
+    def _bounds(self, vm: str, deadline: float | None) -> Iterator[Bounds]:
+        host = only_host(vm)
+        settings = self._settings
+        bounds = Bounds(
+            settings,
+            host,
+            HostRule.of(settings, vm),
+            deadline,
+            BodyStore(settings.cache / "bodies"),
+        )
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = f"{host},localhost,127.0.0.1"
+        with bounded(bounds):
+            yield bounds
+
+
+@contextlib.contextmanager
+def _scratch(cache: Path, client: Path) -> Iterator[None]:
+    """Work in a folder of its own that looks like vanilla's and is gone afterwards.
+
+    Vanilla keeps what it downloads per task id for ever, though ids are shared and the VM's files
+    change; a fresh folder gives what vanilla gives on a fresh machine. Its metrics write to the
+    current folder, and two set-up steps read an asset relative to it.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="evaluation-", dir=cache))
+    before = Path.cwd()
+    try:
+        if (client / _ASSETS).is_dir():
+            shutil.copytree(client / _ASSETS, folder / _ASSETS)
+        os.chdir(folder)
+        yield
+    finally:
+        os.chdir(before)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,159 @@
+"""From what vanilla did to the record that the server answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.records import SUCCESS_SCORE
+from waa_server_ext.evaluation.evaluators import VANILLA_KIND
+from waa_server_ext.evaluation.reasons import abbreviated, reason_of
+from waa_server_ext.evaluation.verdicts import (
+    EvaluationFault,
+    MetricDetail,
+    SetupReport,
+    SetupStep,
+    Timings,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from waa_server_ext.evaluation.verdicts import Stage
+    from waa_server_ext.vanilla.bounds import Bounds
+    from waa_server_ext.vanilla.environment import MetricCall, Watch
+
+__all__ = ["as_setup_report", "as_verdict"]
+
+_MESSAGE = 2000
+_NOT_REACHED = ...
+
+
+def as_verdict(  # noqa: PLR0913  # what is known of one evaluation
+    task: Mapping[str, Any],
+    action_history: Sequence[str],
+    returned: Any,
+    watch: Watch,
+    bounds: Bounds,
+    *,
+    fidelity: str,
+    total: float,
+) -> Verdict:
+    """Return the record of an evaluation."""
+    fault = _fault_of(watch)
+    score = None if fault else _number(returned)
+    if fault is None and score is None:
+        fault = EvaluationFault(
+            phase="evaluate", stage="metric", type="ValueError",
+            message=f"the evaluator returned {abbreviated(returned)}, which is no number",
+        )  # fmt: skip
+    vanilla_score, lost = None, bounds.faults()
+    if lost and watch.phase == "evaluate":
+        vanilla_score, score = score, None
+        fault = _transport_fault(watch, lost[0].target, f"{lost[0].path}: {lost[0].error}")
+    return Verdict(
+        score=score,
+        success=None if score is None else score >= SUCCESS_SCORE,
+        reason=reason_of(task, action_history, score, fault),
+        evaluation_error=fault,
+        vanilla_score=vanilla_score,
+        metrics=tuple(_detail(seen) for seen in watch.seen),
+        evaluator=VANILLA_KIND,
+        fidelity=fidelity,
+        notes=_notes(bounds),
+        timings=_timings(watch, total),
+        transcript=tuple(bounds.record),
+    )
+
+
+def as_setup_report(watch: Watch, bounds: Bounds, fidelity: str) -> SetupReport:
+    """Return the record of a set-up."""
+    steps = list(watch.steps)
+    if watch.error is not None and (not steps or steps[-1].ok):
+        steps.append(SetupStep(type="setup", ok=False, error=_message(watch.error)))
+    return SetupReport(
+        ok=all(step.ok for step in steps),
+        abandoned=watch.error is not None,
+        steps=tuple(steps),
+        evaluator=VANILLA_KIND,
+        fidelity=fidelity,
+        notes=_notes(bounds),
+        transcript=tuple(bounds.record),
+    )
+
+
+def _fault_of(watch: Watch) -> EvaluationFault | None:
+    error = watch.error
+    if error is None:
+        return None
+    evaluating = watch.phase == "evaluate"
+    return EvaluationFault(
+        phase="evaluate" if evaluating else "set_task_info",
+        stage=_stage(watch, error) if evaluating else None,
+        func=watch.func if watch.inside else None,
+        type=type(error).__name__,
+        message=str(error).encode("utf-8", "replace").decode("utf-8")[:_MESSAGE],
+    )
+
+
+def _stage(watch: Watch, error: BaseException) -> Stage:
+    """Where vanilla was; between two calls, what it was about to do."""
+    if watch.inside or watch.stage == "postconfig":
+        return watch.stage or "postconfig"
+    if watch.stage is None:
+        return "result"
+    # the task itself made it fail: an `expected` that is missing or empty, else the arguments
+    about_expected = isinstance(error, KeyError) or "object is not callable" in str(error)
+    return "expected" if watch.stage == "result" and about_expected else "metric"
+
+
+def _transport_fault(watch: Watch, target: str, message: str) -> EvaluationFault:
+    kind = "VmTransportError" if target == "vm" else "DownloadError"
+    return EvaluationFault(
+        phase="evaluate", stage=watch.stage, func=watch.func, type=kind, message=message[:_MESSAGE]
+    )
+
+
+def _number(value: Any) -> float | None:
+    """Return a score as vanilla would write it; None for what is no number at all."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _partial(value: Any) -> float | None:
+    return None if value is _NOT_REACHED else _number(value)
+
+
+def _detail(seen: MetricCall) -> MetricDetail:
+    return MetricDetail(
+        metric=seen.metric,
+        getter=seen.getter,
+        expected_getter=seen.expected_getter,
+        actual=None if seen.actual is _NOT_REACHED else abbreviated(seen.actual),
+        expected=None if seen.expected is _NOT_REACHED else abbreviated(seen.expected),
+        score=_partial(seen.score),
+        error=seen.error[:_MESSAGE] if seen.error else None,
+    )
+
+
+def _notes(bounds: Bounds) -> tuple[str, ...]:
+    notes = []
+    if bounds.used_browser:
+        notes.append("asked the VM's browser over port 9222: not in the transcript")
+    return tuple(notes)
+
+
+def _message(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:_MESSAGE]
+
+
+def _timings(watch: Watch, total: float) -> Timings:
+    spent = watch.spent
+    return Timings(
+        total=round(total, 6),
+        postconfig=round(spent.get("postconfig", 0.0), 6),
+        getters=round(spent.get("result", 0.0) + spent.get("expected", 0.0), 6),
+        metrics=round(spent.get("metric", 0.0), 6),
+    )

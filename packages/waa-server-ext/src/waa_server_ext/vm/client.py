@@ -1,0 +1,280 @@
+"""The one way to the VM: HTTP with bounds, where every call is recorded.
+
+The VM is untrusted and may die at any moment: an answer is bounded in size, a call in time, and
+what fails in transport raises `VmTransportError` and stands in the record with its `error`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json as json_codec
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench_core.closing import Closing
+from bench_core.errors import EnvironmentFaultError
+from bench_core.files import write_atomic
+from waa_server_ext.vm.exchanges import Body, Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import httpx
+
+__all__ = ["BodyStore", "VmHttp", "VmResponse", "VmTransportError", "vm_address"]
+
+VM_PORT = 5000
+"""Where WAA's server listens; vanilla has it hard-coded."""
+
+_INLINE_BYTES = 4096
+
+
+class VmTransportError(EnvironmentFaultError):
+    """The VM did not answer, not in time, or with more than can be taken."""
+
+    def __init__(self, method: str, path: str, reason: str) -> None:
+        self.method = method
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{method} {path}: {reason}")
+
+
+@dataclass(frozen=True)
+class VmResponse:
+    """An answer; any status."""
+
+    status: int
+    body: bytes
+    content_type: str = ""
+
+    @property
+    def text(self) -> str:
+        """The body as text, in the character set it names or UTF-8."""
+        _, _, charset = self.content_type.partition("charset=")
+        try:
+            return self.body.decode(charset.split(";")[0].strip(" \"'") or "utf-8", "replace")
+        except LookupError:  # the VM may name any character set
+            return self.body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body as JSON.
+
+        Raises:
+            ValueError: It is none.
+        """
+        return json_codec.loads(self.body)
+
+
+@dataclass
+class BodyStore:
+    """Where the bodies of a transcript go: short ones inline, the rest to `folder` if there is one."""
+
+    folder: Path | None = None
+
+    def keep(self, data: bytes, content_type: str = "") -> Body:
+        """Return the record of a body."""
+        digest = hashlib.sha256(data).hexdigest()
+        text = b64 = file = None
+        if len(data) > _INLINE_BYTES:
+            file = self._store(digest, data)
+        else:
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError:
+                b64 = base64.b64encode(data).decode("ascii")
+        return Body(
+            sha256=digest, size=len(data), content_type=content_type, text=text, b64=b64, file=file
+        )
+
+    def load(self, body: Body) -> bytes | None:
+        """Return what a record stands for; None where it was not kept, or not whole."""
+        if (held := body.inline) is not None:
+            return held
+        path = self.folder / body.sha256 if self.folder and body.file else None
+        if path is None or not path.is_file():
+            return None
+        data = path.read_bytes()
+        return data if hashlib.sha256(data).hexdigest() == body.sha256 else None
+
+    def _store(self, digest: str, data: bytes) -> str | None:
+        if self.folder is None:
+            return None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / digest
+        if not path.exists() or path.stat().st_size != len(data):
+            write_atomic(path, data)
+        return digest
+
+
+@dataclass
+class VmHttp(Closing):
+    """A client of one VM; a context manager. Nothing of the environment (proxies) is used.
+
+    Attributes:
+        vm: `host` or `host:port`.
+        timeout_s: Longest wait for one answer, all of it.
+        deadline: An instant of `time.monotonic()` after which every call fails.
+        record: Gets one `Exchange` per call, failed ones too.
+        bodies: Where the bodies of the record go.
+    """
+
+    vm: str
+    timeout_s: float = 120.0
+    deadline: float | None = None
+    max_bytes: int = 256 * 1024 * 1024
+    record: list[Exchange] = field(default_factory=list)
+    bodies: BodyStore = field(default_factory=BodyStore)
+
+    def __post_init__(self) -> None:
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
+        host, port = vm_address(self.vm)
+        # without the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
+        self._client = httpx.Client(
+            base_url=f"http://{host}:{port}",
+            trust_env=False,
+            follow_redirects=False,
+            verify=False,  # noqa: S501  # plain HTTP: loading certificates takes 30 ms a client
+        )
+
+    def get(
+        self, path: str, params: Mapping[str, str] | None = None, *, timeout_s: float | None = None
+    ) -> VmResponse:
+        """Ask with GET."""
+        return self.request("GET", path, params=params, timeout_s=timeout_s)
+
+    def post(  # the bodies HTTP knows
+        self,
+        path: str,
+        *,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
+        timeout_s: float | None = None,
+    ) -> VmResponse:
+        """Ask with POST; `files` maps a field to file name and content."""
+        return self.request("POST", path, json=json, form=form, files=files, timeout_s=timeout_s)
+
+    def request(  # noqa: PLR0913  # the bodies HTTP knows
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
+        timeout_s: float | None = None,
+    ) -> VmResponse:
+        """Ask the VM and record it.
+
+        Raises:
+            VmTransportError: No whole answer came in time.
+        """
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
+        request = self._client.build_request(
+            method, path, params=params, json=json, data=form, files=files
+        )
+        noted = _noted(json, form, files)
+        started = time.monotonic()
+        response, fault = None, None
+        try:
+            response = self._send(request, started + (timeout_s or self.timeout_s))
+        except httpx.TimeoutException:
+            fault = f"no answer within {time.monotonic() - started:.1f} s"
+        except (httpx.HTTPError, _RefusedAnswerError) as error:
+            fault = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        self._note(request, noted, started, response, fault)
+        if response is None:
+            raise VmTransportError(method, path, fault or "no answer")
+        return response
+
+    def close(self) -> None:
+        """Close the connections; safe to call twice."""
+        self._client.close()
+
+    def _send(self, request: httpx.Request, until: float) -> VmResponse:
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
+        until = min(until, self.deadline) if self.deadline is not None else until
+        left = until - time.monotonic()
+        if left <= 0:
+            raise _RefusedAnswerError("the time for the whole evaluation is used up")
+        request.extensions["timeout"] = httpx.Timeout(left, connect=min(left, 10.0)).as_dict()
+        response = self._client.send(request, stream=True)
+        try:
+            body = self._read(response, until)
+        finally:
+            response.close()
+        return VmResponse(response.status_code, body, response.headers.get("content-type", ""))
+
+    def _read(self, response: httpx.Response, until: float) -> bytes:
+        """Read all of it: a server that drips a byte now and then does not hold us for ever."""
+        import httpx  # noqa: PLC0415  # takes longer than all else that starts
+
+        pieces, size = [], 0
+        for piece in response.iter_bytes():
+            pieces.append(piece)
+            size += len(piece)
+            # counted as it arrives: a length that the VM names proves nothing
+            if size > self.max_bytes:
+                raise _RefusedAnswerError(f"the answer has more than {self.max_bytes} bytes")
+            if time.monotonic() > until:
+                raise httpx.ReadTimeout("the answer took too long", request=response.request)
+        return b"".join(pieces)
+
+    def _note(
+        self,
+        request: httpx.Request,
+        noted: Any,
+        started: float,
+        response: VmResponse | None,
+        fault: str | None,
+    ) -> None:
+        self.record.append(
+            Exchange(
+                method=request.method,
+                path=request.url.raw_path.decode("ascii"),
+                request=noted,
+                status=response.status if response else None,
+                body=self.bodies.keep(response.body, response.content_type) if response else None,
+                seconds=round(time.monotonic() - started, 6),
+                error=fault,
+            )
+        )
+
+
+class _RefusedAnswerError(Exception):
+    pass
+
+
+def vm_address(vm: str) -> tuple[str, int]:
+    """Return host and port of `host`, `host:port` or `[v6]:port`.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    host, colon, port = vm.rpartition(":")
+    if not colon or vm.endswith("]"):
+        host, port = vm, str(VM_PORT)
+    if not host or not port.isdecimal() or not 0 < int(port) <= 65535:  # noqa: PLR2004  # TCP
+        raise ValueError(f"{vm!r} is not host or host:port")
+    return host, int(port)
+
+
+def _noted(
+    json: Any, form: Mapping[str, str] | None, files: Mapping[str, tuple[str, bytes]] | None
+) -> Any:
+    if json is not None:
+        return {"json": json}
+    if form is None and files is None:
+        return None
+    uploads = {
+        name: {"name": file, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+        for name, (file, data) in (files or {}).items()
+    }
+    return {"form": {**(form or {}), **uploads}}

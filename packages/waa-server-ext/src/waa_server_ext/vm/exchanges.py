@@ -1,0 +1,80 @@
+"""Calls over HTTP and what their answers carried, as records."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, model_validator
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Body", "Exchange"]
+
+
+class Body(Record):
+    """What an answer carried; large ones are stored apart, named by their digest.
+
+    One that is held here and is not what its digest and size say does not validate.
+
+    Attributes:
+        content_type: As the server names it; decides how text is decoded.
+        text: The body itself where it is short UTF-8 text.
+        b64: The body itself where it is short and not UTF-8.
+        file: Its name in the folder of bodies where it is stored apart; none of the three when it
+            was not kept.
+    """
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: NonNegativeInt
+    content_type: str = ""
+    text: str | None = None
+    b64: str | None = None
+    file: str | None = None
+
+    @property
+    def inline(self) -> bytes | None:
+        """The body where it is held here."""
+        if self.text is not None:
+            return self.text.encode("utf-8")
+        return None if self.b64 is None else base64.b64decode(self.b64, validate=True)
+
+    @model_validator(mode="after")
+    def _is_what_it_says(self) -> Self:
+        if self.text is not None and self.b64 is not None:
+            raise ValueError("a body is text or b64, not both")
+        try:
+            held = self.inline
+        except ValueError as error:
+            raise ValueError(f"the body cannot be decoded: {error}") from error
+        if held is None:
+            return self
+        if len(held) != self.size or hashlib.sha256(held).hexdigest() != self.sha256:
+            raise ValueError("the body is not the one of its sha256 and size")
+        return self
+
+
+class Exchange(Record):
+    """One call over HTTP, as it went.
+
+    Attributes:
+        target: The VM, or another host (gold and set-up files, live pages).
+        path: With the query for the VM, the whole URL for the web.
+        request: `{"json": ...}`, `{"form": {...}}` or `{"sha256": ..., "size": ...}`; `None` without a
+            body. Uploaded files are given by digest and size inside `form`.
+        status: Three digits; `None` when no answer came.
+        error: Why no answer came: a failed transport, a refused host, too large an answer.
+    """
+
+    target: Literal["vm", "web"] = "vm"
+    method: str
+    path: str
+    request: JsonValue = None
+    status: int | None = Field(default=None, ge=100, le=999)
+    body: Body | None = None
+    seconds: NonNegativeFloat = 0.0
+    error: str | None = None

@@ -1,0 +1,236 @@
+"""The commands about sites: `config`, `sites`, `auth`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli import CommandUndecided, json_option, render_table
+from bench_core.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["auth", "config", "environment_options", "sites"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+# Listed here, because `--help` must not import the modules that have them.
+SITES = ["gitlab", "map", "reddit", "shopping", "shopping_admin", "wikipedia"]
+_DEFAULT_AUTH = "auth"
+
+
+def environment_options(command: _Command) -> _Command:
+    """Add the options that locate the sites."""
+    for option in (
+        click.option("--host", metavar="HOST", help="All sites are on HOST at their usual ports."),
+        click.option("--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                     help="YAML or JSON file with the URLs of the sites."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _site_options(command: _Command) -> _Command:
+    chosen = click.option("--site", "names", type=click.Choice(SITES), multiple=True,
+                          help="Only this site; repeat it for several.")  # fmt: skip
+    return environment_options(chosen(command))
+
+
+_timeout_option = click.option(
+    "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+    help="Longest time until a site can be used.",
+)  # fmt: skip
+_folder_option = click.option(
+    "--auth", "folder", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULT_AUTH,
+    show_default=True, metavar="DIR", help="Folder of the stored logins.",
+)  # fmt: skip
+
+
+@click.group()
+def config() -> None:
+    """Write or show the configuration of the sites."""
+
+
+@config.command()
+@click.option(
+    "--host", default="localhost", show_default=True, metavar="HOST", help="Host of all sites."
+)
+@click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), default="sites.yaml",
+              show_default=True, metavar="FILE", help="The file to write; it must not exist.")  # fmt: skip
+def init(host: str, out: Path) -> None:
+    """Write a file for all six sites, to be edited."""
+    from webarena_runner.config import config_template  # noqa: PLC0415  # pydantic
+
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(config_template(host))
+    except FileExistsError:
+        raise click.UsageError(f"{out} exists: choose another name with --out") from None
+    click.echo(f"Wrote {out}; check it with `webarena-runner doctor --config {out}`")
+
+
+@config.command()
+@environment_options
+@click.option(
+    "--official", is_flag=True, help="In the format of webarena-verified's own configuration."
+)
+def show(config_file: Path | None, host: str | None, official: bool) -> None:  # noqa: FBT001  # click's flag
+    """Show the configuration from file and variables, with passwords blanked."""
+    found = _config(config_file, host)
+    if official:
+        click.echo(json.dumps(found.official(), indent=2))
+        return
+    import yaml  # noqa: PLC0415  # only needed here
+
+    click.echo(yaml.safe_dump(found.described(), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@click.group()
+def sites() -> None:
+    """Show, start, stop and reset the sites.
+
+    Sites on this machine are managed with Docker by webarena-verified's container manager; other
+    sites can be reset by the `reset_hook` of the configuration.
+    """
+
+
+@sites.command()
+@_site_options
+@json_option
+def status(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], **options: Any
+) -> None:
+    """Show for each site whether it answers and how it is reset; exit code 1 if one is down."""
+    from webarena_runner.site_control import site_status  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    statuses = [site_status(found, name) for name in _names(found, names)]
+    if options["as_json"]:
+        click.echo(json.dumps([each.model_dump(mode="json") for each in statuses], indent=2))
+    else:
+        rows = [
+            (each.site, each.url, each.container or "-", each.fault or "answers",
+             each.reset_by or "-")
+            for each in statuses
+        ]  # fmt: skip
+        click.echo(render_table(("site", "url", "container", "state", "reset by"), rows))
+    if any(each.fault for each in statuses):
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+@sites.command()
+@_site_options
+@_timeout_option
+def start(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
+) -> None:
+    """Recreate the sites' containers and wait until they can be used."""
+    from webarena_runner.site_control import start_site  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    for name in _names(found, names):
+        click.echo(f"{name}: started in {start_site(found, name, timeout):.1f} s")
+
+
+@sites.command()
+@_site_options
+def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> None:
+    """Remove the sites' containers with all changes."""
+    from webarena_runner.site_control import stop_site  # noqa: PLC0415  # imports the evaluator
+
+    found = _config(config_file, host)
+    for name in _names(found, names):
+        stop_site(found, name)
+        click.echo(f"{name}: stopped")
+
+
+@sites.command()
+@_site_options
+@_timeout_option
+def reset(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
+) -> None:
+    """Reset the sites to their initial state, once no trial uses them."""
+    import asyncio  # noqa: PLC0415  # with the rest
+    from functools import partial  # noqa: PLC0415
+
+    from bench_core.scheduling import FileLocks  # noqa: PLC0415  # heavy, as what follows
+    from webarena_runner.reset import Resets, parse_policies  # noqa: PLC0415
+    from webarena_runner.site_control import reset_site  # noqa: PLC0415
+
+    found = _config(config_file, host)
+    chosen = _names(found, names)
+    policies = parse_policies(["before-run"], chosen)
+    resets = Resets(found, policies, do=partial(reset_site, timeout_s=timeout))
+    resets.require_reset_methods(chosen)
+    asyncio.run(resets.before_run(chosen, FileLocks()))
+    for each in resets.done:
+        click.echo(f"{each.site}: reset in {each.seconds:.1f} s")
+
+
+@click.group()
+def auth() -> None:
+    """Store logins in files, and check them."""
+
+
+@auth.command()
+@_site_options
+@_folder_option
+def capture(
+    config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path
+) -> None:
+    """Log in to the sites and store the cookies, readable by you alone."""
+    from webarena_runner.login.cookie_files import write_cookies  # noqa: PLC0415  # same
+    from webarena_runner.login.http_login import log_in  # noqa: PLC0415  # pydantic
+
+    found = _config(config_file, host)
+    for name in _with_accounts(found, names):
+        path = write_cookies(folder, log_in(found.site(name), name), found.site(name).url)
+        click.echo(f"{name}: {path}")
+
+
+@auth.command()
+@_site_options
+@_folder_option
+def check(config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path) -> None:
+    """Check whether the stored logins still work; exit code 1 if one does not, 3 if a site does not answer."""
+    from webarena_runner.login.http_login import is_logged_in, kept_login  # noqa: PLC0415  # pydantic
+
+    found = _config(config_file, host)
+    works = True
+    for name in _with_accounts(found, names):
+        kept = kept_login(found.site(name), name, folder)
+        try:
+            fine = kept is not None and is_logged_in(found.site(name), kept)
+        except EnvironmentFaultError as error:
+            raise CommandUndecided(str(error)) from error
+        works = works and fine
+        state = "works" if fine else "has ended" if kept else "is missing or too old"
+        click.echo(f"{name}: the login {state}")
+    if not works:
+        raise click.exceptions.Exit(exit_codes.FELL_SHORT)
+
+
+def _config(path: Path | None, host: str | None) -> EnvironmentConfig:
+    from webarena_runner.world.launch import real_environment  # noqa: PLC0415  # pydantic
+
+    return real_environment(path, host).config
+
+
+def _names(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
+    for name in chosen:
+        config.site(name)
+    return sorted(chosen or map(str, config.sites))
+
+
+def _with_accounts(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:
+    from webarena_runner.site_facts import SITE_FACTS  # noqa: PLC0415  # with the rest
+
+    return [n for n in _names(config, chosen) if SITE_FACTS[n].login_path is not None]

@@ -1,0 +1,118 @@
+"""Login through the browser itself, where a plain form over HTTP is not enough."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from websockets.exceptions import WebSocketException
+
+from bench_core.errors import EnvironmentFaultError
+from webarena_runner.site_facts import SITE_FACTS
+
+if TYPE_CHECKING:
+    from webarena_runner.config import SiteConfig
+
+__all__ = ["log_in_live"]
+
+_POLL_S = 0.1
+
+# Fill the form with the events of typing, so that scripts of the page see them, and submit it: once, however
+# `requestSubmit` runs the page's own handlers, which `submit` does not.
+# often this is evaluated, and after the result is returned, which would be lost with the page.
+_FILL = """(() => {
+  if (window.proctorWasHere) return 'sent';
+  if (document.readyState !== 'complete') return null;  // a form that is still loading lacks its token
+  const password = document.querySelector('input[type=password]');
+  if (!password?.form) return 'no form';
+  const fields = [...password.form.elements].filter(
+    each => each.tagName === 'INPUT' && ['text', 'email', ''].includes(each.type));
+  const put = (field, value) => {
+    field.focus();
+    field.value = value;
+    for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, {bubbles: true}));
+  };
+  if (fields.length) put(fields.at(-1), USER);
+  put(password, PASSWORD);
+  window.proctorWasHere = true;
+  setTimeout(() => password.form.requestSubmit(), 0);
+  return 'sent';
+})()"""
+_LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
+_STATE = """document.readyState !== 'complete' ? null
+  : document.querySelectorAll('input[type=password]').length === 1 ? 'out' : 'in'"""
+
+
+async def log_in_live(ws_url: str, name: str, site: SiteConfig, timeout_s: float = 30.0) -> None:
+    """Log in to a site in the first tab of the browser, which is left blank.
+
+    Raises:
+        EnvironmentFaultError: There is no form, or the site does not accept the user.
+    """
+    from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
+
+    try:
+        async with asyncio.timeout(timeout_s), CDPClient(ws_url) as cdp:
+            await _log_in(_Tab(cdp, await _attached(cdp)), name, site)
+    except TimeoutError:
+        raise EnvironmentFaultError(
+            f"logging in to the site {name!r} in the browser took more than {timeout_s:g} s"
+        ) from None
+    except (OSError, RuntimeError, WebSocketException) as error:
+        raise EnvironmentFaultError(f"cannot log in to the site {name!r}: {error}") from error
+
+
+async def _log_in(tab: _Tab, name: str, site: SiteConfig) -> None:
+    facts = SITE_FACTS[name]
+    if site.credentials is None or facts.login_path is None:
+        raise EnvironmentFaultError(f"the site {name!r} has no account to log in with")
+    user, password = site.credentials.username, site.credentials.password.get_secret_value()
+    await tab.go(site.url + facts.login_path)
+    script = _FILL.replace("USER", json.dumps(user)).replace("PASSWORD", json.dumps(password))
+    if await tab.until(script) != "sent":
+        raise EnvironmentFaultError(f"{site.url}{facts.login_path} shows no login form")
+    await tab.until(_LEFT)
+    await tab.go(site.url + facts.private_path.format(username=quote(user)))
+    if await tab.until(_STATE) == "out":
+        raise EnvironmentFaultError(
+            f"the site {name!r} at {site.url} did not accept the user {user!r} in the browser"
+        )
+    await tab.go("about:blank")
+
+
+class _Tab:
+    """One tab, on a DevTools connection of its own."""
+
+    def __init__(self, cdp: Any, session: str) -> None:
+        self._cdp = cdp
+        self._session = session
+
+    async def go(self, url: str) -> None:
+        await self.evaluate("window.proctorIsLeaving = true")
+        answer = await self._cdp.send_raw("Page.navigate", {"url": url}, self._session)
+        if answer.get("errorText"):
+            raise EnvironmentFaultError(f"{url} cannot be opened: {answer['errorText']}")
+        await self.until("document.readyState === 'complete' && !window.proctorIsLeaving")
+
+    async def until(self, script: str) -> Any:
+        """Evaluate a script until its value is neither null nor false."""
+        while not (answer := await self.evaluate(script)):  # noqa: ASYNC110  # asks the page
+            await asyncio.sleep(_POLL_S)
+        return answer
+
+    async def evaluate(self, script: str) -> Any:
+        question = {"expression": script, "returnByValue": True}
+        try:
+            answer = await self._cdp.send_raw("Runtime.evaluate", question, self._session)
+        except RuntimeError:  # between two documents there is nothing to evaluate in
+            return None
+        return answer.get("result", {}).get("value")
+
+
+async def _attached(cdp: Any) -> str:
+    targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
+    page = next(each["targetId"] for each in targets if each["type"] == "page")
+    attached = await cdp.send_raw("Target.attachToTarget", {"targetId": page, "flatten": True})
+    return str(attached["sessionId"])

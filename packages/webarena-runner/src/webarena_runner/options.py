@@ -1,0 +1,102 @@
+"""The typed options of the commands: tasks, and settings of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import PositiveInt
+
+from bench_core.runs import RunOptions, TaskOptions
+from webarena_runner.environment import CONTACT_PROBE
+from webarena_runner.tasks import BENCHMARK, TaskQuery, select_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from bench_core.records import Task
+
+
+__all__ = ["WebArenaRunOptions", "WebArenaTaskOptions"]
+
+_BUILT_IN = "the built-in world"
+
+
+class WebArenaTaskOptions(TaskOptions):
+    """The options that choose tasks: ids and ranges like `0-50`, and the fields of `TaskQuery`.
+
+    Attributes:
+        world: With `built-in`, only the tasks of its stand-in sites.
+    """
+
+    world: Literal["real", "built-in"] = "real"
+    sites: tuple[str, ...] = ()
+    exact_sites: bool = False
+    without_sites: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    hard: bool | None = None
+
+    def with_ids(self, known: Sequence[Task]) -> Self:
+        """Return the options with the ids of the tasks that ranges, filters and the world select.
+
+        Raises:
+            UnknownTaskError: An id is none of the tasks', or not in the world.
+            InputError: No task matches.
+        """
+        owner = BENCHMARK
+        if self.world == "built-in":
+            from webarena_runner.world import scripted_task_ids  # noqa: PLC0415  # only for it
+
+            scripted = set(map(str, scripted_task_ids()))
+            known, owner = [task for task in known if task.task_id in scripted], _BUILT_IN
+        query = TaskQuery(
+            ids=",".join(self.ids) or None,
+            sites=self.sites,
+            exact_sites=self.exact_sites,
+            without_sites=self.without_sites,
+            types=self.types,
+            templates=self.templates,
+            hard=self.hard,
+        )
+        if query == TaskQuery() and owner == BENCHMARK:
+            return self
+        ids = tuple(task.task_id for task in select_tasks(known, query, owner))
+        return self.model_copy(update={"ids": ids})
+
+
+class WebArenaRunOptions(WebArenaTaskOptions, RunOptions):
+    """The options of `webarena-runner run`; see its `--help`.
+
+    Attributes:
+        workers: By default as many as memory and processors allow.
+        resets: Reset policies, each `[SITE=]POLICY`.
+        auth_folder: Folder of stored logins.
+    """
+
+    agent: str | None = "browser-use"
+    config_file: Path | None = None
+    host: str | None = None
+    resets: tuple[str, ...] = ()
+    reset_batch: PositiveInt = 20
+    auth_folder: Path | None = None
+    restore_contact_probe: bool = False
+    chat: Literal["proctor", "browser-use"] = "proctor"
+    record_calls: bool = False
+    replay_calls: str | None = None
+    extract: Literal["rules", "model"] | None = None
+    extract_model: str | None = None
+
+    def agent_config(self) -> dict[str, Any]:
+        """Return the run's configuration of the agent, without defaults."""
+        config: dict[str, Any] = {CONTACT_PROBE: True} if self.restore_contact_probe else {}
+        if self.chat != "proctor":
+            config["chat"] = self.chat
+        if self.record_calls:
+            config["record_calls"] = True
+        for name in ("replay_calls", "extract", "extract_model"):
+            if value := getattr(self, name):
+                config[name] = value
+        return config

@@ -1,0 +1,156 @@
+"""Policies for resets of sites during a run, and the record of resets.
+
+::
+
+    never                  the state of earlier trials stays
+    before-run             once, before the first trial of a session
+    before-mutating-trial  before every trial that is expected to change the site
+    per-batch              before the first such trial, and again after every batch of them
+
+A mutating trial has exclusive use of its sites, so that a reset before it excludes all other trials;
+before a run, the sites are locked against other processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Literal, get_args
+
+from pydantic import NonNegativeFloat
+
+from bench_core.errors import InputError
+from bench_core.records import Record, Resource
+from bench_core.records.codec import encode
+from bench_core.redaction import Redactor
+from webarena_runner.site_control import reset_method_of, reset_site
+from webarena_runner.tasks import BENCHMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from bench_core.scheduling import MachineLocks
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["RESETS_FILE", "RESET_POLICIES", "Reset", "ResetPolicy", "Resets", "parse_policies"]
+
+ResetPolicy = Literal["never", "before-run", "before-mutating-trial", "per-batch"]
+RESET_POLICIES: tuple[ResetPolicy, ...] = get_args(ResetPolicy)
+RESETS_FILE = "resets.jsonl"
+
+
+class Reset(Record):
+    """One reset of one site; `seconds` is the time until the site could be used again."""
+
+    site: str
+    policy: ResetPolicy
+    started: datetime
+    seconds: NonNegativeFloat
+
+
+def parse_policies(given: Sequence[str], sites: Iterable[str]) -> dict[str, ResetPolicy]:
+    """Return the policy of each site from `POLICY` (all sites) and `SITE=POLICY`, later ones win.
+
+    Raises:
+        InputError: A site or a policy is misspelt.
+    """
+    policies: dict[str, ResetPolicy] = dict.fromkeys(sites, "never")
+    for each in given:
+        name, equals, policy = each.rpartition("=")
+        if policy not in RESET_POLICIES:
+            raise InputError(f"{each!r}: choose a reset policy from {', '.join(RESET_POLICIES)}")
+        if equals and name not in policies:
+            raise InputError(f"{each!r}: no site {name!r} is configured")
+        policies.update(dict.fromkeys([name] if equals else policies, policy))
+    return policies
+
+
+class Resets:
+    """Resets sites by their policies; `Environment.reset` of a run.
+
+    Args:
+        config: The URLs of the sites, and how they are reset.
+        policies: The policy of each site; a site without one is never reset.
+        batch: Mutating trials between two resets under `per-batch`.
+        folder: The run folder, which gets `resets.jsonl`.
+        do: Function that resets one site and returns the seconds; replaced in tests.
+    """
+
+    def __init__(
+        self,
+        config: EnvironmentConfig,
+        policies: Mapping[str, ResetPolicy],
+        *,
+        batch: int = 20,
+        folder: Path | None = None,
+        do: Callable[[EnvironmentConfig, str], float] = reset_site,
+    ) -> None:
+        self.done: list[Reset] = []
+        self._config = config
+        self._policies = policies
+        self._batch = batch
+        self._folder = folder
+        self._do = do
+        self._since: Counter[str] = Counter()
+        self._written = 0
+
+    def require_reset_methods(self, sites: Iterable[str]) -> None:
+        """Refuse policies for sites that cannot be reset.
+
+        Raises:
+            InputError: A site that is to be reset has neither Docker here nor a hook.
+        """
+        for name in sites:
+            if self._policy(name) != "never" and reset_method_of(self._config, name) is None:
+                raise InputError(
+                    f"the site {name!r} is to be reset {self._policy(name)}, but Docker does not "
+                    "run it on this machine and it has no `reset_hook`"
+                )
+
+    async def before_run(self, sites: Iterable[str], locks: MachineLocks) -> None:
+        """Reset the sites with the policy `before-run`, locked against other processes."""
+        due = [name for name in sites if self._policy(name) == "before-run"]
+        locked = await locks.acquire([self._resource(name) for name in due], lambda _: None)
+        try:
+            await asyncio.gather(*(self._reset(name) for name in due))
+        finally:
+            locked.release()
+
+    async def __call__(self, sites: Sequence[str]) -> None:
+        """Do the resets that are due before a mutating trial, which has exclusive use of `sites`."""
+        due = [name for name in sites if self._is_due(name)]
+        await asyncio.gather(*(self._reset(name) for name in due))
+        self._since.update(sites)
+        self.write()
+
+    def write(self) -> None:
+        """Append the resets that are not written yet to the run folder, once that exists."""
+        # the resets before a run happen before its folder exists
+        if self._folder is None or not self._folder.is_dir():
+            return
+        fresh, self._written = self.done[self._written :], len(self.done)
+        with (self._folder / RESETS_FILE).open("ab") as file:
+            file.writelines(encode(each, Redactor.from_environment()) + b"\n" for each in fresh)
+
+    def _policy(self, name: str) -> ResetPolicy:
+        return self._policies.get(name, "never")
+
+    def _is_due(self, name: str) -> bool:
+        policy = self._policy(name)
+        first = name not in self._since
+        full = self._since[name] >= self._batch
+        return policy == "before-mutating-trial" or (policy == "per-batch" and (first or full))
+
+    async def _reset(self, name: str) -> None:
+        started = datetime.now(timezone.utc)
+        # a reset may take minutes, in which trials on other sites go on
+        seconds = await asyncio.to_thread(self._do, self._config, name)
+        self._since[name] = 0
+        record = Reset(site=name, policy=self._policy(name), started=started, seconds=seconds)
+        self.done.append(record)
+
+    def _resource(self, name: str) -> Resource:
+        origin = self._config.site(name).origin
+        return Resource(name=f"{BENCHMARK}:{name}@{origin}", mode="exclusive")

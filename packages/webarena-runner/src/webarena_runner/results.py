@@ -1,0 +1,84 @@
+"""webarena-verified's result of a trial as the fields of the trial's record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.records import ErrorInfo, Status
+from bench_core.records.vocabulary import FailureMode, SuspectCause
+from bench_core.trial import Evaluation as TrialEvaluation
+from webarena_runner.failures import classify_failure, suspect_cause
+from webarena_runner.reference_solutions.scorability import installed_notes
+
+if TYPE_CHECKING:
+    from webarena_runner.evaluation import Evaluation
+
+__all__ = ["as_evaluation"]
+
+
+def as_evaluation(
+    evaluation: Evaluation, task_id: str, status: Status, steps: int
+) -> TrialEvaluation:
+    """Return the fields of a record that depend on the evaluation.
+
+    Args:
+        evaluation: The evaluator's result.
+        task_id: Id of the task.
+        status: Status of the agent's part of the trial.
+        steps: The number of the agent's steps.
+    """
+    failure = classify_failure(status, evaluation, steps=steps)
+    cause = suspect_cause(status, evaluation)
+    final, error = _final_status(status, evaluation)
+    return TrialEvaluation(
+        score=evaluation.score,
+        status=final,
+        method=evaluation.method,
+        checks=evaluation.checks,
+        flags=(*_task_flags(task_id), *evaluation.flags),
+        failure_mode=FailureMode(failure[0]) if failure else None,
+        suspect=(SuspectCause(cause),) if cause else (),
+        error=error,
+        details={
+            **_official(evaluation),
+            "failure_evidence": failure and failure[1],
+            **_evidence_of(cause, evaluation),
+        },
+    )
+
+
+def _evidence_of(cause: str | None, evaluation: Evaluation) -> dict[str, str]:
+    if cause is None or evaluation.traffic_fault is None:
+        return {}
+    return {"suspect_evidence": evaluation.traffic_fault.evidence}
+
+
+def _task_flags(task_id: str) -> tuple[str, ...]:
+    """Return flags for tasks whose score has a known defect."""
+    return tuple(f"task-{note.kind}" for note in installed_notes().of(task_id))
+
+
+def _final_status(status: Status, evaluation: Evaluation) -> tuple[Status | None, ErrorInfo | None]:
+    """Return status and error: unreadable answers are the agent's errors, an undecided evaluator is not."""
+    if evaluation.score is None:
+        message = evaluation.problem or "the evaluator gave no reason"
+        error = ErrorInfo(kind="OfficialError", message=message, phase="evaluation")
+        return Status.EVALUATION_ERROR, error
+    if status is Status.COMPLETED and evaluation.malformed:
+        message = evaluation.problem or "the answer is malformed"
+        return Status.AGENT_ERROR, ErrorInfo(
+            kind="MalformedAnswer", message=message, phase="answer"
+        )
+    return None, None
+
+
+def _official(evaluation: Evaluation) -> dict[str, Any]:
+    official = evaluation.official
+    return {
+        "official": {
+            "status": evaluation.official_status,
+            "score": evaluation.official_score,
+            "evaluator_checksum": official.get("webarena_verified_evaluator_checksum"),
+            "data_checksum": official.get("webarena_verified_data_checksum"),
+        },
+    }

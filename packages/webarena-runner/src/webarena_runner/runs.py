@@ -1,0 +1,102 @@
+"""The calls behind the `run` command, which run an agent on tasks into a run folder."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models import price_row
+from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
+from bench_core.scheduling import FileLocks, NoLocks
+from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.capacity import default_workers
+from webarena_runner.environment import EnvironmentSettings
+from webarena_runner.preflight import planned_sites, preflight
+from webarena_runner.provenance import provenance
+from webarena_runner.reset import parse_policies
+from webarena_runner.tasks import BENCHMARK, load_tasks
+from webarena_runner.world.launch import (
+    built_in_world,
+    environment_of,
+    real_environment,
+    with_resets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.progress import Progress
+    from bench_core.runs import RunOutcome
+    from webarena_runner.options import WebArenaRunOptions
+    from webarena_runner.world.launch import Environment
+
+__all__ = ["prepare", "run"]
+
+
+def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
+    """Run an agent on tasks, or continue the run, as `webarena-runner run` does.
+
+    Raises:
+        InputError: The options contradict each other, or name what does not exist.
+    """
+    return run_prepared(prepare, options, progress=progress)
+
+
+@contextmanager
+def prepare(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
+    chosen = options.with_ids(load_tasks())
+    chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
+    prepared = _on_built_in if chosen.world == "built-in" else _on_real
+    with prepared(chosen, begins) as ready:
+        yield ready
+
+
+@contextmanager
+def _on_real(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    environment = real_environment(options.config_file, options.host)
+    spec = options.spec(config={**_site_config(options, environment), **options.agent_config()})
+    out = options.folder(BENCHMARK, spec)
+    environment, resets = with_resets(environment, options.resets, options.reset_batch, out)
+    warnings: list[str] = []
+    if begins:
+        resets.require_reset_methods(planned_sites(spec))
+        warnings = preflight(spec, environment.config)
+        asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
+    settings = EnvironmentSettings(auth_folder=options.auth_folder)
+    try:
+        yield PreparedRun(
+            WebArenaBenchmark(environment, settings=settings),
+            spec,
+            out,
+            RunEnvironment(provenance=provenance(), price_of=price_row),
+            tuple(warnings),
+        )
+    finally:
+        resets.write()
+
+
+@contextmanager
+def _on_built_in(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    spec = options.spec(world="built-in", config=options.agent_config())
+    with built_in_world() as world:
+        environment = environment_of(world)
+        if begins:
+            preflight(spec, environment.config)
+        yield PreparedRun(
+            WebArenaBenchmark(environment),
+            spec,
+            options.folder(BENCHMARK, spec),
+            RunEnvironment(provenance=provenance(), price_of=price_row, locks=NoLocks()),
+        )
+
+
+def _site_config(options: WebArenaRunOptions, environment: Environment) -> dict[str, Any]:
+    """Return the run's configuration of the sites, without defaults."""
+    config: dict[str, Any] = {"sites": environment.config.public()}
+    policies = parse_policies(options.resets, environment.config.sites)
+    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
+        config["resets"] = chosen
+        config["reset_batch"] = options.reset_batch
+    return config

@@ -1,0 +1,240 @@
+"""Start, stop and reset of sites: by Docker on this machine, or by a hook of the user's.
+
+A reset recreates the container. The images' own `POST /init` only applies the base URL again and clears
+caches; it leaves the changes of earlier tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.records import Record
+from webarena_runner.evaluator_loader import evaluator_module
+from webarena_runner.login.http_login import log_in
+from webarena_runner.site_checks import site_fault
+from webarena_runner.site_facts import SITE_FACTS
+from webarena_runner.web import WebClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from webarena_runner.config import EnvironmentConfig
+
+__all__ = ["DEFAULT_TIMEOUT_S", "SiteStatus", "reset_method_of", "reset_site", "site_status",
+           "start_site", "stop_site"]  # fmt: skip
+
+DEFAULT_TIMEOUT_S = 600.0
+"""GitLab's image takes minutes to start."""
+
+ResetMethod = Literal["docker", "hook"]
+_POLL_S = 1.0
+_PROBE_S = 20.0
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_REFUSED = 400
+
+
+class SiteStatus(Record):
+    """The state of one site.
+
+    Attributes:
+        container: The state of its container; None where Docker does not run it.
+        fault: Why it cannot be used; None when it answers.
+        reset_by: How it can be reset; None where it cannot.
+    """
+
+    site: str
+    url: str
+    container: str | None = None
+    fault: str | None = None
+    reset_by: ResetMethod | None = None
+
+
+def reset_method_of(config: EnvironmentConfig, name: str) -> ResetMethod | None:
+    """Return how a site can be reset: by the configured hook, else by this machine's Docker."""
+    site = config.site(name)
+    if site.reset_hook:
+        return "hook"
+    host = str(urlsplit(site.url).hostname)
+    is_local = host in _LOCAL or host.endswith(".localhost")
+    return "docker" if is_local and shutil.which("docker") else None
+
+
+def site_status(config: EnvironmentConfig, name: str, timeout_s: float = _PROBE_S) -> SiteStatus:
+    """Return the state of a site, and of its container where Docker runs it."""
+    method = reset_method_of(config, name)
+    container = None
+    if method == "docker":
+        manager = _manager(config, name)
+        exists = manager.backend.container_exists(name=manager.container_name)
+        running = exists and manager.backend.container_running(name=manager.container_name)
+        container = "running" if running else "stopped" if exists else "absent"
+    return SiteStatus(
+        site=name,
+        url=config.site(name).url,
+        container=container,
+        fault=site_fault(config, name, timeout_s),
+        reset_by=method,
+    )
+
+
+def start_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> float:
+    """Recreate a site's container and wait until it can be used; return the seconds it took.
+
+    Raises:
+        InputError: Docker does not run the site.
+        EnvironmentFaultError: It cannot be used within `timeout_s`.
+    """
+    _require_docker(config, name)
+    return _timed(lambda deadline: _recreate(config, name, deadline), config, name, timeout_s)
+
+
+def stop_site(config: EnvironmentConfig, name: str) -> None:
+    """Remove a site's container with all changes.
+
+    Raises:
+        InputError: Docker does not run the site.
+        EnvironmentFaultError: Docker refuses.
+    """
+    _require_docker(config, name)
+    try:
+        _manager(config, name).stop()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentFaultError(f"cannot stop the site {name!r}: {error}") from error
+
+
+def reset_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> float:
+    """Reset a site to its initial state, wait until it can be used, return the seconds it took.
+
+    Raises:
+        InputError: There is no way to reset it.
+        EnvironmentFaultError: The hook fails, or the site cannot be used within `timeout_s`.
+    """
+    method = reset_method_of(config, name)
+    if method is None:
+        raise InputError(
+            f"the site {name!r} at {config.site(name).url} cannot be reset: Docker does not run it on "
+            "this machine; give the configuration a `reset_hook` for it, a command or a URL"
+        )
+    work = _call_hook if method == "hook" else _recreate
+    return _timed(lambda deadline: work(config, name, deadline), config, name, timeout_s)
+
+
+async def wait_usable(config: EnvironmentConfig, names: Iterable[str], timeout_s: float) -> None:
+    """Wait until the sites answer and accept their users; raises as `reset_site` does."""
+    deadline = time.monotonic() + timeout_s
+    await asyncio.gather(*(asyncio.to_thread(_wait, config, name, deadline) for name in names))
+
+
+def _timed(
+    work: Callable[[float], None], config: EnvironmentConfig, name: str, timeout_s: float
+) -> float:
+    began = time.monotonic()
+    work(began + timeout_s)
+    _wait(config, name, began + timeout_s)
+    return time.monotonic() - began
+
+
+def _call_hook(config: EnvironmentConfig, name: str, deadline: float) -> None:
+    hook = str(config.site(name).reset_hook)
+    left = max(1.0, deadline - time.monotonic())
+    if urlsplit(hook).scheme in {"http", "https"}:
+        page = WebClient(left).post(hook, [("site", name)])
+        if page.status >= _REFUSED:
+            raise EnvironmentFaultError(
+                f"the reset hook of the site {name!r} answers with status {page.status}: "
+                f"{page.text[:200]}"
+            )
+        return
+    _run_hook(hook, name, left)
+
+
+def _run_hook(hook: str, name: str, timeout_s: float) -> None:
+    words = [word.replace("{site}", name) for word in shlex.split(hook)]
+    try:
+        ran = subprocess.run(  # noqa: S603  # the user's own command
+            words, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFaultError(
+            f"the reset hook of the site {name!r} fails: {error}"
+        ) from error
+    if ran.returncode:
+        output = (ran.stderr or ran.stdout).strip()[-200:]
+        raise EnvironmentFaultError(
+            f"the reset hook of the site {name!r} ends with code {ran.returncode}: {output}"
+        )
+
+
+def _recreate(config: EnvironmentConfig, name: str, deadline: float) -> None:
+    """Recreate a container with webarena-verified's manager and wait for the services inside."""
+    site, manager = config.site(name), _manager(config, name)
+    left = max(1.0, deadline - time.monotonic())
+    try:
+        manager.start(
+            port=_port(site.url, name),
+            env_ctrl_port=manager.config.host_env_ctrl_port,
+            wait=False,  # it would ask Python's resolver for `*.localhost`
+            data_dir=site.data_dir,
+        )
+        client = evaluator_module("environments.env_ctrl_client").EnvCtrlDockerClient
+        ready = client.create(manager.container_name, timeout=int(left)).wait_until_ready(left)
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        raise EnvironmentFaultError(f"cannot start the site {name!r}: {error}") from error
+    except ValueError as error:
+        raise InputError(
+            f"the site {name!r} needs its data: set `data_dir` in the configuration to the folder "
+            f"that `webarena-verified env setup init --site {name}` has filled"
+        ) from error
+    if not ready.success:
+        raise EnvironmentFaultError(f"the site {name!r} does not come up: {ready.message}")
+
+
+def _wait(config: EnvironmentConfig, name: str, deadline: float) -> None:
+    while True:
+        left = deadline - time.monotonic()
+        fault = _unusable(config, name, min(_PROBE_S, max(1.0, left)))
+        if fault is None:
+            return
+        if left <= _POLL_S:
+            raise EnvironmentFaultError(f"the site {name!r} did not come up in time: {fault}")
+        time.sleep(_POLL_S)
+
+
+def _unusable(config: EnvironmentConfig, name: str, timeout_s: float) -> str | None:
+    """Return why a site cannot be used: it does not answer, or does not accept its user."""
+    if fault := site_fault(config, name, timeout_s):
+        return fault
+    if SITE_FACTS[name].login_path is None:
+        return None
+    try:
+        log_in(config.site(name), name, timeout_s)
+    except EnvironmentFaultError as error:
+        return str(error)
+    return None
+
+
+def _require_docker(config: EnvironmentConfig, name: str) -> None:
+    site = config.site(name)
+    if shutil.which("docker") is None:
+        raise InputError("there is no `docker` on PATH; sites elsewhere are started there")
+    host = str(urlsplit(site.url).hostname)
+    if host not in _LOCAL and not host.endswith(".localhost"):
+        raise InputError(f"the site {name!r} is at {site.url}, not on this machine: start it there")
+
+
+def _manager(config: EnvironmentConfig, name: str) -> Any:
+    """Return webarena-verified's container manager; the site builds its own links with this host name."""
+    container = evaluator_module("environments.container.manager").ContainerManager
+    site = evaluator_module("types.task").WebArenaSite(name)
+    return container(site=site, hostname=str(urlsplit(config.site(name).url).hostname))
+
+
+def _port(url: str, name: str) -> int:
+    return urlsplit(url).port or SITE_FACTS[name].port

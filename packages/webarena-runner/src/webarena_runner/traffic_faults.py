@@ -1,0 +1,252 @@
+"""Faults in the recorded traffic of a trial: lost logins, site errors, pages that did not open.
+
+Only requests to the task's sites count, and pages to which a site redirected. The place of a fault
+decides its consequence (`failures`): on a request that the task expects, on a page that did not open
+later either, or elsewhere, where faults also happen on working sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from bench_core.records import Record
+from bench_core.records.codec import decode_json
+from webarena_runner.recording.entries import UNFINISHED
+from webarena_runner.site_facts import SITE_FACTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from webarena_runner.config import EnvironmentConfig
+    from webarena_runner.expectations import ExpectedRequest
+    from webarena_runner.site_facts import SiteFacts
+
+__all__ = [
+    "RecordedRequest",
+    "TrafficFault",
+    "decisive_fault",
+    "recorded_requests",
+    "traffic_fault_in",
+]
+
+Kind = Literal["login_lost", "site_error", "navigation_blocked"]
+
+_GRAVEST: tuple[Kind, ...] = ("login_lost", "site_error", "navigation_blocked")
+_REFUSAL, _UNAUTHORIZED, _TOO_MANY, _SITE_ERROR = 400, 401, 429, 500
+# They count as a lost login only where the site also asks for a login elsewhere.
+_REFUSALS = (403, 419, 422)
+# A page that is left sooner than this aborts its requests without any fault of the site.
+_STALLED_MS = 10_000
+# Failures that the page or the agent's browser caused; all others are the network's or the site's.
+_LEFT = ("ERR_ABORTED", "was left before")
+_REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
+
+
+class TrafficFault(Record):
+    """A fault, the line of the recording that shows it, and the request on which it was.
+
+    `expected` is a request that the task's checks look for, `page` a page of its sites that did not
+    open later either, `other` anything else.
+    """
+
+    kind: Kind
+    evidence: str
+    on: Literal["expected", "page", "other"] = "other"
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """A request to one of the task's sites, or to where one of them redirected.
+
+    Attributes:
+        url: With `__SITE__`, as in a definition, where it is below the site's URL.
+        is_refused: Whether the site refused it, possibly because there was no login.
+    """
+
+    site: str | None
+    method: str
+    url: str
+    is_page: bool
+    is_refused: bool
+    fault: TrafficFault | None
+
+
+def traffic_fault_in(
+    har: Path,
+    config: EnvironmentConfig,
+    sites: Sequence[str],
+    expected: Iterable[ExpectedRequest] = (),
+) -> TrafficFault | None:
+    """Return the fault in a recording that explains most, None when there is none."""
+    try:
+        entries = decode_json(har.read_text(encoding="utf-8"))["log"]["entries"]
+        readable = [each for each in entries if isinstance(each["response"]["status"], int)]
+        requests = recorded_requests(readable, config, sites)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # the evaluator's own result names what is wrong with such a recording
+    return decisive_fault(requests, expected)
+
+
+def decisive_fault(
+    requests: Sequence[RecordedRequest], expected: Iterable[ExpectedRequest]
+) -> TrafficFault | None:
+    """Return the fault that explains most: on an expected request, on a page, on any request."""
+    for on, found in (
+        ("expected", [_met(each, requests) for each in expected]),
+        ("page", [each.fault for each in _unopened(requests)]),
+        ("other", [each.fault for each in requests]),
+    ):
+        for kind in _GRAVEST:
+            first = next((each for each in found if each is not None and each.kind == kind), None)
+            if first is not None:
+                return first.model_copy(update={"on": on})
+    return None
+
+
+def recorded_requests(
+    entries: Iterable[dict[str, Any]], config: EnvironmentConfig, sites: Sequence[str]
+) -> list[RecordedRequest]:
+    """Return the requests of a HAR that went to `sites` or to where one of them redirected."""
+    reader = _Reader(config, sites)
+    return [found for entry in entries if (found := reader.read(entry)) is not None]
+
+
+def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> TrafficFault | None:
+    """Return the fault of an expected request.
+
+    The last such request counts, as for the evaluator. Where any counts and one passed, all must have a
+    fault: a site that asks for a new login answers 302, which many tasks expect.
+    """
+    asked = [each for each in requests if expected.matches(each.method, each.url)]
+    if not asked or (expected.passed and expected.is_any and any(not e.fault for e in asked)):
+        return None
+    last = asked[-1]
+    if last.fault is None and last.is_refused:
+        lost = (each.fault for each in requests if each.site == last.site and each.fault)
+        return next((each for each in lost if each.kind == "login_lost"), None)
+    return last.fault
+
+
+def _unopened(requests: Sequence[RecordedRequest]) -> Iterator[RecordedRequest]:
+    """Yield the pages with a fault that were not opened later."""
+    opened: set[str] = set()
+    for each in reversed(requests):
+        address = each.url.partition("?")[0]
+        if each.is_page and each.fault is None:
+            opened.add(address)
+        elif each.is_page and address not in opened:
+            yield each
+
+
+class _Reader:
+    """Reader of HAR entries in their order; a logout by the agent itself is no lost login."""
+
+    def __init__(self, config: EnvironmentConfig, sites: Sequence[str]) -> None:
+        self._roots = [
+            (name, url)
+            for name in sites
+            if not config.missing([name])
+            for url in sorted(config.site(name).urls, key=len, reverse=True)
+        ]
+        self._sent_to: set[str] = set()
+        self._logged_out: set[str] = set()
+
+    def read(self, entry: dict[str, Any]) -> RecordedRequest | None:
+        """Return the request, None where it did not go to one of the sites."""
+        request, response = entry["request"], entry["response"]
+        url = urldefrag(request["url"]).url
+        name, root = self._home(url)
+        if name is None and url not in self._sent_to:
+            return None
+        if name is not None and response.get("redirectURL"):
+            self._sent_to.add(urldefrag(urljoin(url, response["redirectURL"])).url)
+        lost = None if name is None else self._login_lost(name, root, entry)
+        return RecordedRequest(
+            site=name,
+            method=request["method"],
+            url=f"__{name.upper()}__{url[len(root) :]}" if name and _is_below(url, root) else url,
+            is_page=_is_page(request),
+            is_refused=response["status"] in _REFUSALS,
+            fault=lost or _site_error(entry) or _unanswered(entry),
+        )
+
+    def _home(self, url: str) -> tuple[str | None, str]:
+        """Return the site of `url`, and which of the site's URLs it is below."""
+        host = urlsplit(url).netloc
+        here = [(name, root) for name, root in self._roots if urlsplit(root).netloc == host]
+        below = [(name, root) for name, root in here if _is_below(url, root)]
+        return next(iter([*below, *here]), (None, ""))
+
+    def _login_lost(self, name: str, root: str, entry: dict[str, Any]) -> TrafficFault | None:
+        facts, request, response = SITE_FACTS[name], entry["request"], entry["response"]
+        if facts.login_path is None or facts.logout_path is None:
+            return None
+        if _is_below(request["url"], root + facts.logout_path):
+            self._logged_out.add(name)
+        if name in self._logged_out:
+            return None
+        page, target = (root + facts.login_path).rstrip("/"), response.get("redirectURL") or ""
+        target = urljoin(request["url"], target).partition("?")[0]
+        shown = str((response.get("content") or {}).get("text") or "")
+        if response.get("redirectURL") and _is_login(target, page, facts):
+            how = f"was sent to the login page {target}"
+            is_lost = not _is_login(request["url"], page, facts)  # else an attempt that failed
+        elif facts.login_field is not None and facts.login_field in shown:
+            how, is_lost = "showed the login form", request["method"] == "GET"
+        else:
+            how, is_lost = "was answered with status 401", response["status"] == _UNAUTHORIZED
+        return _fault("login_lost", entry, how) if is_lost else None
+
+
+def _site_error(entry: dict[str, Any]) -> TrafficFault | None:
+    status = entry["response"]["status"]
+    # with 429 a site refuses because of its load, whatever the request is
+    if status < _SITE_ERROR and status != _TOO_MANY:
+        return None
+    return _fault("site_error", entry, f"was answered with status {status}")
+
+
+def _unanswered(entry: dict[str, Any]) -> TrafficFault | None:
+    """Find a request without a complete answer.
+
+    A request that the page or the agent soon left does not count, nor one whose answer was still
+    arriving, nor one with an error status: Chromium reports an error without a body as a failure.
+    """
+    response = entry["response"]
+    status = response["status"]
+    excused: tuple[str, ...] = _REFUSED
+    if status >= 0:
+        excused = (*_REFUSED, *_LEFT, UNFINISHED)
+    elif entry.get("time", 0) < _STALLED_MS:
+        excused = (*_REFUSED, *_LEFT)
+    why = str(response.get("_failureText") or ("" if status >= 0 else "no answer"))
+    if not why or status >= _REFUSAL or any(each in why for each in excused):
+        return None
+    how = "could not be opened" if status < 0 else "was cut off"
+    return _fault("navigation_blocked", entry, f"{how}: {why}")
+
+
+def _fault(kind: Kind, entry: dict[str, Any], how: str) -> TrafficFault:
+    request = entry["request"]
+    return TrafficFault(kind=kind, evidence=f"{request['method']} {request['url']} {how}")
+
+
+def _is_login(url: str, page: str, facts: SiteFacts) -> bool:
+    """Return whether a URL is the login page; Magento adds the page to return to to its path."""
+    address = url.partition("?")[0].rstrip("/")
+    return address == page or (bool(facts.login_path) and _is_below(address, page))
+
+
+def _is_below(url: str, root: str) -> bool:
+    root = root.rstrip("/")
+    return url == root or url.startswith((f"{root}/", f"{root}?"))
+
+
+def _is_page(request: dict[str, Any]) -> bool:
+    headers = {each["name"].lower(): each["value"] for each in request["headers"]}
+    return headers.get("sec-fetch-dest", "document") == "document" and str(
+        headers.get("accept", "")
+    ).startswith("text/html")
