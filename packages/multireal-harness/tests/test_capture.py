@@ -45,9 +45,6 @@ class Pages:
     async def evaluate(self, script: str, arguments: Any) -> str:
         return self._text
 
-    async def close(self) -> None:
-        pass
-
 
 def settings(clock: PausesAlone) -> CaptureSettings:
     pauses = Backoff(first_s=0.5, longest_s=15, jitter=0)

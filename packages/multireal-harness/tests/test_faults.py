@@ -16,7 +16,7 @@ from bench_core.run_folder import read_json
 from bench_core.trial import AgentLimits
 from multireal_harness.agents.scripted_agent import ScriptedAgent
 from multireal_harness.environment import EnvironmentSettings
-from multireal_harness.states.capture import CaptureSettings
+from multireal_harness.states.capture import CaptureSettings, close_pages
 from multireal_harness.world import load_solutions
 
 if TYPE_CHECKING:
@@ -207,6 +207,21 @@ async def test_agent_that_closes_every_tab_keeps_its_states(runner: Any) -> None
                 await page.close()
 
     result = await runner.run(TASK, agent_for=after_the_good_solution(close, alone=True))
+    assert (result.status, result.score) == (Status.COMPLETED, 1.0)
+
+
+async def test_tab_whose_document_has_just_begun_is_closed(runner: Any) -> None:
+    runner.world.fail("mail", "status", "/nothing", value=503)
+
+    async def leave(lease: Lease, task: Any) -> None:
+        for _ in range(12):  # Chromium 156 lost 1 of 12 requests to close
+            page = await lease.context.new_page()
+            await page.goto(task.inputs["apps"]["Mail"] + "/nothing", wait_until="commit")
+            async with asyncio.timeout(30):
+                await close_pages(lease.context)
+            assert page.is_closed()
+
+    result = await runner.run(TASK, agent_for=after_the_good_solution(leave))
     assert (result.status, result.score) == (Status.COMPLETED, 1.0)
 
 

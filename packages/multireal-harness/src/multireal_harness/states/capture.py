@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages"]
 
 _BAD_STATUS = 400
+_CLOSING_S = 2.0
 # every recorded state has these; an error message in JSON has none
 _PARTS = frozenset({"actionhistory", "differences", "finalstate", "initialfinaldiff"})
 # Real states are 20 levels deep; code that walks a state must not reach Python's recursion limit.
@@ -113,14 +114,26 @@ async def close_pages(context: Any) -> None:
     kept = await context.new_page()
     for page in [each for each in context.pages if each is not kept]:
         try:
-            await page.close()
+            await _close(context, page)
         except Error:  # noqa: PERF203  # it closed itself meanwhile
             continue
+
+
+async def _close(context: Any, page: Any) -> None:
+    try:
+        async with asyncio.timeout(_CLOSING_S):
+            await page.close()
+    except TimeoutError:
+        # Chromium 156 loses the request when a document's first bytes arrive with it
+        session = await context.new_cdp_session(page)
+        async with asyncio.timeout(_CLOSING_S), page.expect_event("close"):
+            await session.send("Page.close")
 
 
 async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple[Any, Capture]:
     began, tries = settings.clock(), 0
     ends, error = began + settings.app_s, ""
+    page = _Page(context)
 
     def record(**more: Any) -> Capture:
         seconds = round(settings.clock() - began, 3)
@@ -130,7 +143,7 @@ async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple
         tries += 1
         within_s = min(settings.try_s, ends - settings.clock())
         try:
-            state, characters = await _state_of(context, site, within_s, settings.quiet_s)
+            state, characters = await _state_of(page, site, within_s, settings.quiet_s)
         except _NoStateError as failure:
             error = str(failure)
         else:
@@ -142,10 +155,10 @@ async def _capture(context: Any, site: Site, settings: CaptureSettings) -> tuple
 
 
 async def _state_of(
-    context: Any, site: Site, within_s: float, quiet_s: float
+    page: _Page, site: Site, within_s: float, quiet_s: float
 ) -> tuple[dict[str, Any], int]:
     """Return the state that an app shows now, and the length of its text."""
-    text = await _text_of(context, f"{site.origin}/finish", within_s, quiet_s)
+    text = await page.text_of(f"{site.origin}/finish", within_s, quiet_s)
     try:
         # megabytes of JSON would hold up the other trials of this event loop
         state = await asyncio.to_thread(decode_json, text)
@@ -173,32 +186,48 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
-async def _text_of(context: Any, url: str, within_s: float, quiet_s: float) -> str:
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+class _Page:
+    """The page in which the tries of one app are made.
 
-    try:
-        async with asyncio.timeout(within_s):
-            return await _read(context, url, within_s, quiet_s)
-    except TimeoutError:
-        raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
-    except Error as error:
-        raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
+    It is used again by the next try and closed with its context: Chromium 156 sometimes hangs for good
+    when a page is closed between the first bytes of its document and the end of its loading, which is
+    where a refused try ends (twice in 21 closings).
+    """
 
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._page: Any = None
 
-async def _read(context: Any, url: str, within_s: float, quiet_s: float) -> str:
-    page = await context.new_page()
-    try:
-        await page.add_init_script(_UNSHOWN)
+    async def text_of(self, url: str, within_s: float, quiet_s: float) -> str:
+        """Return the text of the `<pre>` that an address shows.
+
+        Raises:
+            _NoStateError: It shows none within the time.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._read(url, within_s, quiet_s)
+        except TimeoutError:
+            raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
+        except Error as error:
+            self._page = None  # it may have crashed
+            raise _NoStateError(f"/finish cannot be read: {str(error).splitlines()[0]}") from error
+
+    async def _read(self, url: str, within_s: float, quiet_s: float) -> str:
+        if self._page is None:
+            page = await self._context.new_page()
+            await page.add_init_script(_UNSHOWN)
+            self._page = page
         # only until the first bytes are there: `_READ` decides when the text is whole
-        answer = await page.goto(url, wait_until="commit", timeout=within_s * 1000)
+        answer = await self._page.goto(url, wait_until="commit", timeout=within_s * 1000)
         if answer is not None and answer.status >= _BAD_STATUS:
             raise _NoStateError(f"/finish answers with status {answer.status}")
-        text = await page.evaluate(_READ, [within_s * 1000, quiet_s * 1000])
-    finally:
-        await page.close()
-    if text is None:
-        raise _NoStateError("/finish shows no <pre>")
-    return str(text)
+        text = await self._page.evaluate(_READ, [within_s * 1000, quiet_s * 1000])
+        if text is None:
+            raise _NoStateError("/finish shows no <pre>")
+        return str(text)
 
 
 class _NoStateError(Exception):
