@@ -29,6 +29,8 @@ from bench_core.records import (
     Event,
     GitState,
     Integrity,
+    IntegrityCode,
+    IntegrityFinding,
     Limits,
     Record,
     Resource,
@@ -144,6 +146,19 @@ endings = st.builds(
 
 
 @st.composite
+def integrities(draw: st.DrawFn) -> Integrity:
+    finding = st.builds(
+        IntegrityFinding,
+        code=st.sampled_from(IntegrityCode),
+        outcome=st.sampled_from(["blocked", "succeeded", "unknown"]),
+        count=st.integers(1, 99),
+    )
+    findings = draw(tuples(finding))
+    state = "flagged" if findings else draw(st.sampled_from(["clean", "unknown"]))
+    return Integrity(state=state, findings=findings)
+
+
+@st.composite
 def results(draw: st.DrawFn) -> TrialResult:
     status = draw(st.sampled_from(Status))
     finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -169,7 +184,7 @@ def results(draw: st.DrawFn) -> TrialResult:
         error=draw(optional(errors)),
         failure_mode=draw(optional(st.sampled_from(FailureMode))),
         suspect=draw(tuples(st.sampled_from(SuspectCause))),
-        integrity=draw(optional(st.builds(Integrity, findings=tuples(texts)))),
+        integrity=draw(optional(integrities())),
         ending=draw(optional(endings)),
         spent=draw(tuples(spendings)),
         agent_code=draw(optional(st.builds(AgentCode, sha256=optional(texts)))),

@@ -6,6 +6,7 @@ All are frozen, forbid unknown fields and survive a round trip through JSON.
 from __future__ import annotations
 
 from bench_core.records.base import Count, Dollars, GitState, Record, World
+from bench_core.records.integrity import Integrity, IntegrityCode, IntegrityFinding
 from bench_core.records.run import Event, Rerun, RunInfo, Session, SessionOutcome
 from bench_core.records.task import AgentTask, Limits, Resource, Task, TrialKey
 from bench_core.records.trial import (
@@ -18,7 +19,6 @@ from bench_core.records.trial import (
     Attempt,
     Check,
     ErrorInfo,
-    Integrity,
     Spending,
     Status,
     Step,
@@ -42,6 +42,8 @@ __all__ = [
     "Event",
     "GitState",
     "Integrity",
+    "IntegrityCode",
+    "IntegrityFinding",
     "Limits",
     "Record",
     "Rerun",

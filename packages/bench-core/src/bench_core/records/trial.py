@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from bench_core.records.base import Count, Dollars, GitState, Record, World
+from bench_core.records.integrity import Integrity
 from bench_core.records.task import TrialKey
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 
@@ -41,7 +42,6 @@ __all__ = [
     "Attempt",
     "Check",
     "ErrorInfo",
-    "Integrity",
     "Spending",
     "Status",
     "Step",
@@ -275,16 +275,6 @@ class AgentCode(Record):
     git: GitState | None = None
     distribution: str | None = None
     dialect: str | None = None
-
-
-class Integrity(Record):
-    """What is known of attempts to score without doing the task.
-
-    `clean` was watched and nothing found; `flagged` has findings; `unknown` could not be watched.
-    """
-
-    state: Literal["clean", "flagged", "unknown"] = "unknown"
-    findings: tuple[str, ...] = ()
 
 
 class TrialResult(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench_core.trial.agent_work import AgentLimits
 from bench_core.trial.hooks import Benchmark, Evaluation, Evidence, TrialEnvironment
+from bench_core.trial.integrity import IntegrityWatch
 from bench_core.trial.run import refuse_misfit, rescore_trial, run_trial
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Benchmark",
     "Evaluation",
     "Evidence",
+    "IntegrityWatch",
     "TrialEnvironment",
     "refuse_misfit",
     "rescore_trial",

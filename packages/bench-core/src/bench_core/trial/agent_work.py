@@ -53,10 +53,12 @@ class AgentWork:
     Attributes:
         outcome: What the agent reported, or what is recorded in its place.
         fault: Why the trial has no score although the agent worked; None where it has one.
+        claimed: Whether that is what the agent itself raised.
     """
 
     outcome: AgentOutcome
     fault: Exception | None = None
+    claimed: bool = False
 
 
 async def run_agent(
@@ -171,7 +173,7 @@ def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentW
     if error is None:
         return AgentWork(_checked(work.result(), context))
     if isinstance(error, _NOT_THE_AGENTS):
-        return AgentWork(_UNSCORED, error)
+        return AgentWork(_UNSCORED, error, claimed=True)
     if isinstance(error, BudgetExceededError) and _budget_is_spent(context):
         return AgentWork(AgentOutcome(status=Status.BUDGET_EXCEEDED))
     if not isinstance(error, Exception):

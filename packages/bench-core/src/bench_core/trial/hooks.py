@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bench_core.protocols import EnvironmentHandle, TextHandle
 from bench_core.run_folder.artifacts import TrialArtifacts, list_artifacts
+from bench_core.trial.integrity import IntegrityWatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.protocols import Agent, EnvironmentHandle, TrialContext
-    from bench_core.records import AgentEnding, Check, ErrorInfo, Status, Task, TrialResult
+    from bench_core.records import (
+        AgentEnding,
+        Check,
+        ErrorInfo,
+        IntegrityFinding,
+        Status,
+        Task,
+        TrialResult,
+    )
     from bench_core.records.vocabulary import FailureMode, SuspectCause
 
 __all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment"]
@@ -41,6 +50,7 @@ class TrialEnvironment:
         timings: Seconds by phase of its own, beside those the core takes.
         machine: Which VM or copy of a site this is.
         details: The benchmark's own record of it.
+        integrity: Collects what the agent did that its task does not need.
     """
 
     handle: EnvironmentHandle = TextHandle()  # noqa: RUF009  # immutable
@@ -50,6 +60,7 @@ class TrialEnvironment:
     timings: dict[str, float] = field(default_factory=dict)
     machine: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    integrity: IntegrityWatch = field(default_factory=IntegrityWatch)
 
     async def gone(self) -> None:
         """Wait until the environment has ended while the agent works; for ever where it lasts."""
@@ -133,6 +144,7 @@ class Evaluation:
         suspect: Why the score may not be the agent's own doing.
         status: Instead of how the agent's part ended: `agent_error` for an answer that cannot be
             read, `environment_error` where what was captured shows such a fault.
+        findings: What the evidence shows of attempts to score without doing the task.
         details: The benchmark's own record.
     """
 
@@ -146,6 +158,7 @@ class Evaluation:
     status: Status | None = None
     error: ErrorInfo | None = None
     profile: str | None = None
+    findings: tuple[IntegrityFinding, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
 
 

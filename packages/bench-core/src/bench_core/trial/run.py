@@ -15,6 +15,7 @@ from bench_core.records import AgentOutcome, Status, TrialResult
 from bench_core.run_folder.artifacts import describe_artifacts
 from bench_core.trial.agent_work import AgentLimits, AgentWork, run_agent
 from bench_core.trial.hooks import Evidence
+from bench_core.trial.integrity import integrity_of, is_contained, void_of
 from bench_core.trial.log import trial_log
 from bench_core.trial.results import (
     NOT_CLOSED,
@@ -32,7 +33,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.protocols import Agent
-    from bench_core.records import AgentCode, AgentEnding, AgentTask, ArtifactFile, Task
+    from bench_core.records import (
+        AgentCode,
+        AgentEnding,
+        AgentTask,
+        ArtifactFile,
+        Integrity,
+        IntegrityFinding,
+        Task,
+    )
     from bench_core.redaction import Redactor
     from bench_core.trial.hooks import Benchmark, Evaluation, TrialEnvironment
 
@@ -170,6 +179,7 @@ class _Trial:
     work: AgentWork = AgentWork(AgentOutcome())  # noqa: RUF009  # immutable
     captured: bool = False
     capture_fault: Exception | None = None
+    found: tuple[IntegrityFinding, ...] = ()
 
     async def run(self, log: logging.Logger) -> TrialResult:
         started, began = datetime.now(timezone.utc), time.monotonic()
@@ -197,6 +207,7 @@ class _Trial:
             "started": started,
             "details": dict(environment.details),
             **fields,
+            "integrity": self._integrity(environment, fields),
             "timings_s": {
                 **environment.timings, **self.timings, "total": time.monotonic() - began
             },
@@ -222,7 +233,7 @@ class _Trial:
                 self.capture_fault = error
         # only now: the capture may have written the trajectory
         outcome = with_steps(outcome, self.context.folder, environment.steps)
-        self.work = AgentWork(outcome, fault)
+        self.work = AgentWork(outcome, fault, self.work.claimed)
         self.captured = True
         # What the capture may change of it is the flags.
         same = tuple(environment.flags) == flags
@@ -241,6 +252,7 @@ class _Trial:
                 evaluation = await self._evaluate(environment, ending)
         except Exception as error:  # noqa: BLE001  # foreign evaluators run here; recorded, never a score
             return self._with_ending(fault_fields(error, "evaluation", after_work=True), ending)
+        self.found = evaluation.findings
         # Only a failure can be the environment's doing; a success proves that it worked.
         if evaluation.score is not None and evaluation.score < 1.0:
             try:
@@ -250,6 +262,18 @@ class _Trial:
         steps = self.work.outcome.steps
         fields = evaluated_fields(ending, evaluation, environment.details, steps)
         return {**fields, "ending": _without_error_of(fields, ending)}
+
+    def _integrity(self, environment: TrialEnvironment, fields: dict[str, Any]) -> Integrity:
+        """Say what is known of the agent's ways; it never changes the score."""
+        watch, contained = environment.integrity, is_contained(self.agent, self.code)
+        error = fields.get("error")
+        void = void_of(
+            fields["status"],
+            error.message if error is not None else "",
+            found=bool(watch.findings or self.found),
+            claimed=self.work.claimed and not contained,
+        )
+        return integrity_of(watch, (*self.found, *void), contained=contained)
 
     def _unscored(self, ending: AgentEnding) -> dict[str, Any] | None:
         if self.work.fault is not None:
