@@ -38,7 +38,9 @@ __all__ = [
     "locate_plugin",
 ]
 
-PluginKind = Literal["benchmark", "agent", "guide", "judge", "reporter", "world", "stopping_rule"]
+PluginKind = Literal[
+    "benchmark", "agent", "guide", "judge", "reporter", "world", "stopping_rule", "exploit"
+]
 
 KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     "benchmark": {
@@ -58,6 +60,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
         "webarena": "webarena-runner",
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
+    "exploit": {},
 }
 """The distributions that add Proctor's own plugins, for the message that one is not installed."""
 

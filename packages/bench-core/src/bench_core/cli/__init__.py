@@ -6,6 +6,7 @@ command is imported when it runs.
 
 from __future__ import annotations
 
+from bench_core.cli.audit import execute_audit
 from bench_core.cli.commands import (
     execute_prepared,
     execute_rescore,
@@ -39,6 +40,7 @@ __all__ = [
     "RenamedOptionsCommand",
     "demo_out_option",
     "demo_workers_option",
+    "execute_audit",
     "execute_demo",
     "execute_doctor",
     "execute_prepared",

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 IntegrityOutcome = Literal["blocked", "succeeded", "unknown"]
-"""Whether the harness refused it, it took effect, or that cannot be told."""
+"""Whether the harness refused it, it took effect, or neither is known."""
 
 
 class ExploitClass(str, enum.Enum):

@@ -1,0 +1,71 @@
+"""What an audit found: a row for each exploit and each honest run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bench_core.records.base import Record
+from bench_core.records.integrity import ExploitClass
+
+__all__ = ["AuditReport", "AuditRow", "HonestRow", "Verdict"]
+
+Verdict = Literal["blocked", "flagged", "UNDETECTED", "not run"]
+"""`blocked`: nothing was gained. `flagged`: something was, and the result says so. `UNDETECTED`:
+something was gained and nothing says so. `not run`: nothing shows that the exploit ran at all."""
+
+
+class AuditRow(Record):
+    """What became of one exploit.
+
+    Attributes:
+        score: What the benchmark gave it; None without a score.
+        codes: What the result's integrity says.
+        seen: Its canary.
+    """
+
+    id: str
+    kind: ExploitClass
+    world: str
+    summary: str
+    expected: Literal["blocked", "flagged"]
+    verdict: Verdict
+    score: float | None = None
+    status: str = ""
+    codes: tuple[str, ...] = ()
+    seen: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was stopped or seen, and really ran."""
+        return self.verdict in {"blocked", "flagged"}
+
+
+class HonestRow(Record):
+    """What became of one honest run; `codes` must be empty."""
+
+    agent: str
+    task: str
+    score: float | None = None
+    state: str = "unknown"
+    codes: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class AuditReport(Record):
+    """The outcome of an audit.
+
+    Attributes:
+        rows: One for each exploit.
+        honest: One for each run of an honest agent.
+    """
+
+    world: str
+    rows: tuple[AuditRow, ...] = ()
+    honest: tuple[HonestRow, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every exploit ran and was blocked or flagged, and no honest run was flagged."""
+        return all(each.passed for each in self.rows) and not any(
+            each.codes or each.error for each in self.honest
+        )
