@@ -8,13 +8,10 @@ from statistics import NormalDist
 import pytest
 
 from bench_core.statistics import simulate_alarms, simulate_gate, tarone, within_task
-from bench_core.statistics.gate_simulation import (
-    drop_p_values,
-    printed_power,
-    simulated_power,
-    tarone_least,
-)
+from bench_core.statistics.array_tests import drop_p_values, tarone_least
+from bench_core.statistics.gate_simulation import simulate_printed_power
 from bench_core.statistics.permutation import power_of_counts
+from bench_core.statistics.power_simulation import printed_power, simulated_power
 from bench_core.statistics.simulation import Population
 
 np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics'")
@@ -87,7 +84,7 @@ def test_an_unchanged_agent_raises_an_alarm_in_at_most_a_twentieth_of_runs(cell:
         found = simulate_alarms(
             agent, tasks=tasks, trials=trials, slices=slices, replications=600, seed=5
         )
-        assert found <= band(600, len(CELLS) * len(AGENTS))
+        assert found.alarms <= band(600, len(CELLS) * len(AGENTS))
 
 
 def test_other_numbers_of_trials_before_raise_no_more_alarms() -> None:
@@ -95,7 +92,7 @@ def test_other_numbers_of_trials_before_raise_no_more_alarms() -> None:
         found = simulate_alarms(
             AGENT, tasks=68, trials=trials, baseline_trials=before, replications=1_000, seed=5
         )
-        assert found <= band(1_000, 2)
+        assert found.alarms <= band(1_000, 2)
 
 
 @pytest.mark.slow
@@ -126,9 +123,9 @@ def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -
 def test_the_printed_power_is_the_realised_one(tasks: int, trials: int, before: int) -> None:
     how = {"tasks": tasks, "trials": trials, "baseline_trials": before, "seed": 5}
     drop = 0.1 if tasks <= 68 else 0.05
-    same = simulate_gate(AGENT, tolerance=drop, replications=100, **how)
-    changed = simulate_alarms(AGENT, drop=drop, replications=2_000, **how)
-    assert same.power == pytest.approx(changed, abs=0.04)
+    printed = simulate_printed_power(AGENT, drop=drop, replications=300, **how)
+    changed = simulate_alarms(AGENT, drop=drop, replications=3_000, **how)
+    assert printed == pytest.approx(changed.alarms, abs=0.03)
 
 
 @pytest.mark.parametrize(("tasks", "trials"), [(12, 3), (30, 1), (30, 5)])
@@ -157,7 +154,17 @@ def test_alarms_of_one_trial_are_those_of_its_p_values() -> None:
     among = simulate_alarms(
         AGENT, tasks=20, trials=1, drop=0.2, slices=pairs, replications=400, seed=3
     )
-    assert found > among + 0.05
+    assert found.alarms > among.alarms + 0.05
+
+
+def test_slices_leave_fine_to_all_tasks_and_add_regressions() -> None:
+    halves = [range(20), range(20, 40)]
+    how = {"tasks": 40, "trials": 3, "drop": 0.2, "tolerance": 0.15, "replications": 200, "seed": 5}
+    alone = simulate_gate(AGENT, loss="concentrated", **how)
+    among = simulate_gate(AGENT, loss="concentrated", slices=halves, **how)
+    assert among.fine <= alone.fine + 0.02
+    assert among.regression + among.fine + among.undecided == pytest.approx(1.0)
+    assert abs(among.regression - alone.regression) < 0.2
 
 
 def test_a_drop_drawn_on_new_tasks_is_rarely_called_fine_for_these() -> None:

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     )
     from bench_core.statistics.costs import describe, total_usage
     from bench_core.statistics.dirichlet import dirichlet_high, dirichlet_low, units_needed
-    from bench_core.statistics.gate_simulation import SimulatedGate, simulate_alarms, simulate_gate
+    from bench_core.statistics.gate_simulation import (
+        SimulatedAlarms,
+        SimulatedGate,
+        simulate_alarms,
+        simulate_gate,
+    )
     from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand, Interval
     from bench_core.statistics.judge_correction import (
         CorrectedRate,
@@ -145,6 +150,7 @@ __all__ = [
     "Population",
     "RankSet",
     "Rate",
+    "SimulatedAlarms",
     "SimulatedCoverage",
     "SimulatedGate",
     "SimulatedLooks",
@@ -243,7 +249,7 @@ __getattr__ = lazy_exports(
         ),
         "costs": ("describe", "total_usage"),
         "dirichlet": ("dirichlet_high", "dirichlet_low", "units_needed"),
-        "gate_simulation": ("SimulatedGate", "simulate_alarms", "simulate_gate"),
+        "gate_simulation": ("SimulatedAlarms", "SimulatedGate", "simulate_alarms", "simulate_gate"),
         "intervals": ("ESTIMAND_TEXT", "Estimand", "Interval"),
         "judge_correction": (
             "CorrectedRate",

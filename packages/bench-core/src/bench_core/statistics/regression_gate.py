@@ -9,12 +9,12 @@ from bench_core.errors import NotEstimableError
 from bench_core.records import Record
 from bench_core.statistics.comparison import Comparison, compare, task_differences
 from bench_core.statistics.dirichlet import units_needed
-from bench_core.statistics.gate_simulation import printed_power
 from bench_core.statistics.intervals import ESTIMAND_TEXT, Estimand
 from bench_core.statistics.limits import cluster_units, trial_units
 from bench_core.statistics.looks import Look
 from bench_core.statistics.multiplicity import tarone, tarone_level
 from bench_core.statistics.permutation import within_task
+from bench_core.statistics.power_simulation import printed_power
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -1,0 +1,89 @@
+"""The power that a gate prints beside its decision, by simulation from the totals it has seen."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from bench_core.errors import MissingExtraError
+from bench_core.statistics.array_tests import drop_p_values, finds_in_one_trial
+from bench_core.statistics.bootstrap import load_numpy
+from bench_core.statistics.one_trial import MOST_TASKS
+from bench_core.statistics.permutation import power_of_counts
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping
+
+__all__ = ["printed_power", "simulated_power"]
+
+_SIMULATED = 200
+"""Up to so many tasks power is simulated: approximations are rough there, and it is fast."""
+_REPLICATIONS = 500
+_LEAST_RATE = 1e-200
+"""In place of the rate of an agent that never succeeds, which cannot fall."""
+
+
+def printed_power(  # noqa: PLR0913 - as above
+    kinds: Counter[tuple[int, int, int]],
+    drop: float,
+    alpha: float,
+    *,
+    conditional: bool = True,
+    replications: int = _REPLICATIONS,
+    seed: int = 0,
+) -> float:
+    """Return the power that a gate prints: simulated where tasks are few, else `power_of_counts`.
+
+    Arguments as `simulated_power`. Where numbers of trials differ between tasks, or numpy is not
+    installed, nothing is simulated.
+    """
+    alike = len({(now, before) for now, before, _ in kinds}) == 1
+    if alike and kinds.total() <= _SIMULATED:
+        with suppress(MissingExtraError):
+            return simulated_power(
+                kinds, drop, alpha,
+                conditional=conditional, replications=replications, seed=seed,
+            )  # fmt: skip
+    return power_of_counts(kinds, drop, alpha, conditional=conditional)
+
+
+def simulated_power(  # noqa: PLR0913 - as above
+    kinds: Mapping[tuple[int, int, int], int],
+    drop: float,
+    alpha: float,
+    *,
+    conditional: bool = True,
+    replications: int = _REPLICATIONS,
+    seed: int = 0,
+) -> float:
+    """Return how likely a fall of the mean by `drop` is significant at `alpha`, by simulation.
+
+    Trials are shared out anew between before and now, and of the new successes each is lost with one
+    chance: just how an agent with these totals would do whose chances all fell by one factor.
+
+    Args:
+        kinds: How many tasks have so many new trials, baseline trials and successes in all; the
+            numbers of trials of all tasks are alike.
+        drop: Fall of the mean.
+        alpha: Level of the test.
+        conditional: As for `within_task`.
+        replications: Pairs of runs.
+        seed: Seed of numpy's PCG64.
+
+    >>> simulated_power({(3, 3, 6): 30, (3, 3, 0): 10}, 0.1, 0.05) > 0.8
+    True
+    """
+    numpy = load_numpy("a simulation")
+    ((trials, before_trials),) = {(now, before) for now, before, _ in kinds}
+    totals = numpy.repeat([total for *_, total in kinds], list(kinds.values()))
+    generator = numpy.random.Generator(numpy.random.PCG64(seed))
+    failures = trials + before_trials - totals
+    shape = (replications, len(totals))
+    now = generator.hypergeometric(totals, failures, trials, shape)
+    lost = min(1.0, drop / max(drop, totals.mean() / (trials + before_trials), _LEAST_RATE))
+    fallen = generator.binomial(now, 1.0 - lost)
+    if not conditional and trials == before_trials == 1 and len(totals) <= MOST_TASKS:
+        return float(finds_in_one_trial(fallen, totals - now, alpha).mean())
+    p_values, _ = drop_p_values(fallen, totals - now, trials, before_trials)
+    return float((p_values <= alpha).mean())
