@@ -19,6 +19,11 @@ from bench_core.agents import (
     ElementRef,
     Fail,
     Goto,
+    HoldKeys,
+    KeyDown,
+    KeyUp,
+    MouseDown,
+    MouseUp,
     Move,
     Point,
     PressKeys,
@@ -431,3 +436,40 @@ def test_a_block_read_back_is_the_action(action: Action) -> None:
 )  # fmt: skip
 def test_a_block_that_says_more_stays_code(code: str) -> None:
     assert parse_block(code) == (RunCode(code=code),)
+
+
+@pytest.mark.parametrize(
+    ("action", "lines"),
+    [
+        (Click(), ["computer.mouse.single_click()"]),
+        (MouseDown(), ["import pyautogui", "pyautogui.mouseDown(button='left')"]),
+        (MouseUp(button="right"), ["import pyautogui", "pyautogui.mouseUp(button='right')"]),
+        (KeyDown(key="Control"), ["import pyautogui", "pyautogui.keyDown('ctrl')"]),
+        (KeyUp(key="shift"), ["import pyautogui", "pyautogui.keyUp('shift')"]),
+        (
+            HoldKeys(keys=("w",), seconds=2),
+            ["import time", "import pyautogui", "pyautogui.keyDown('w')", "try:", "    time.sleep(2)",
+             "finally:", "    pyautogui.keyUp('w')"],
+        ),
+        (PressKeys(keys=("down",), repeat=2), ["computer.keyboard.press('down')"] * 2),
+        (PressKeys(keys=("ctrl+a",)), ["computer.keyboard.press('ctrl+a')"]),
+        (
+            Scroll(dy=100, modifiers=("ctrl",)),
+            ["import pyautogui", "pyautogui.keyDown('ctrl')", "try:", "    pyautogui.scroll(-120)",
+             "finally:", "    pyautogui.keyUp('ctrl')"],
+        ),
+        (
+            Drag(start=Point(x=1, y=2), path=(Point(x=5, y=5),), end=Point(x=9, y=9)),
+            ["import pyautogui", "computer.mouse.move_abs(x=0.001171875, y=0.0034722222)",
+             "pyautogui.mouseDown()", "pyautogui.moveTo(5, 5, duration=0.1)",
+             "pyautogui.moveTo(9, 9, duration=0.1)", "pyautogui.mouseUp()"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_computer_lacks_is_done_by_pyautogui(action: Action, lines: list[str]) -> None:
+    assert translate(action, SCREEN).code.splitlines() == lines
+
+
+def test_a_side_button_is_refused() -> None:
+    with pytest.raises(UntranslatableError, match="no button 'back'"):
+        translate(Click(button="back"), SCREEN)

@@ -24,3 +24,13 @@ def test_an_element_is_found_by_name_and_number(name: str, found: str) -> None:
 def test_a_name_nobody_has_is_an_error_that_tells_the_others(name: str) -> None:
     with pytest.raises(AgentError, match="'Cancel'"):
         named_element(ELEMENTS, name)
+
+
+def test_an_element_is_found_by_role_and_name() -> None:
+    elements = (
+        Element(id="0", role="link", name="Save"),
+        Element(id="1", role="button", name="Save"),
+    )
+    assert named_element(elements, "Save", "button").id == "1"
+    with pytest.raises(AgentError, match="no textbox is called 'Save'; there are none"):
+        named_element(elements, "Save", "textbox")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bench_core.agents import ActionResult, Observation, Wait
+from bench_core.agents import ActionResult, Observation, PointerPosition, Wait, Zoom
 from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models import ImagePart
 from bench_core.records import Record
-from waa_client.actions import Block, Screen, UntranslatableError, translate
+from waa_client.actions import OFFERS, Block, Screen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
-from waa_client.observations import TreeError, draw_marks, elements_of, is_still
+from waa_client.observations import TreeError, draw_marks, elements_of, enlarged, is_still
 from waa_client.timing import TIMINGS, RealClock
 from waa_client.vm import calls
 
@@ -36,6 +37,8 @@ _NOTHING = "pass"
 _FAIL_SAFE = "fail-safe"
 # As vanilla's action space `pyautogui` wraps code; with the fail-safe on it would raise in a corner.
 _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
+_POSITION = "import pyautogui; at = pyautogui.position(); print(at[0], at[1])"
+_POINT = re.compile(r"(-?\d+) (-?\d+)")
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
 # Vanilla's own client waits 90 s; a block with a long text to type takes longer.
 _CODE_S = 90.0
@@ -112,6 +115,10 @@ class WaaDesktop:
         self._closed = False
         self._asked: dict[int, Call[Any]] = {}
         self._cut_off: Call[Any] | None = None
+
+    async def offers(self) -> frozenset[str]:
+        """Return the kinds of actions that work on a desktop; see `bench_core.agents.Offering`."""
+        return OFFERS
 
     async def observe(self) -> Observation:
         """Observe the desktop; see `bench_core.agents.Environment`."""
@@ -308,6 +315,10 @@ class WaaDesktop:
 
     async def _act(self, action: Action) -> ActionResult:
         screen = await self._known_screen()
+        if isinstance(action, Zoom):
+            return await self._zoom(action)
+        if isinstance(action, PointerPosition):
+            return await self._where(screen)
         try:
             block = translate(action, screen)
         except UntranslatableError as error:
@@ -318,6 +329,26 @@ class WaaDesktop:
             # vanilla's WAIT has no length of its own, so the rest is slept here
             await self._clock.sleep(max(0.0, action.seconds - self.timing.after_action_s))
         return await self._run(block)
+
+    async def _zoom(self, action: Zoom) -> ActionResult:
+        picture = await self._screenshot()
+        try:
+            part = enlarged(picture.data, action.region)
+        except ValueError as error:
+            return ActionResult(ok=False, error=str(error))
+        return ActionResult(image=ImagePart.from_bytes(part, "image/png"))
+
+    async def _where(self, screen: Screen) -> ActionResult:
+        """Ask where the pointer is, in pixels of the picture; it is no action of WAA's history."""
+        done = await self._ask(calls.execute(["python", "-c", _POSITION]))
+        found = _POINT.search(done.output or "")
+        if not done.ok or found is None:
+            return ActionResult(ok=False, error=done.error or "the position is not known")
+        x, y = (
+            int(at) * view // size
+            for at, view, size in zip(found.groups(), screen.seen, screen.size, strict=True)
+        )
+        return ActionResult(text=f"X={x},Y={y}")
 
     async def _known_screen(self) -> Screen:
         if self._screen is None:

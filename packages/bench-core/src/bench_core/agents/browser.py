@@ -6,22 +6,43 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
+from bench_core.agents.browser_tabs import Tabs
+from bench_core.agents.page_reading import NoSuchTargetError, PageReader, is_ref, zoomed
 from bench_core.agents.records import (
     ActionResult,
+    ActivateTab,
     Back,
     Click,
+    CloseTab,
     Drag,
     Element,
     ElementRef,
+    FindElements,
+    Forward,
     Goto,
+    HoldKeys,
+    KeyDown,
+    KeyUp,
+    ListTabs,
+    MouseDown,
+    MouseUp,
     Move,
+    NewTab,
     Observation,
+    PageText,
+    PointerPosition,
     PressKeys,
+    ReadPage,
+    Reload,
     RunCode,
     Scroll,
+    ScrollTo,
+    SetValue,
     SwitchTab,
     TypeText,
     Wait,
+    Zoom,
 )
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models.records import ImagePart
@@ -39,37 +60,19 @@ _SETTLE_MS = 2_000
 # A screenshot asked for while a page gives way to the next may never come: ask again soon.
 _LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
 _REACTION_S = 0.1
-_KEYS = {
-    "ctrl": "Control", "alt": "Alt", "shift": "Shift", "meta": "Meta", "enter": "Enter",
-    "tab": "Tab", "escape": "Escape", "esc": "Escape", "backspace": "Backspace",
-    "delete": "Delete", "space": "Space", "up": "ArrowUp", "down": "ArrowDown",
-    "left": "ArrowLeft", "right": "ArrowRight", "home": "Home", "end": "End",
-    "pageup": "PageUp", "pagedown": "PageDown", "plus": "+", "insert": "Insert",
-}  # fmt: skip
-_ELEMENTS_JS = """() => {
-  const wanted = 'a[href],button,input,select,textarea,summary,[role],[onclick],[contenteditable]';
-  const seen = [];
-  for (const node of document.querySelectorAll(wanted)) {
-    const box = node.getBoundingClientRect();
-    const style = getComputedStyle(node);
-    const shown = box.width > 0 && box.height > 0 && style.visibility !== 'hidden'
-      && box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
-    if (!shown || node.type === 'hidden') continue;
-    const label = node.getAttribute('aria-label') || (node.labels && node.labels[0]
-      && node.labels[0].innerText) || node.innerText || node.placeholder || node.title
-      || node.name || '';
-    const secret = node.type === 'password';
-    seen.push({
-      id: String(seen.length + 1),
-      role: node.getAttribute('role') || node.tagName.toLowerCase(),
-      name: label.trim().slice(0, 200),
-      value: 'value' in node && !secret ? String(node.value).slice(0, 200) : null,
-      rect: [box.x, box.y, box.width, box.height],
-    });
-    if (seen.length >= 500) break;
-  }
-  return seen;
-}"""
+_OFFERS = frozenset(
+    {
+        "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "scroll_to", "type", "set_value",
+        "keys", "hold_keys", "key_down", "key_up", "wait", "screenshot", "zoom", "pointer_position",
+        "goto", "back", "forward", "reload", "new_tab", "list_tabs", "activate_tab", "close_tab",
+        "switch_tab", "page_text", "find", "read_page",
+    }
+)  # fmt: skip
+
+
+_POINTING = (Click, Move, MouseDown, MouseUp, Drag, Scroll, ScrollTo)
+_TYPING = (TypeText, SetValue, PressKeys, HoldKeys, KeyDown, KeyUp)
+_LOOKING = (Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
 class BrowserEnvironment:
@@ -78,8 +81,14 @@ class BrowserEnvironment:
     def __init__(self, context: Any, viewport: tuple[int, int]) -> None:
         self._context = context
         self._viewport = viewport
-        self._active = 0
+        self._tabs = Tabs(context)
+        self._pointer = Pointer(viewport)
+        self._reader = PageReader()
         self._elements: dict[str, Element] = {}
+
+    async def offers(self) -> frozenset[str]:
+        """Return the kinds of actions that work in a browser; see `Offering`."""
+        return _OFFERS
 
     async def observe(self) -> Observation:
         """Return screenshot, tabs and the elements in view; see `Environment`.
@@ -90,7 +99,7 @@ class BrowserEnvironment:
 
         for timeout_ms in _LOOKS_MS:
             try:
-                return await self._look(self._page(), timeout_ms)
+                return await self._look(self._tabs.page(), timeout_ms)
             except Error as error:  # noqa: PERF203  # three looks at most
                 if self._gone() or timeout_ms == _LOOKS_MS[-1]:
                     message = str(error).splitlines()[0]
@@ -102,7 +111,7 @@ class BrowserEnvironment:
     async def _look(self, page: Any, timeout_ms: int) -> Observation:
         await _settle(page)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
-        found = [Element.model_validate(each) for each in await page.evaluate(_ELEMENTS_JS)]
+        found = await self._reader.elements(page)
         self._elements = {element.id: element for element in found}
         return Observation(
             screenshot=ImagePart.from_bytes(picture),
@@ -110,8 +119,9 @@ class BrowserEnvironment:
             url=page.url,
             title=await page.title(),
             tabs=tuple([each.url for each in self._context.pages]),
-            active_tab=self._active,
-            elements=tuple(found),
+            active_tab=self._tabs.active,
+            open_tabs=await self._tabs.listed(),
+            elements=found,
         )
 
     async def act(self, action: Action) -> ActionResult:
@@ -119,57 +129,117 @@ class BrowserEnvironment:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
         try:
-            await self._do(action)
-            await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
-        except _NoSuchTargetError as error:
+            result = await self._do(action)
+            if not isinstance(action, _LOOKING):
+                await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
+        except NoSuchTargetError as error:
             return ActionResult(ok=False, error=str(error))
         except Error as error:
             if self._gone():
                 raise EnvironmentFaultError(f"the browser is gone: {error}") from error
             first = str(error).splitlines()[0]
             return ActionResult(ok=False, error=first)
-        return ActionResult()
+        return result or ActionResult()
 
-    async def _do(self, action: Action) -> None:  # noqa: C901, PLR0912  # one branch per action
-        page = self._page()
-        if isinstance(action, Click):
-            x, y = self._at(action.target)
-            keys = [_KEYS.get(key, key) for key in action.modifiers]
-            for key in keys:
-                await page.keyboard.down(key)
-            await page.mouse.click(x, y, button=action.button, click_count=action.count)
-            for key in reversed(keys):
-                await page.keyboard.up(key)
-        elif isinstance(action, Move):
-            await page.mouse.move(*self._at(action.target))
-        elif isinstance(action, Drag):
-            await page.mouse.move(*self._at(action.start))
-            await page.mouse.down()
-            # In steps: pages that follow the pointer ignore a drag that jumps.
-            await page.mouse.move(*self._at(action.end), steps=10)
-            await page.mouse.up()
-        elif isinstance(action, Scroll):
-            if action.target is not None:
-                await page.mouse.move(*self._at(action.target))
-            await page.mouse.wheel(action.dx, action.dy)
-        elif isinstance(action, TypeText):
-            await self._type(page, action)
-        elif isinstance(action, PressKeys):
-            await page.keyboard.press("+".join(_KEYS.get(key, key) for key in action.keys))
-        elif isinstance(action, Wait):
+    async def _do(self, action: Action) -> ActionResult | None:
+        page = self._tabs.page()
+        if isinstance(action, Wait):
             await asyncio.sleep(action.seconds)
-        elif isinstance(action, Goto):
-            await self._goto(page, action)
+            return None
+        if isinstance(action, RunCode):
+            raise NoSuchTargetError("a browser runs no code of agents: use the other actions")
+        if isinstance(action, _POINTING):
+            return await self._point(page, action)
+        if isinstance(action, _TYPING):
+            return await self._write(page, action)
+        if isinstance(action, _LOOKING):
+            return await self._read(page, action)
+        return await self._navigate(page, action)
+
+    async def _point(self, page: Any, action: Action) -> ActionResult | None:
+        if isinstance(action, Click):
+            at = await self._place(page, action.target)
+            async with held(page, action.modifiers):
+                await self._pointer.click(page, at, action.button, action.count)
+        elif isinstance(action, Move):
+            async with held(page, action.modifiers):
+                await self._pointer.move(page, await self._at(page, action.target))
+        elif isinstance(action, MouseDown):
+            at = await self._place(page, action.target)
+            await self._pointer.press(page, at, action.button)
+        elif isinstance(action, MouseUp):
+            at = await self._place(page, action.target)
+            await self._pointer.release(page, at, action.button)
+        elif isinstance(action, Drag):
+            targets = (action.start, *action.path, action.end)
+            points = [await self._at(page, target) for target in targets]
+            async with held(page, action.modifiers):
+                await self._pointer.drag(page, points)
+        elif isinstance(action, Scroll):
+            await self._pointer.move(page, await self._place(page, action.target))
+            async with held(page, action.modifiers):
+                await page.mouse.wheel(action.dx, action.dy)
+        elif isinstance(action, ScrollTo):
+            await self._at(page, action.target)
+        return None
+
+    async def _write(self, page: Any, action: Action) -> ActionResult | None:
+        if isinstance(action, TypeText):
+            await self._type(page, action)
+        elif isinstance(action, SetValue):
+            if is_ref(action.target.element):
+                await self._reader.set_value(page, action.target.element, action.value)
+            else:
+                text = TypeText(text=str(action.value), target=action.target, clear=True)
+                await self._type(page, text)
+        elif isinstance(action, PressKeys):
+            await press(page, action.keys, action.repeat)
+        elif isinstance(action, HoldKeys):
+            await hold(page, action.keys, action.seconds)
+        elif isinstance(action, KeyDown):
+            await page.keyboard.down(key_name(action.key))
+        elif isinstance(action, KeyUp):
+            await page.keyboard.up(key_name(action.key))
+        return None
+
+    async def _read(self, page: Any, action: Action) -> ActionResult | None:
+        if isinstance(action, Zoom):
+            return ActionResult(image=await zoomed(page, action, self._viewport))
+        if isinstance(action, PointerPosition):
+            x, y = self._pointer.at
+            return ActionResult(text=f"X={round(x)},Y={round(y)}")
+        if isinstance(action, PageText):
+            return ActionResult(text=await self._reader.text(page))
+        if isinstance(action, FindElements):
+            return ActionResult(text=await self._reader.find(page, action.query))
+        if isinstance(action, ReadPage):
+            return ActionResult(text=await self._reader.outline(page, action))
+        return None
+
+    async def _navigate(self, page: Any, action: Action) -> ActionResult | None:
+        if isinstance(action, Goto):
+            await self._goto(page, action.url, new_tab=action.new_tab)
         elif isinstance(action, Back):
             await page.go_back(timeout=_TIMEOUT_MS)
+        elif isinstance(action, Forward):
+            await page.go_forward(timeout=_TIMEOUT_MS)
+        elif isinstance(action, Reload):
+            await page.reload(timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
+        elif isinstance(action, NewTab):
+            await self._goto(page, action.url, new_tab=True)
         elif isinstance(action, SwitchTab):
-            await self._switch(action.index)
-        elif isinstance(action, RunCode):
-            raise _NoSuchTargetError("a browser runs no code of agents: use the other actions")
+            await self._tabs.switch(action.index)
+        elif isinstance(action, ActivateTab):
+            await self._tabs.activate(action.tab)
+        elif isinstance(action, CloseTab):
+            await self._tabs.close(action.tab)
+        elif not isinstance(action, ListTabs):
+            raise NoSuchTargetError(f"a browser has no {action.kind!r}")
+        return ActionResult(tabs=await self._tabs.listed())
 
     async def _type(self, page: Any, action: TypeText) -> None:
         if action.target is not None:
-            await page.mouse.click(*self._at(action.target))
+            await self._pointer.click(page, await self._at(page, action.target), "left", 1)
         if action.clear:
             await page.keyboard.press("ControlOrMeta+a")
             await page.keyboard.press("Delete")
@@ -177,44 +247,31 @@ class BrowserEnvironment:
         if action.enter:
             await page.keyboard.press("Enter")
 
-    async def _goto(self, page: Any, action: Goto) -> None:
-        if not action.url.startswith(("http://", "https://")):
-            raise _NoSuchTargetError(f"{action.url!r} is not an HTTP URL")
-        if action.new_tab:
-            page = await self._context.new_page()
-            await page.set_viewport_size({"width": self._viewport[0], "height": self._viewport[1]})
-            self._active = self._context.pages.index(page)
-        await page.goto(action.url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
+    async def _goto(self, page: Any, url: str, *, new_tab: bool) -> None:
+        if (url or not new_tab) and not url.startswith(("http://", "https://")):
+            raise NoSuchTargetError(f"{url!r} is not an HTTP URL")
+        if new_tab:
+            page = await self._tabs.open(self._viewport)
+        if url:
+            await page.goto(url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
 
-    async def _switch(self, index: int) -> None:
-        if index >= len(self._context.pages):
-            raise _NoSuchTargetError(f"there is no tab {index}")
-        self._active = index
-        await self._context.pages[index].bring_to_front()
+    async def _place(self, page: Any, target: Target | None) -> tuple[float, float] | None:
+        return None if target is None else await self._at(page, target)
 
-    def _page(self) -> Any:
-        pages = self._context.pages
-        if not pages:
-            raise EnvironmentFaultError("the browser has no open page")
-        self._active = min(self._active, len(pages) - 1)
-        return pages[self._active]
-
-    def _at(self, target: Target) -> tuple[float, float]:
+    async def _at(self, page: Any, target: Target) -> tuple[float, float]:
         if not isinstance(target, ElementRef):
             return target.pixels(self._viewport)
+        if is_ref(target.element):
+            return await self._reader.center(page, target.element)
         element = self._elements.get(target.element)
         if element is None or element.rect is None:
-            raise _NoSuchTargetError(f"there is no element {target.element!r} in view")
+            raise NoSuchTargetError(f"there is no element {target.element!r} in view")
         x, y, width, height = element.rect
         return x + width / 2, y + height / 2
 
     def _gone(self) -> bool:
         browser = self._context.browser
         return browser is not None and not browser.is_connected()
-
-
-class _NoSuchTargetError(Exception):
-    """The agent named something that is not there."""
 
 
 async def _settle(page: Any) -> None:

@@ -1,4 +1,4 @@
-"""Finding an element by its name, for scripts that are written before ids are given."""
+"""Finding an element by its name and role, for scripts that are written before ids are given."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ __all__ = ["named_element"]
 _NUMBERED = re.compile(r"(.+)#([1-9][0-9]*)", re.DOTALL)
 
 
-def named_element(elements: Sequence[Element], name: str) -> Element:
+def named_element(elements: Sequence[Element], name: str, role: str | None = None) -> Element:
     """Return the first element called `name`, or with `name#2` the second, and so on.
+
+    With a `role` - `button`, `textbox`, `link`, `combobox` - others are passed over.
 
     Raises:
         AgentError: There is none; the message names close ones.
@@ -27,6 +29,8 @@ def named_element(elements: Sequence[Element], name: str) -> Element:
     >>> named_element([Element(id="4", name="OK"), Element(id="9", name="OK")], "OK#2").id
     '9'
     """
+    if role is not None:
+        elements = [each for each in elements if each.role == role]
     called = [each for each in elements if each.name == name]
     if called:
         return called[0]
@@ -36,4 +40,5 @@ def named_element(elements: Sequence[Element], name: str) -> Element:
         if len(called) >= int(numbered[2]):
             return called[int(numbered[2]) - 1]
     known = ", ".join(sorted({repr(each.name) for each in elements if each.name})[:40])
-    raise AgentError(f"no element is called {name!r}; there are {known or 'none'}")
+    kind = role or "element"
+    raise AgentError(f"no {kind} is called {name!r}; there are {known or 'none'}")

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.agents.handles import connect
-from bench_core.agents.records import ActionResult, Decision, Done, Fail
+from bench_core.agents.records import ActionResult, Decision, Done, Fail, Screenshot
 from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from bench_core.agents.environment import Environment
     from bench_core.agents.handles import Connect
-    from bench_core.agents.records import Observation
+    from bench_core.agents.records import Action, Observation
+    from bench_core.models.records import ImagePart
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -30,7 +31,11 @@ DEFAULT_STEPS = 30
 
 
 class StepAgent(Protocol):
-    """Decides what to do next; one object works on one trial."""
+    """Decides what to do next; one object works on one trial.
+
+    Where it has a method `enter(environment)`, that is awaited once, before the first observation.
+    What it has in a dictionary `details` is kept in the trial's record.
+    """
 
     async def act(self, observation: Observation) -> Decision:
         """Look at `observation` and decide.
@@ -101,6 +106,9 @@ class _Trial:
 
     async def loop(self) -> None:
         results: tuple[ActionResult, ...] = ()
+        enter = getattr(self._stepper, "enter", None)
+        if enter is not None:
+            await enter(self._live)
         for number in range(1, self._limit + 1):
             started, clock = datetime.now(timezone.utc), time.monotonic()
             observation = (await self._live.observe()).model_copy(update={"results": results})
@@ -122,8 +130,18 @@ class _Trial:
                 self._flags.append("gave_up")
                 self._answer = {"gave_up": action.reason}
                 return tuple(results), True
-            results.append(await self._live.act(action))
+            results.append(await self._act(action))
+            if decision.stop_on_failure and not results[-1].ok:
+                break
         return tuple(results), False
+
+    async def _act(self, action: Action) -> ActionResult:
+        if not isinstance(action, Screenshot):
+            return await self._live.act(action)
+        seen = await self._live.observe()
+        if seen.screenshot is None:
+            return ActionResult(ok=False, error="there is no screenshot of this environment")
+        return ActionResult(image=seen.screenshot, tabs=seen.open_tabs)
 
     def _record(  # noqa: PLR0913, PLR0917  # the parts of one line
         self,
@@ -135,6 +153,9 @@ class _Trial:
         results: tuple[ActionResult, ...],
     ) -> None:
         errors = [result.error for result in results if result.error]
+        for place, result in enumerate(results, 1):
+            if result.image is not None:
+                self._keep(f"step-{number:03d}-action-{place}", result.image)
         self._artifacts.append_step(
             Step(
                 step=number,
@@ -155,8 +176,11 @@ class _Trial:
         picture = observation.screenshot
         if picture is None:
             return None
-        name = f"screenshots/step-{number:03d}.{picture.media_type.rpartition('/')[2]}"
-        return self._artifacts.write_bytes(name, base64.b64decode(picture.data))
+        return self._keep(f"step-{number:03d}", picture)
+
+    def _keep(self, name: str, picture: ImagePart) -> str:
+        file = f"screenshots/{name}.{picture.media_type.rpartition('/')[2]}"
+        return self._artifacts.write_bytes(file, base64.b64decode(picture.data))
 
     def outcome(self) -> AgentOutcome:
         decisions = self._decisions
@@ -173,6 +197,7 @@ class _Trial:
             model_reported=reported[-1] if reported else None,
             flags=tuple(flags),
             error=self.error,
+            details=dict(getattr(self._stepper, "details", {})),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, PositiveInt
+from pydantic import Field, JsonValue, PositiveInt, field_validator
 
 from bench_core.models.records import ImagePart
 from bench_core.records import Dollars, Record, Usage
@@ -12,25 +12,45 @@ from bench_core.records import Dollars, Record, Usage
 __all__ = [
     "Action",
     "ActionResult",
+    "ActivateTab",
     "Back",
     "Click",
+    "CloseTab",
     "Decision",
     "Done",
     "Drag",
     "Element",
     "ElementRef",
     "Fail",
+    "FindElements",
+    "Forward",
     "Goto",
+    "HoldKeys",
+    "KeyDown",
+    "KeyUp",
+    "ListTabs",
+    "MouseDown",
+    "MouseUp",
     "Move",
+    "NewTab",
     "Observation",
+    "PageText",
     "Point",
+    "PointerPosition",
     "PressKeys",
+    "ReadPage",
+    "Reload",
     "RunCode",
+    "Screenshot",
     "Scroll",
+    "ScrollTo",
+    "SetValue",
     "SwitchTab",
+    "Tab",
     "Target",
     "TypeText",
     "Wait",
+    "Zoom",
 ]
 
 
@@ -44,12 +64,22 @@ class Element(Record):
     rect: tuple[float, float, float, float] | None = None
 
 
+class Tab(Record):
+    """An open tab; `id` stays the same until it is closed."""
+
+    id: str
+    url: str = ""
+    title: str = ""
+    active: bool = False
+
+
 class Observation(Record):
     """What an agent sees before it acts.
 
     Attributes:
         size: Width and height of the screenshot's coordinate system in pixels.
         tabs: Titles or URLs of open tabs or windows, `active_tab` an index into them.
+        open_tabs: The same tabs with the ids that `ActivateTab` and `CloseTab` take, in a browser.
         text: An accessibility tree or page text, where the environment gives one.
         results: What became of the previous actions, in order.
         marked: The screenshot with the ids of `elements` drawn where they are, for models that see.
@@ -62,17 +92,27 @@ class Observation(Record):
     title: str | None = None
     tabs: tuple[str, ...] = ()
     active_tab: int | None = None
+    open_tabs: tuple[Tab, ...] = ()
     elements: tuple[Element, ...] = ()
     text: str | None = None
     results: tuple[ActionResult, ...] = ()
 
 
 class ActionResult(Record):
-    """What became of one action; `error` is why it had no effect, for the agent."""
+    """What became of one action.
+
+    Attributes:
+        text: What the agent receives: a position, a page's text, what was found.
+        error: Why it had no effect, for the agent.
+        image: The picture that `Screenshot` and `Zoom` ask for.
+        tabs: All open tabs, after an action that deals with tabs.
+    """
 
     ok: bool = True
     text: str = ""
     error: str | None = None
+    image: ImagePart | None = None
+    tabs: tuple[Tab, ...] = ()
 
 
 class Point(Record):
@@ -103,12 +143,18 @@ Target = Point | ElementRef
 """Where to act."""
 
 
+Button = Literal["left", "right", "middle", "back", "forward"]
+"""A button of the mouse."""
+
+Seconds = Annotated[float, Field(ge=0, le=60)]
+
+
 class Click(Record):
-    """Press and release a mouse button `count` times."""
+    """Press and release a mouse button `count` times, at `target` or where the pointer is."""
 
     kind: Literal["click"] = "click"
-    target: Target
-    button: Literal["left", "right", "middle"] = "left"
+    target: Target | None = None
+    button: Button = "left"
     count: Annotated[int, Field(ge=1, le=3)] = 1
     modifiers: tuple[str, ...] = ()
 
@@ -118,14 +164,33 @@ class Move(Record):
 
     kind: Literal["move"] = "move"
     target: Target
+    modifiers: tuple[str, ...] = ()
+
+
+class MouseDown(Record):
+    """Press a mouse button and hold it, at `target` or where the pointer is."""
+
+    kind: Literal["mouse_down"] = "mouse_down"
+    target: Target | None = None
+    button: Button = "left"
+
+
+class MouseUp(Record):
+    """Release a mouse button, at `target` or where the pointer is."""
+
+    kind: Literal["mouse_up"] = "mouse_up"
+    target: Target | None = None
+    button: Button = "left"
 
 
 class Drag(Record):
-    """Press at `start`, move to `end`, release."""
+    """Press at `start`, move to `end` by way of `path`, release."""
 
     kind: Literal["drag"] = "drag"
     start: Target
     end: Target
+    path: tuple[Target, ...] = ()
+    modifiers: tuple[str, ...] = ()
 
 
 class Scroll(Record):
@@ -135,6 +200,14 @@ class Scroll(Record):
     target: Target | None = None
     dx: float = 0
     dy: float = 0
+    modifiers: tuple[str, ...] = ()
+
+
+class ScrollTo(Record):
+    """Scroll until `target` is in view."""
+
+    kind: Literal["scroll_to"] = "scroll_to"
+    target: ElementRef
 
 
 class TypeText(Record):
@@ -147,18 +220,91 @@ class TypeText(Record):
     enter: bool = False
 
 
+class SetValue(Record):
+    """Give a control its value: text of a field, an option's label or value, whether a box is checked."""
+
+    kind: Literal["set_value"] = "set_value"
+    target: ElementRef
+    value: bool | float | str
+
+
+def _separate(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Split what models write as one key, `ctrl+a`, into keys; `+` alone is a key.
+
+    >>> _separate(("ctrl+a",)), _separate(("ctrl", "+")), _separate(("ctrl++",))
+    (('ctrl', 'a'), ('ctrl', '+'), ('ctrl', '+'))
+    """
+    return tuple(name for key in keys for name in _parts_of(key))
+
+
+def _parts_of(key: str) -> list[str]:
+    if not key.strip("+"):
+        return [key]  # the key itself
+    last = ["+"] if key.endswith("++") else []
+    return [*(part for part in key.split("+") if part), *last]
+
+
 class PressKeys(Record):
-    """Press keys together, e.g. `("ctrl", "s")`; names as in `KeyboardEvent.key`, lower case."""
+    """Press keys together, e.g. `("ctrl", "s")`, `repeat` times; names as in `KeyboardEvent.key`, lower case.
+
+    `("ctrl+s",)` is taken as the same.
+    """
 
     kind: Literal["keys"] = "keys"
     keys: tuple[str, ...] = Field(min_length=1)
+    repeat: Annotated[int, Field(ge=1, le=100)] = 1
+
+    _each_key = field_validator("keys")(_separate)
+
+
+class HoldKeys(Record):
+    """Hold keys down together for a while."""
+
+    kind: Literal["hold_keys"] = "hold_keys"
+    keys: tuple[str, ...] = Field(min_length=1)
+    seconds: Seconds = 1.0
+
+    _each_key = field_validator("keys")(_separate)
+
+
+class KeyDown(Record):
+    """Press a key and hold it until `KeyUp`."""
+
+    kind: Literal["key_down"] = "key_down"
+    key: str
+
+
+class KeyUp(Record):
+    """Release a key."""
+
+    kind: Literal["key_up"] = "key_up"
+    key: str
 
 
 class Wait(Record):
     """Do nothing for a while."""
 
     kind: Literal["wait"] = "wait"
-    seconds: Annotated[float, Field(ge=0, le=60)] = 1.0
+    seconds: Seconds = 1.0
+
+
+class Screenshot(Record):
+    """Take a picture of the screen in the middle of several actions."""
+
+    kind: Literal["screenshot"] = "screenshot"
+
+
+class Zoom(Record):
+    """Take a larger picture of a part of the screen: left, top, right, bottom in pixels."""
+
+    kind: Literal["zoom"] = "zoom"
+    region: tuple[float, float, float, float]
+
+
+class PointerPosition(Record):
+    """Ask where the pointer is; the result's text is `X=640,Y=360`."""
+
+    kind: Literal["pointer_position"] = "pointer_position"
 
 
 class Goto(Record):
@@ -173,6 +319,70 @@ class Back(Record):
     """Go back one page."""
 
     kind: Literal["back"] = "back"
+
+
+class Forward(Record):
+    """Go forward one page."""
+
+    kind: Literal["forward"] = "forward"
+
+
+class Reload(Record):
+    """Load the page again."""
+
+    kind: Literal["reload"] = "reload"
+
+
+class NewTab(Record):
+    """Open a tab, empty or with a URL, and bring it to the front."""
+
+    kind: Literal["new_tab"] = "new_tab"
+    url: str = ""
+
+
+class ListTabs(Record):
+    """Ask which tabs are open."""
+
+    kind: Literal["list_tabs"] = "list_tabs"
+
+
+class ActivateTab(Record):
+    """Bring a tab to the front, by its id."""
+
+    kind: Literal["activate_tab"] = "activate_tab"
+    tab: str
+
+
+class CloseTab(Record):
+    """Close a tab, by its id; the active one when empty."""
+
+    kind: Literal["close_tab"] = "close_tab"
+    tab: str = ""
+
+
+class PageText(Record):
+    """Ask for the text of the page."""
+
+    kind: Literal["page_text"] = "page_text"
+
+
+class FindElements(Record):
+    """Ask for elements whose name, role or text has the words of `query`; the result names their ids."""
+
+    kind: Literal["find"] = "find"
+    query: str = Field(min_length=1)
+
+
+class ReadPage(Record):
+    """Ask for the page as an outline of roles and names, with ids that actions take as targets.
+
+    `element` limits it to what is below that element, `depth` to so many levels.
+    """
+
+    kind: Literal["read_page"] = "read_page"
+    interactive: bool = False
+    depth: Annotated[int, Field(ge=1, le=100)] = 15
+    element: str = ""
 
 
 class SwitchTab(Record):
@@ -210,14 +420,33 @@ class Fail(Record):
 Action = Annotated[
     Click
     | Move
+    | MouseDown
+    | MouseUp
     | Drag
     | Scroll
+    | ScrollTo
     | TypeText
+    | SetValue
     | PressKeys
+    | HoldKeys
+    | KeyDown
+    | KeyUp
     | Wait
+    | Screenshot
+    | Zoom
+    | PointerPosition
     | Goto
     | Back
+    | Forward
+    | Reload
+    | NewTab
+    | ListTabs
+    | ActivateTab
+    | CloseTab
     | SwitchTab
+    | PageText
+    | FindElements
+    | ReadPage
     | RunCode
     | Done
     | Fail,
@@ -227,9 +456,13 @@ Action = Annotated[
 
 
 class Decision(Record):
-    """What an agent decided on one observation, and what deciding cost."""
+    """What an agent decided on one observation, and what deciding cost.
+
+    With `stop_on_failure`, actions after one that failed are not carried out.
+    """
 
     actions: tuple[Action, ...] = ()
+    stop_on_failure: bool = False
     thought: str | None = None
     usage: Usage = Usage()
     cost_usd: Dollars | None = None

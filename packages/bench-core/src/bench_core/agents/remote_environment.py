@@ -1,7 +1,7 @@
 """Environments over HTTP: what makes a desktop's handle a URL that survives pickling.
 
 `GET /observe` answers an `Observation`, `POST /act` takes an `Action` and answers an
-`ActionResult`; a fault of the environment is status 503 with `{"error": ...}`, any other error of it 500.
+`ActionResult`, `GET /offers` answers the list of kinds of actions that work; a fault of the environment is status 503 with `{"error": ...}`, any other error of it 500.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from bench_core.agents.environment import CLASSIC, offered
 from bench_core.agents.records import Action, ActionResult, Observation
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
@@ -55,6 +56,17 @@ class RemoteEnvironment:
         """Do one thing; see `Environment`."""
         reply = await self._call("/act", action.model_dump(mode="json"))
         return ActionResult.model_validate(reply)
+
+    async def offers(self) -> frozenset[str]:
+        """Return the kinds of actions that work; `CLASSIC` from a server that does not say."""
+        try:
+            kinds = await self._call("/offers", None)
+        except EnvironmentFaultError as error:
+            if isinstance(error.__cause__, urllib.error.HTTPError):
+                return CLASSIC
+            raise
+        # servers older than this question answer every GET with an observation
+        return frozenset(map(str, kinds)) if isinstance(kinds, list) else CLASSIC
 
     async def _call(self, path: str, body: Any) -> Any:
         url = self.url + path
@@ -122,6 +134,10 @@ async def serve_environment(
         thread.join()
 
 
+async def _listed(environment: Environment) -> list[str]:
+    return sorted(await offered(environment))
+
+
 class _Server(ThreadingHTTPServer):
     # A request that hangs must not keep the server from closing.
     daemon_threads = True
@@ -135,7 +151,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        self._answer(self.server.environment.observe())
+        environment = self.server.environment
+        if self.path == "/offers":
+            self._answer(_listed(environment))
+        else:
+            self._answer(environment.observe())
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -149,7 +169,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, call: Any) -> None:
         future = asyncio.run_coroutine_threadsafe(call, self.server.loop)
         try:
-            self._send(200, future.result().model_dump(mode="json"))
+            answer = future.result()
+            value = answer if isinstance(answer, list) else answer.model_dump(mode="json")
+            self._send(200, value)
         except EnvironmentFaultError as error:
             self._send(_UNAVAILABLE, {"error": str(error)})
         # The environment may be anybody's; a dropped connection would say less of what is wrong.

@@ -15,6 +15,11 @@ from bench_core.agents import (
     Drag,
     ElementRef,
     Fail,
+    HoldKeys,
+    KeyDown,
+    KeyUp,
+    MouseDown,
+    MouseUp,
     Move,
     PressKeys,
     RunCode,
@@ -30,10 +35,18 @@ from waa_client.actions.text import typing_of
 if TYPE_CHECKING:
     from bench_core.agents import Action, Target
 
-__all__ = ["SPECIAL", "Block", "Screen", "UntranslatableError", "translate"]
+__all__ = ["OFFERS", "SPECIAL", "Block", "Screen", "UntranslatableError", "translate"]
 
 SPECIAL = frozenset({"WAIT", "DONE", "FAIL"})
 """Actions that are words: recorded like others, and never sent to the VM, as in vanilla."""
+
+OFFERS = frozenset(
+    {
+        "click", "move", "mouse_down", "mouse_up", "drag", "scroll", "type", "keys", "hold_keys",
+        "key_down", "key_up", "wait", "screenshot", "zoom", "pointer_position", "switch_tab", "code",
+    }
+)  # fmt: skip
+"""The kinds of actions that work on a desktop."""
 
 Language = Literal["code_block", "pyautogui"]
 
@@ -128,7 +141,7 @@ class _Writer:
         lines = [*(f"import {name}" for name in self._imports), *self._lines]
         return Block(code="\n".join(lines), language=self._language, notes=tuple(self._notes))
 
-    def write(self, action: Action) -> None:  # noqa: C901  # one branch per action
+    def write(self, action: Action) -> None:  # noqa: C901, PLR0912  # one branch per action
         if isinstance(action, Click):
             self._click(action)
         elif isinstance(action, Move):
@@ -139,8 +152,15 @@ class _Writer:
             self._scroll(action)
         elif isinstance(action, TypeText):
             self._type(action)
+        elif isinstance(action, MouseDown | MouseUp):
+            self._button(action)
         elif isinstance(action, PressKeys):
-            self._press(action.keys)
+            for _ in range(action.repeat):
+                self._press(action.keys)
+        elif isinstance(action, HoldKeys):
+            self._hold(action)
+        elif isinstance(action, KeyDown | KeyUp):
+            self._key(action)
         elif isinstance(action, RunCode):
             self._run(action)
         elif isinstance(action, SwitchTab):
@@ -157,16 +177,39 @@ class _Writer:
             )
 
     def _click(self, action: Click) -> None:
-        self._move(action.target)
-        if not action.modifiers:
-            self._lines.append(self._click_call(action))
+        if action.target is not None:
+            self._move(action.target)
+        self._with_keys(action.modifiers, [self._click_call(action)])
+
+    def _with_keys(self, modifiers: tuple[str, ...], lines: list[str]) -> None:
+        """Write lines that run while keys are held down."""
+        if not modifiers:
+            self._lines += lines
             return
-        pressed = [name for each in action.modifiers for name in key_names((each,))]
+        pressed = key_names(modifiers)
         self._imports["pyautogui"] = None
         self._lines += [f"pyautogui.keyDown({name!r})" for name in pressed]
         # a key that stays down would change every later action
-        self._lines += ["try:", f"    {self._click_call(action)}", "finally:"]
+        self._lines += ["try:", *(f"    {line}" for line in lines), "finally:"]
         self._lines += [f"    pyautogui.keyUp({name!r})" for name in reversed(pressed)]
+
+    def _button(self, action: MouseDown | MouseUp) -> None:
+        if action.button not in {"left", "right", "middle"}:
+            raise UntranslatableError(f"a desktop's mouse has no button {action.button!r}")
+        if action.target is not None:
+            self._move(action.target)
+        self._imports["pyautogui"] = None
+        name = "mouseDown" if isinstance(action, MouseDown) else "mouseUp"
+        self._lines.append(f"pyautogui.{name}(button={action.button!r})")
+
+    def _hold(self, action: HoldKeys) -> None:
+        self._imports["time"] = None
+        self._with_keys(action.keys, [f"time.sleep({action.seconds:g})"])
+
+    def _key(self, action: KeyDown | KeyUp) -> None:
+        self._imports["pyautogui"] = None
+        name = "keyDown" if isinstance(action, KeyDown) else "keyUp"
+        self._lines += [f"pyautogui.{name}({key!r})" for key in key_names((action.key,))]
 
     def _click_call(self, action: Click) -> str:
         known = {("left", 1): "single_click", ("left", _DOUBLE): "double_click",
@@ -174,6 +217,8 @@ class _Writer:
         name = known.get((action.button, action.count))
         if name:
             return f"computer.mouse.{name}()"
+        if action.button not in {"left", "right", "middle"}:
+            raise UntranslatableError(f"a desktop's mouse has no button {action.button!r}")
         self._imports["pyautogui"] = None
         # `computer.mouse` has no clicks but single, double and right
         return f"pyautogui.click(clicks={action.count}, button={action.button!r})"
@@ -232,9 +277,20 @@ class _Writer:
         if isinstance(end, ElementRef):
             self._element(end)
         self._move(action.start)
+        if action.path:
+            self._drag_along(action)
+            return
         x, y = self._pixel(end)
         # in pixels of the screen, unlike `move_abs`; the fractions in WAA's own prompt raise TypeError
-        self._lines.append(f"computer.mouse.drag(screen_x={x}, screen_y={y})")
+        self._with_keys(action.modifiers, [f"computer.mouse.drag(screen_x={x}, screen_y={y})"])
+
+    def _drag_along(self, action: Drag) -> None:
+        """Write a drag by way of points; `computer.mouse.drag` knows straight lines alone."""
+        self._imports["pyautogui"] = None
+        points = [self._pixel(target) for target in (*action.path, action.end)]
+        moves = [f"pyautogui.moveTo({x}, {y}, duration=0.1)" for x, y in points]
+        lines = ["pyautogui.mouseDown()", *moves, "pyautogui.mouseUp()"]
+        self._with_keys(action.modifiers, lines)
 
     def _scroll(self, action: Scroll) -> None:
         if not (action.dx or action.dy):
@@ -245,14 +301,14 @@ class _Writer:
         vertical, horizontal = _wheel(-action.dy), _wheel(action.dx)
         if vertical in {_COMPUTER_SCROLL, -_COMPUTER_SCROLL} and not horizontal:
             direction = "up" if vertical > 0 else "down"
-            self._lines.append(f"computer.mouse.scroll(dir={direction!r})")
+            self._with_keys(action.modifiers, [f"computer.mouse.scroll(dir={direction!r})"])
             return
         self._imports["pyautogui"] = None
-        if vertical:
-            self._lines.append(f"pyautogui.scroll({vertical})")
+        lines = [f"pyautogui.scroll({vertical})"] if vertical else []
         if horizontal:
             # `computer.mouse.scroll` has no horizontal direction
-            self._lines.append(f"pyautogui.hscroll({horizontal})")
+            lines.append(f"pyautogui.hscroll({horizontal})")
+        self._with_keys(action.modifiers, lines)
 
     def _type(self, action: TypeText) -> None:
         if action.target is not None:

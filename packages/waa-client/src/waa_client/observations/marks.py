@@ -1,4 +1,4 @@
-"""Set-of-Marks: the screenshot with a numbered frame around each element; and comparison of screenshots.
+"""Set-of-Marks: the screenshot with a numbered frame around each element; parts of screenshots, and comparison.
 
 Yang et al. (2023), Set-of-Mark Prompting, arXiv 2310.11441.
 """
@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
     from bench_core.agents import Element
 
-__all__ = ["draw_marks", "is_still"]
+__all__ = ["draw_marks", "enlarged", "is_still"]
 
 _COLOURS = ("#d00000", "#0050d0", "#007a1e", "#9000a0", "#b05000", "#006c80")
 _FONT_PX = 12
 _PADDING_PX = 2
+_LARGEST_ZOOM = 4.0
 _STILL_SHARE = 0.002
 """A caret or a clock may change this share of the screen; a larger change is not over yet."""
 
@@ -38,6 +39,26 @@ def draw_marks(png: bytes, elements: Sequence[Element]) -> bytes:
             _mark(draw, font, element, _COLOURS[number % len(_COLOURS)])
     out = io.BytesIO()
     picture.save(out, "PNG", compress_level=3)
+    return out.getvalue()
+
+
+def enlarged(png: bytes, region: tuple[float, float, float, float]) -> bytes:
+    """Return a part of the picture - left, top, right, bottom - at most four times as large, as PNG.
+
+    Raises:
+        ValueError: The picture cannot be decoded, or the region is empty or outside it.
+    """
+    picture = _open(png).convert("RGB")
+    left, top, right, bottom = (round(at) for at in region)
+    if not (0 <= left < right <= picture.width and 0 <= top < bottom <= picture.height):
+        size = f"{picture.width} x {picture.height}"
+        raise ValueError(f"the region {list(region)} is not on the screen, which is {size}")
+    width, height = right - left, bottom - top
+    scale = min(_LARGEST_ZOOM, picture.width / width, picture.height / height)
+    larger = (round(width * scale), round(height * scale))
+    part = picture.crop((left, top, right, bottom)).resize(larger, Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    part.save(out, "PNG", compress_level=3)
     return out.getvalue()
 
 

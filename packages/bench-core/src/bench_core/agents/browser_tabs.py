@@ -1,0 +1,109 @@
+"""The tabs of one browser context, with ids that stay the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from bench_core.agents.page_reading import NoSuchTargetError
+from bench_core.agents.records import Tab
+from bench_core.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Tabs"]
+
+_TITLE_S = 2.0
+_MOST_TABS = 100
+
+
+class Tabs:
+    """The open pages, and which of them actions work on."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.active = 0
+        self._ids: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._given = 0
+
+    def page(self) -> Any:
+        """Return the active page.
+
+        Raises:
+            EnvironmentFaultError: None is open.
+        """
+        pages = self._pages()
+        if not pages:
+            raise EnvironmentFaultError("the browser has no open page")
+        self.active = min(self.active, len(pages) - 1)
+        return pages[self.active]
+
+    async def listed(self) -> tuple[Tab, ...]:
+        """Return the open tabs."""
+        pages = self._pages()[:_MOST_TABS]
+        titles = await asyncio.gather(*map(_title, pages))
+        return tuple(
+            Tab(id=self._id(page), url=page.url, title=title, active=index == self.active)
+            for index, (page, title) in enumerate(zip(pages, titles, strict=True))
+        )
+
+    async def switch(self, index: int) -> None:
+        """Bring a tab to the front, by its place."""
+        pages = self._pages()
+        if index >= len(pages):
+            raise NoSuchTargetError(f"there is no tab {index}")
+        self.active = index
+        await pages[index].bring_to_front()
+
+    async def activate(self, tab: str) -> None:
+        """Bring a tab to the front, by its id."""
+        await self.switch(self._index(tab))
+
+    async def open(self, viewport: tuple[int, int]) -> Any:
+        """Open an empty tab, bring it to the front and return its page."""
+        page = await self._context.new_page()
+        await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
+        self.active = self._pages().index(page)
+        return page
+
+    async def close(self, tab: str) -> None:
+        """Close a tab, the active one if no id is given; the last one stays open."""
+        pages = self._pages()
+        index = self._index(tab) if tab else self.active
+        if len(pages) == 1:
+            raise NoSuchTargetError("the last tab cannot be closed: the browser would end")
+        active = pages[self.active]
+        await pages[index].close()
+        left = self._pages()
+        self.active = left.index(active) if active in left else min(index, len(left) - 1)
+        await left[self.active].bring_to_front()
+
+    def _pages(self) -> Sequence[Any]:
+        pages: Sequence[Any] = self._context.pages
+        return pages
+
+    def _index(self, tab: str) -> int:
+        for index, page in enumerate(self._pages()):
+            if self._id(page) == tab:
+                return index
+        known = ", ".join(self._id(page) for page in self._pages())
+        raise NoSuchTargetError(f"there is no tab {tab!r}: open are {known}")
+
+    def _id(self, page: Any) -> str:
+        if page not in self._ids:
+            self._given += 1
+            self._ids[page] = f"tab_{self._given}"
+        return self._ids[page]
+
+
+async def _title(page: Any) -> str:
+    """Return a page's title; nothing of one that loads or waits for an answer to a dialog."""
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+    try:
+        title: str = await asyncio.wait_for(page.title(), _TITLE_S)
+    except (Error, asyncio.TimeoutError):
+        return ""
+    return title

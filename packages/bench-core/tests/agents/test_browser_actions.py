@@ -1,0 +1,262 @@
+"""Each action of the vocabulary, in a real Chromium."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kinds_of_control import KINDS
+
+from bench_core.agents import (
+    ActivateTab,
+    Back,
+    Click,
+    CloseTab,
+    Drag,
+    ElementRef,
+    FindElements,
+    Forward,
+    Goto,
+    HoldKeys,
+    KeyDown,
+    KeyUp,
+    ListTabs,
+    MouseDown,
+    MouseUp,
+    Move,
+    NewTab,
+    PageText,
+    Point,
+    PointerPosition,
+    PressKeys,
+    ReadPage,
+    Reload,
+    Scroll,
+    ScrollTo,
+    SetValue,
+    TypeText,
+    Zoom,
+    offered,
+)
+from bench_core.agents.browser import BrowserEnvironment, connect_browser
+from bench_core.browser import launch_chromium
+from bench_core.protocols import BrowserHandle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bench_core.agents.records import Action
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("playwright", reason="Playwright is an extra")
+
+PAGE = """<!doctype html><title>Controls</title><style>body{margin:0}</style>
+<div style="height:100px"><input id=text aria-label="Your name"><input id=box type=checkbox aria-label=Agree>
+<select id=list aria-label=Colour><option value=r>Red<option value=g>Green</select></div>
+<div style="height:3000px">Long</div><button id=far>Far away</button>
+<script>
+window.log = [];
+const parts = e => [e.type, e.button, Math.round(e.clientX), Math.round(e.clientY),
+  (e.shiftKey ? 'S' : '') + (e.ctrlKey ? 'C' : '')].join(' ');
+for (const kind of ['mousedown', 'mouseup', 'wheel']) addEventListener(kind, e => log.push(parts(e)));
+addEventListener('keydown', e => log.push('keydown ' + e.key + (e.repeat ? ' again' : '')));
+addEventListener('keyup', e => log.push('keyup ' + e.key));
+addEventListener('change', e => log.push('change ' + e.target.id));
+window.moves = [];
+addEventListener('mousemove', e => moves.push([e.clientX, e.clientY]));
+</script>"""
+P = Point(x=200, y=300)
+
+
+@pytest.fixture
+async def live() -> AsyncIterator[BrowserEnvironment]:
+    async with (
+        launch_chromium() as chromium,
+        connect_browser(BrowserHandle(cdp_url=chromium.cdp_url, viewport=(640, 480))) as browser,
+    ):
+        await page_of(browser).set_content(PAGE)
+        yield browser
+
+
+def page_of(browser: BrowserEnvironment) -> Any:
+    return browser._tabs.page()  # the page itself is not part of the interface
+
+
+async def log_of(browser: BrowserEnvironment) -> list[str]:
+    seen: list[str] = await page_of(browser).evaluate("() => log.splice(0)")
+    return seen
+
+
+async def done(browser: BrowserEnvironment, *actions: Action) -> list[str]:
+    for action in actions:
+        result = await browser.act(action)
+        assert result.ok, (action, result.error)
+    return await log_of(browser)
+
+
+async def test_a_browser_offers_what_it_does(live: BrowserEnvironment) -> None:
+    kinds = await offered(live)
+    assert {"zoom", "close_tab", "read_page", "done"} <= kinds
+    assert "code" not in kinds
+
+
+async def test_the_pointer_stays_where_it_is_for_a_click_without_a_target(
+    live: BrowserEnvironment,
+) -> None:
+    seen = await done(live, Move(target=P), Click(), Click(button="right", modifiers=("shift",)))
+    assert [each for each in seen if "key" not in each] == [
+        "mousedown 0 200 300 ", "mouseup 0 200 300 ",
+        "mousedown 2 200 300 S", "mouseup 2 200 300 S",
+    ]  # fmt: skip
+    assert (await live.act(PointerPosition())).text == "X=200,Y=300"
+
+
+async def test_buttons_are_pressed_and_released_apart(live: BrowserEnvironment) -> None:
+    seen = await done(live, MouseDown(target=P), Move(target=Point(x=210, y=310)), MouseUp())
+    assert seen == ["mousedown 0 200 300 ", "mouseup 0 210 310 "]
+
+
+async def test_side_buttons_are_the_fourth_and_the_fifth(live: BrowserEnvironment) -> None:
+    seen = await done(live, Click(target=P, button="back"))
+    assert seen == ["mousedown 3 200 300 ", "mouseup 3 200 300 "]
+
+
+async def test_a_drag_follows_its_path_with_keys_held(live: BrowserEnvironment) -> None:
+    path = (Point(x=300, y=300), Point(x=300, y=400))
+    drag = Drag(start=P, path=path, end=Point(x=100, y=400), modifiers=("ctrl",))
+    seen = await done(live, drag)
+    assert "mousedown 0 200 300 C" in seen
+    assert "mouseup 0 100 400 C" in seen
+    moves = await page_of(live).evaluate("() => moves")
+    assert [300, 300] in moves
+    assert [300, 400] in moves
+
+
+async def test_the_wheel_turns_with_keys_held(live: BrowserEnvironment) -> None:
+    seen = await done(live, Scroll(target=P, dy=100, modifiers=("shift",)))
+    assert "wheel 0 200 300 S" in seen
+
+
+@pytest.mark.parametrize("keys", [("down",), ("Down",), ("ArrowDown",)])
+async def test_keys_are_pressed_as_often_as_asked(
+    live: BrowserEnvironment, keys: tuple[str, ...]
+) -> None:
+    seen = await done(live, PressKeys(keys=keys, repeat=4))
+    assert seen.count("keydown ArrowDown") == 4
+
+
+@pytest.mark.parametrize("keys", [("ctrl+a",), ("ctrl", "a"), ("Control+A",)])
+async def test_a_combination_may_be_one_name(
+    live: BrowserEnvironment, keys: tuple[str, ...]
+) -> None:
+    seen = await done(live, PressKeys(keys=keys))
+    assert seen[0] == "keydown Control"
+    assert seen[1].lower() == "keydown a"
+
+
+async def test_keys_are_held_and_released(live: BrowserEnvironment) -> None:
+    assert await done(live, HoldKeys(keys=("w",), seconds=0.1)) == ["keydown w", "keyup w"]
+    seen = await done(live, KeyDown(key="shift"), Click(target=P), KeyUp(key="shift"))
+    assert "mousedown 0 200 300 S" in seen
+    assert seen[-1] == "keyup Shift"
+
+
+async def test_a_zoom_is_a_larger_picture_of_a_part(live: BrowserEnvironment) -> None:
+    result = await live.act(Zoom(region=(0, 0, 320, 120)))
+    assert result.image is not None
+    size = struct.unpack(">II", base64.b64decode(result.image.data)[16:24])
+    assert size == (640, 240)
+    outside = await live.act(Zoom(region=(0, 0, 641, 120)))
+    assert "not on the screen" in str(outside.error)
+
+
+async def test_tabs_are_opened_listed_switched_and_closed(live: BrowserEnvironment) -> None:
+    opened = await live.act(NewTab())
+    first, second = opened.tabs
+    assert (first.title, first.active, second.active) == ("Controls", False, True)
+    back = await live.act(ActivateTab(tab=first.id))
+    assert [tab.active for tab in back.tabs] == [True, False]
+    closed = await live.act(CloseTab(tab=second.id))
+    assert [tab.id for tab in closed.tabs] == [first.id]
+    assert not (await live.act(CloseTab())).ok
+    assert "tab_9" in str((await live.act(ActivateTab(tab="tab_9"))).error)
+    third = (await live.act(NewTab())).tabs[-1]
+    assert third.id not in {first.id, second.id}
+    assert len((await live.act(ListTabs())).tabs) == 2
+    assert len((await live.observe()).open_tabs) == 2
+
+
+async def test_pages_are_left_and_come_back_to(live: BrowserEnvironment) -> None:
+    page = page_of(live)
+    await page.goto("data:text/html,<title>one</title>")
+    await page.goto("data:text/html,<title>two</title>")
+    for action, title in ((Back(), "one"), (Forward(), "two"), (Reload(), "two")):
+        assert (await live.act(action)).ok
+        assert (await live.observe()).title == title
+    assert not (await live.act(Goto(url="file:///etc/passwd"))).ok
+
+
+async def test_what_is_read_can_be_acted_on(live: BrowserEnvironment) -> None:
+    outline = (await live.act(ReadPage())).text
+    assert 'textbox "Your name" [ref_' in outline
+    assert 'option "Green"' in outline
+    found = (await live.act(FindElements(query="far away button"))).text
+    assert found.startswith('button "Far away" [ref_')
+    far = found.partition("[")[2].rstrip("]")
+    await done(live, ScrollTo(target=ElementRef(element=far)))
+    assert await page_of(live).evaluate("() => scrollY") > 2000
+    seen = await done(live, Click(target=ElementRef(element=far)))
+    assert seen[0].startswith("mousedown 0")
+    assert "Far away" in (await live.act(PageText())).text
+    assert len((await live.act(ReadPage(interactive=True))).text) < len(outline)
+
+
+async def test_controls_are_given_values(live: BrowserEnvironment) -> None:
+    values: dict[str, Any] = {"your name": "Ada", "agree": True, "colour": "Green"}
+    for words, value in values.items():
+        ref = (await live.act(FindElements(query=words))).text.partition("[")[2].partition("]")[0]
+        seen = await done(live, SetValue(target=ElementRef(element=ref), value=value))
+        assert any(each.startswith("change") for each in seen)
+    page = page_of(live)
+    assert await page.evaluate("() => [text.value, box.checked, list.value]") == ["Ada", True, "g"]
+    wrong = await live.act(SetValue(target=ElementRef(element=ref), value="Blue"))
+    assert 'no option "Blue"' in str(wrong.error)
+
+
+async def test_a_reference_does_not_outlive_its_document(live: BrowserEnvironment) -> None:
+    ref = (await live.act(FindElements(query="agree"))).text.partition("[")[2].partition("]")[0]
+    await page_of(live).goto("data:text/html,<button>New</button>")
+    gone = await live.act(Click(target=ElementRef(element=ref)))
+    assert "read the page again" in str(gone.error)
+
+
+async def test_roles_are_those_chromium_computes(live: BrowserEnvironment) -> None:
+    page = page_of(live)
+    items = "".join(f"<div class=kind>{kind}</div>" for kind in KINDS)
+    await page.set_viewport_size({"width": 800, "height": 4000})
+    await page.set_content(f'<datalist id="dl"><option>a</datalist>{items}')
+    session = await page.context.new_cdp_session(page)
+    expected = []
+    for number in range(len(KINDS)):
+        node = f"document.querySelectorAll('.kind')[{number}]"
+        found = await session.send(
+            "Runtime.evaluate",
+            {"expression": f"{node}.querySelector('summary') || {node}.firstElementChild"},
+        )
+        tree = await session.send(
+            "Accessibility.getPartialAXTree",
+            {"objectId": found["result"]["objectId"], "fetchRelatives": False},
+        )
+        expected.append(tree["nodes"][0]["role"]["value"])
+    roles = [each.role for each in (await live.observe()).elements]
+    assert len(expected) == 43
+    assert list(zip(KINDS, roles, strict=True)) == list(zip(KINDS, expected, strict=True))
+
+
+async def test_an_observed_text_box_is_one(live: BrowserEnvironment) -> None:
+    box = next(each for each in (await live.observe()).elements if each.role == "textbox")
+    await done(live, TypeText(text="hello", target=ElementRef(element=box.id)))
+    again = next(each for each in (await live.observe()).elements if each.role == "textbox")
+    assert (again.name, again.value) == ("Your name", "hello")
