@@ -120,7 +120,10 @@ def test_killed_run_leaves_no_browser_and_is_completed_by_the_same_command(run: 
     process.kill()
     process.communicate()
     run.wait_until_quiet()
+    (left,) = run.temporary.iterdir()  # all that Chromium, Playwright and we had there
     assert run.finish() == 0
+    assert not left.exists()
+    assert list(run.temporary.iterdir()) == []
     done = Counter(task for task, status in run.results() if status == "completed")
     assert done == dict.fromkeys(TASKS, 1)
 

@@ -30,6 +30,12 @@ RUNNER = Path(__file__).with_name("toy_runner.py")
 PATIENCE_S = 60
 
 
+def temporary_of(folder: Path) -> Path:
+    temporary = folder.parent / "tmp"
+    temporary.mkdir(exist_ok=True)
+    return temporary
+
+
 class Run:
     """A run in a process of its own."""
 
@@ -44,7 +50,11 @@ class Run:
             text=True,
             # a group of its own, as a shell gives it: nothing here reaches the test's own group
             start_new_session=True,
-            env={**os.environ, "PROCTOR_LOCK_DIR": str(folder.parent / "locks")},
+            env={
+                **os.environ,
+                "PROCTOR_LOCK_DIR": str(folder.parent / "locks"),
+                "TMPDIR": str(temporary_of(folder)),
+            },
         )
         self._patience = threading.Timer(PATIENCE_S, self._kill_processes)
         self._patience.start()
@@ -146,6 +156,22 @@ def test_the_same_command_continues_and_runs_nothing_twice(start: Callable[..., 
         (1, Status.CANCELLED),
         (2, Status.CANCELLED),
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="owners are known by /proc")
+def test_what_a_killed_run_left_among_temporary_files_is_gone_after_the_next_start(
+    start: Callable[..., Run],
+) -> None:
+    first = start("--task", "litter-1,quick-1")
+    first.wait_for("littered")
+    first.process.kill()
+    first.process.wait()
+    temporary = temporary_of(first.folder)
+    (left,) = temporary.iterdir()
+    assert len(list(left.iterdir())) == 2
+    second = start("--task", "litter-1,quick-1", "--skip-task", "litter-1")
+    assert second.exit_code() == 1
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_second_signal_stops_at_once_and_kills_what_trials_started(

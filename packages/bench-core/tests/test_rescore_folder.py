@@ -6,7 +6,7 @@ import pytest
 
 from bench_core.errors import RunFolderBusyError, RunFolderError
 from bench_core.records import Status, TrialKey
-from bench_core.run_folder import RescoreFolder, read_rescore, read_run, rescore_ids
+from bench_core.run_folder import RescoreFolder, RunFolder, read_rescore, read_run, rescore_ids
 from bench_core.testing import make_results, make_run, make_tasks
 
 if TYPE_CHECKING:
@@ -104,3 +104,23 @@ def test_the_evaluation_has_folders_of_its_own(run_path: Path) -> None:
 def test_an_unknown_evaluation_is_told(run_path: Path) -> None:
     with pytest.raises(RunFolderError, match="is no later evaluation"):
         read_rescore(run_path, "nothing")
+
+
+def test_what_a_killed_evaluation_left_half_written_is_gone_after_either_next_start(
+    run_path: Path, fixed: TrialResult
+) -> None:
+    with RescoreFolder(run_path, "again") as rescore:
+        rescore.append(fixed)
+        left = rescore.trial_folder(fixed.key) / ".evaluation.json.1-0.tmp"
+    for open_next in (lambda: RescoreFolder(run_path, "again"), lambda: RunFolder.resume(run_path)):
+        left.write_text("{")
+        with open_next():
+            assert not left.exists()
+
+
+def test_a_live_evaluations_half_written_files_are_its_own(run_path: Path) -> None:
+    with RescoreFolder(run_path, "again") as rescore:
+        writing = rescore.trial_folder(TrialKey(task_id="0")) / ".evaluation.json.1-0.tmp"
+        writing.write_text("{")
+        with RunFolder.resume(run_path):
+            assert writing.exists()

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import sys
+import tempfile
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
-    "spree", "zero",
+    "spree", "zero", "litter",
 )  # fmt: skip
 
 
@@ -104,6 +105,12 @@ class ToyBenchmark:
         while True:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(600)
+
+    async def litter(self, context: TrialContext) -> None:
+        for name in ("playwright-artifacts-", "browser_use_agent_"):
+            tempfile.mkdtemp(prefix=name)
+        click.echo("littered", err=True)
+        await asyncio.sleep(600)
 
     async def exit(self, context: TrialContext) -> None:
         os._exit(11)

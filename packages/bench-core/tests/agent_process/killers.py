@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -184,7 +185,7 @@ class Inspector:
         opened = context.model_opener(context) if context.model_opener else None
         return AgentOutcome(
             answer={"variables": sorted(os.environ), "pid": os.getpid(), "model": opened,
-                    "folder": list(context.folder.parts[-3:]), "seed": context.seed}
+                    "folder": list(context.folder.parts[-3:]), "seed": context.seed, "temporary": tempfile.mkdtemp()}
         )  # fmt: skip
 
 

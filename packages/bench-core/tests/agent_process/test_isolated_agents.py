@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -246,9 +247,22 @@ def test_anyone_elses_claim_is_no_fault(work: Any) -> None:
     assert (told.outcome.status, told.outcome.flags) == (Status.AGENT_ERROR, (CLAIMS_FAULT,))
 
 
+def test_its_temporary_files_have_a_folder_of_their_own_that_goes_with_it(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(outside))
+    made = Path(answer_of(run("killers:Inspector"))["temporary"])
+    assert made.parent.parent == outside
+    assert made.parent.name.startswith("proctor-agent-")
+    assert list(outside.iterdir()) == []
+
+
 def test_an_agent_that_kills_what_it_was_forked_from_stops_no_later_one(
     work: Any, launcher: ForkLauncher
 ) -> None:
+    work("raises")  # what forks begins with the first of them
     assert launcher._server is not None
     os.kill(launcher._server.pid, signal.SIGKILL)
     launcher._server.wait()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser.processes import command_lines
+from bench_core.process_table import command_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser import sweep_leftovers
-from bench_core.browser.processes import namespace, start_token
-from bench_core.browser.profiles import create_profile, owned_folder, owned_name
+from bench_core.files import sweep_leftovers
+from bench_core.files.temporary import create_profile, owned_folder, owned_name
+from bench_core.process_table import namespace, start_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ print(json.dumps({"child": child}), flush=True)
 LEAVE = """
 import sys
 from pathlib import Path
-from bench_core.browser.profiles import create_profile
+from bench_core.files.temporary import create_profile
 
 print(create_profile(Path(sys.argv[1])))
 """

@@ -19,6 +19,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -27,6 +28,7 @@ from typing import Any
 
 from bench_core.agent_process.worker import leave, serve
 from bench_core.discovery import load_plugin
+from bench_core.files.temporary import VARIABLES
 
 __all__ = ["main"]
 
@@ -104,6 +106,8 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
         resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
     with contextlib.suppress(OSError):  # before the run itself, should the machine be full
         Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE)
+    os.environ.update(dict.fromkeys(VARIABLES, order["temporary"]))
+    tempfile.tempdir = None  # what was imported before the fork may have asked for it
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     pipe = socket.socket(fileno=work)

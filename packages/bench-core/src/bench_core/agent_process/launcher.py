@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from bench_core.agent_process.framing import MAX_LINE
 from bench_core.errors import EnvironmentFaultError
+from bench_core.files.temporary import VARIABLES, owned_folder, remove_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
 
@@ -126,7 +128,15 @@ class ForkLauncher:
 
     async def start(self, memory: int | None = None) -> Started:
         """Start one; see `Launcher`."""
-        work, control = await asyncio.to_thread(self._fork, memory)
+        scratch = _scratch()
+        try:
+            return await self._start(memory, scratch)
+        except BaseException:
+            remove_folder(scratch)
+            raise
+
+    async def _start(self, memory: int | None, scratch: Path) -> Started:
+        work, control = await asyncio.to_thread(self._fork, memory, scratch)
         try:
             pid = await asyncio.to_thread(_first_fact, control, "pid")
         except EnvironmentFaultError:
@@ -135,11 +145,18 @@ class ForkLauncher:
             raise
         reader, writer = await asyncio.open_connection(sock=work, limit=MAX_LINE)
         control.setblocking(False)  # noqa: FBT003  # its own name for it
-        return _Forked(reader, writer, control, pid)
+        return _Forked(reader, writer, control, pid, scratch)
 
     def ask(self, lines: bytes) -> tuple[bytes, Exit]:
         """Start one and return its output; see `Launcher`."""
-        work, control = self._fork(None)
+        scratch = _scratch()
+        try:
+            return self._ask(lines, scratch)
+        finally:
+            remove_folder(scratch)
+
+    def _ask(self, lines: bytes, scratch: Path) -> tuple[bytes, Exit]:
+        work, control = self._fork(None, scratch)
         with work, control:
             _first_fact(control, "pid")
             work.settimeout(_START_S)
@@ -157,10 +174,10 @@ class ForkLauncher:
         with self._lock:
             self._end()
 
-    def _fork(self, memory: int | None) -> tuple[socket.socket, socket.socket]:
+    def _fork(self, memory: int | None, scratch: Path) -> tuple[socket.socket, socket.socket]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
-        order = json.dumps({"memory": memory}).encode()
+        order = json.dumps({"memory": memory, "temporary": str(scratch)}).encode()
         descriptors = [far_work.fileno(), far_control.fileno()]
         with far_work, far_control, self._lock:
             for _ in range(2):  # an agent may have killed what it was forked from
@@ -234,11 +251,13 @@ class _Forked:
         writer: asyncio.StreamWriter,
         control: socket.socket,
         pid: int,
+        scratch: Path,
     ) -> None:
         self.reader = reader
         self.writer = writer
         self.groups: tuple[int, ...] = (pid,)
         self._control = control
+        self._scratch = scratch
         self._exit: asyncio.Task[Exit] | None = None
 
     def kill(self) -> None:
@@ -258,7 +277,16 @@ class _Forked:
                 report += part
         self._control.close()
         self.writer.close()
+        await asyncio.to_thread(remove_folder, self._scratch)
         return _exit_in(report)
+
+
+def _scratch() -> Path:
+    """Make the folder for the temporary files of one process."""
+    try:
+        return owned_folder("proctor-agent")
+    except OSError as error:
+        raise EnvironmentFaultError(f"no temporary folder for an agent: {error}") from error
 
 
 def _first_fact(control: socket.socket, name: str) -> int:
@@ -305,6 +333,7 @@ class SpawnLauncher:
     async def start(self, memory: int | None = None) -> Started:
         """Start one; `memory` is not kept here."""
         del memory
+        scratch = _scratch()
         try:
             process = await asyncio.create_subprocess_exec(
                 *_command(),
@@ -312,12 +341,13 @@ class SpawnLauncher:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 limit=MAX_LINE,
-                env=self._variables,
+                env={**self._variables, **dict.fromkeys(VARIABLES, str(scratch))},
                 start_new_session=True,
             )
         except OSError as error:
+            remove_folder(scratch)
             raise EnvironmentFaultError(f"no process for an agent: {error}") from error
-        return _Spawned(process)
+        return _Spawned(process, scratch)
 
     def ask(self, lines: bytes) -> tuple[bytes, Exit]:
         """Start one and return its output; see `Launcher`."""
@@ -341,7 +371,7 @@ def _command() -> list[str]:
 class _Spawned:
     """A process of a new interpreter, which leads a group of its own."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, scratch: Path) -> None:
         assert process.stdin is not None  # noqa: S101  # asked for
         assert process.stdout is not None  # noqa: S101
         assert process.stderr is not None  # noqa: S101
@@ -349,6 +379,7 @@ class _Spawned:
         self.writer = process.stdin
         self.groups: tuple[int, ...] = (process.pid,)
         self._process = process
+        self._scratch = scratch
         self._output = asyncio.create_task(_ends_of(process.stderr))
         self._exit: asyncio.Task[Exit] | None = None
 
@@ -369,6 +400,7 @@ class _Spawned:
         self.kill()  # the rest of its group
         done, _ = await asyncio.wait([self._output], timeout=2.0)
         self.writer.close()
+        await asyncio.to_thread(remove_folder, self._scratch)
         return Exit(code, output=self._output.result() if done else "")
 
 

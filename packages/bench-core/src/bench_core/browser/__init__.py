@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bench_core.browser.executable import find_chromium, install_command
     from bench_core.browser.gateway import Gateway, open_gateway
     from bench_core.browser.options import ChromiumOptions
-    from bench_core.browser.profiles import sweep_leftovers
 
 __all__ = [
     "AgentCommand",
@@ -30,7 +29,6 @@ __all__ = [
     "install_command",
     "launch_chromium",
     "open_gateway",
-    "sweep_leftovers",
     "websocket_url",
     "why_ended",
 ]
@@ -45,6 +43,5 @@ __getattr__ = lazy_exports(
         "executable": ("find_chromium", "install_command"),
         "gateway": ("Gateway", "open_gateway"),
         "options": ("ChromiumOptions",),
-        "profiles": ("sweep_leftovers",),
     },
 )

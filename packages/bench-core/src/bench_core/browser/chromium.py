@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bench_core.browser import supervisor
 from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
-from bench_core.browser.profiles import create_profile, sweep_leftovers
 from bench_core.errors import BrowserError
+from bench_core.files.temporary import create_profile, sweep_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

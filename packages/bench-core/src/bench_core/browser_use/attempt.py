@@ -9,7 +9,6 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_core.browser.profiles import owned_name
 from bench_core.browser_use.cdp_handlers import fan_out
 from bench_core.browser_use.session import attached_session, browser_answers
 from bench_core.browser_use.settings import import_browser_use
@@ -17,6 +16,7 @@ from bench_core.browser_use.signals import without_signal_handlers
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
+from bench_core.files.temporary import owned_name
 from bench_core.records import AgentOutcome, ErrorInfo, Status
 
 if TYPE_CHECKING:

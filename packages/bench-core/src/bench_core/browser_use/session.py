@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bench_core.browser import websocket_url
-from bench_core.browser.profiles import owned_folder
 from bench_core.browser_use.release import release_session
 from bench_core.errors import BrowserError
+from bench_core.files.temporary import owned_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import logging
 import os
@@ -10,8 +9,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_core.browser.profiles import owned_folder
 from bench_core.errors import InputError
+from bench_core.files.temporary import lasting_folder
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -91,9 +90,7 @@ def import_browser_use() -> Any:
 
 
 def _folder_of_this_process() -> str:
-    folder = owned_folder("proctor-browser-use")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(folder)
+    return str(lasting_folder("proctor-browser-use"))
 
 
 def _keep_loggers_silent() -> None:

@@ -174,11 +174,13 @@ def execute_rescore(  # noqa: PLR0913  # keywords with defaults
     `profile` names the rules `benchmark` scores by where these are not the run's; `reason` goes
     into the record.
     """
-    from bench_core.runs.rescore import rescore_run_sync  # noqa: PLC0415  # see above
+    from bench_core.files.temporary import temporary_folder  # noqa: PLC0415  # see above
+    from bench_core.runs.rescore import rescore_run_sync  # noqa: PLC0415
 
-    outcome = rescore_run_sync(
-        benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
-    )
+    with temporary_folder():
+        outcome = rescore_run_sync(
+            benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
+        )
     click.echo(outcome.model_dump_json(indent=2) if as_json else _rescore_text(outcome))
 
 

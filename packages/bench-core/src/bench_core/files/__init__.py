@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         lines_sha256,
     )
     from bench_core.files.locks import FileLock, lock_folder, lock_for_writing
+    from bench_core.files.temporary import sweep_leftovers, temporary_folder
 
 __all__ = [
     "AppendLog",
@@ -44,9 +45,11 @@ __all__ = [
     "lock_folder",
     "lock_for_writing",
     "require_writable",
+    "sweep_leftovers",
     "sweep_temporary",
     "sweep_temporary_below",
     "sync_folder",
+    "temporary_folder",
     "write_atomic",
 ]
 
@@ -73,5 +76,6 @@ __getattr__ = lazy_exports(
             "lines_sha256",
         ),
         "locks": ("FileLock", "lock_folder", "lock_for_writing"),
+        "temporary": ("sweep_leftovers", "temporary_folder"),
     },
 )

@@ -32,6 +32,8 @@ __all__ = ["FileLock", "lock_folder", "lock_for_writing"]
 # The system's locks have no time limit, so waiting is trying again.
 POLL_S = 0.05
 """How long a waiting process sleeps between two tries."""
+LOCK_FOLDER = "PROCTOR_LOCK_DIR"
+"""The variable that says where locks are."""
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
@@ -145,14 +147,19 @@ def lock_folder() -> Path:
     Raises:
         InputError: The folder belongs to another user.
     """
-    given = os.environ.get("PROCTOR_LOCK_DIR")
-    # not $XDG_RUNTIME_DIR: a cron job or a container of the same user has none and would not
-    # meet a login session there
-    folder = Path(given) if given else Path(tempfile.gettempdir()) / f"proctor-locks-{_user()}"
+    folder = where_locks_are()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if sys.platform != "win32" and folder.stat().st_uid != os.getuid():
         raise InputError(f"the lock folder {folder} belongs to another user: set PROCTOR_LOCK_DIR")
     return folder
+
+
+def where_locks_are() -> Path:
+    """Return what `lock_folder` makes, whether or not it is there."""
+    given = os.environ.get(LOCK_FOLDER)
+    # not $XDG_RUNTIME_DIR: a cron job or a container of the same user has none and would not
+    # meet a login session there
+    return Path(given) if given else Path(tempfile.gettempdir()) / f"proctor-locks-{_user()}"
 
 
 def lock_for_writing(folder: Path) -> FileLock:

@@ -32,7 +32,6 @@ from bench_core.files.atomic import (
     folder_name,
     ignores_case,
     sweep_temporary,
-    sweep_temporary_below,
     write_atomic,
 )
 from bench_core.files.checksums import add_checksum, checksum_holds, count_lines
@@ -42,6 +41,7 @@ from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, 
 from bench_core.records.codec import IDENTITY, encode, encode_sealed
 from bench_core.redaction import Redactor
 from bench_core.run_folder.jsonl import read_lines, set_aside_torn
+from bench_core.run_folder.leftovers import sweep_killed
 from bench_core.run_folder.provenance import current_session
 from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
 from bench_core.run_folder.times import ForwardTime, utc_now
@@ -428,7 +428,7 @@ class RunFolder:
             raise RunFolderError(
                 f"{view.changed[0]}; nothing goes on in a run that is not as it was"
             )
-        _sweep_killed(view)
+        sweep_killed(view)
         moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
         info = view.info.model_copy(
             update={
@@ -567,13 +567,6 @@ def _code_of(stored: RunInfo, wanted: RunInfo | None) -> AgentCode | None:
     now = wanted.agent_code if wanted is not None else None
     known = stored.agent_code is not None and stored.agent_code.sha256 is not None
     return stored.agent_code if now is None or (known and now.sha256 is None) else now
-
-
-def _sweep_killed(view: RunView) -> None:
-    """Remove half-written files of attempts that were killed: their trials have no lasting result yet."""
-    for folder in (view.path / "attempts", *map(view.trial_folder, view.remaining())):
-        if folder.is_dir():
-            sweep_temporary_below(folder)
 
 
 def _set_aside(view: RunView, name: str) -> dict[str, JsonValue] | None:

@@ -18,7 +18,7 @@ from pydantic import Field, JsonValue
 from bench_core.closing import Closing
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.append_log import AppendLog, GroupSync
-from bench_core.files.atomic import folder_name, sweep_temporary, write_atomic
+from bench_core.files.atomic import folder_name, sweep_temporary_below, write_atomic
 from bench_core.files.locks import lock_for_writing
 from bench_core.records import Record, TrialKey, TrialResult
 from bench_core.records.codec import IDENTITY, decode, encode_sealed
@@ -144,7 +144,7 @@ class RescoreFolder(Closing):
             self._lock.release()
 
     def _begin(self, info: RescoreInfo) -> RescoreInfo:
-        sweep_temporary(self.path)
+        sweep_temporary_below(self.path)
         self._lines = 0
         if not (self.path / _INFO).exists():
             self._done: set[TrialKey] = set()

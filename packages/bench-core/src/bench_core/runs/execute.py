@@ -13,6 +13,7 @@ from pydantic import NonNegativeInt
 
 from bench_core.agent_process.placement import opened_agent
 from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.files.temporary import temporary_folder
 from bench_core.moved import moved_names
 from bench_core.progress.interface import NoProgress, RunStart
 from bench_core.protocols import TrialContext
@@ -160,8 +161,8 @@ async def run_benchmark(
         out: The run folder, made when missing.
         run_environment: What the run works with.
         guard: Own this process: Ctrl-C and SIGTERM end the run in order, a second one ends the
-            process at once, and a trial that blocks the event loop makes it exit with code 75.
-            Needs the main thread.
+            process at once, a trial that blocks the event loop makes it exit with code 75, and all
+            temporary files go into one folder. Needs the main thread.
 
     Raises:
         InputError: The spec does not fit the benchmark, the folder or the budget, or the agent does
@@ -170,7 +171,8 @@ async def run_benchmark(
         RunFolderBusyError: Another process is running into the folder.
     """
     with_ = run_environment or RunEnvironment()
-    with _agents(spec, with_) as (agent_for, code):
+    scratch = temporary_folder() if guard else contextlib.nullcontext()
+    with scratch, _agents(spec, with_) as (agent_for, code):
         if with_.agent_for is None:
             refuse_misfit(benchmark, agent_for(None, None))
         work = _trial_runner(benchmark, with_, agent_for, code)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.discovery import load_benchmark
+from bench_core.files.temporary import temporary_folder
 from bench_core.runs.dry_run import RunPlan, plan_run
 from bench_core.runs.execute import RunEnvironment, RunOutcome, run_benchmark_sync
 from bench_core.runs.options import RunOptions
@@ -65,7 +66,9 @@ def run_prepared(
     Raises:
         InputError: The options do not fit each other or what is there.
     """
-    with prepare(options, True) as ready:  # noqa: FBT003  # see Prepare
+    # the world of the run puts its temporary files there, too
+    scratch = temporary_folder() if guard else nullcontext()
+    with scratch, prepare(options, True) as ready:  # noqa: FBT003  # see Prepare
         for warning in ready.warnings:
             on_warning(warning)
         run_environment = ready.run_environment

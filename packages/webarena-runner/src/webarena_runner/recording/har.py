@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.files import write_atomic
 from webarena_runner.__about__ import __version__
 from webarena_runner.recording.entries import entry, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from webarena_runner.recording.exchanges import Exchange
 
@@ -49,19 +47,7 @@ class Har:
     def write(self, path: Path, redact: Callable[[str], str] = lambda text: text) -> None:
         """Write to `path` after `redact`; a crash at any point leaves the old file or the new one."""
         text = redact(json.dumps(self.document, separators=(",", ":")))
-        # in the same folder, because only a rename within one file system is atomic
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                # else the rename may reach the disk before the content
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        write_atomic(path, text.encode("utf-8"))
 
 
 def build_har(  # noqa: PLR0913  # all that is known of a recording

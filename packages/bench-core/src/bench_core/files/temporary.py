@@ -1,0 +1,215 @@
+"""Temporary folders that are named after the process that owns them, and removal of those whose owner is dead.
+
+A run has one, and whatever it starts puts its temporary files there::
+
+    /tmp/proctor-PID-START-NAMESPACE-xxxxxxxx/   of a run
+        c-xxxxxxxx/                                a Chromium: profile, dumps, sockets
+        a-xxxxxxxx/                                an agent in a process of its own: its TMPDIR
+        playwright-artifacts-xxxxxx/               what libraries put into the folder of temporary files
+
+A run that is killed leaves it; the next start removes it, since its owner is dead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.files.locks import LOCK_FOLDER, where_locks_are
+from bench_core.process_table import command_lines, namespace, start_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "VARIABLES",
+    "create_profile",
+    "lasting_folder",
+    "owned_folder",
+    "owned_name",
+    "remove_folder",
+    "sweep_leftovers",
+    "temporary_folder",
+]
+
+VARIABLES = ("TMPDIR", "TEMP", "TMP")
+"""What tells a program where temporary files go."""
+# Short, because Chromium puts a socket below it, and paths of sockets are.
+_OF_A_RUN = "proctor"
+_PREFIX = "proctor-c"
+_NAME = re.compile(
+    # browser-use puts a folder of its own, named after its agent's id, beside ours
+    r"(?:proctor(?:-(?:c|agent|browser-use))?|browser_use_agent_proctor)"
+    r"-(?P<pid>\d+)-(?P<started>\w+)-(?P<namespace>[0-9a-f]+)-\w+"
+)
+_PATTERNS = ("proctor-*", "browser_use_agent_proctor-*")
+_REMOVE_S = 3.0
+_outside: list[Path] = []
+"""Where temporary files went before this process got a folder for its run; empty where it has none."""
+_lasting: list[Path] = []
+
+
+@dataclass(frozen=True)
+class _Owner:
+    pid: int
+    started: str
+    namespace: str
+
+    @classmethod
+    def of(cls, folder: Path) -> _Owner | None:
+        match = _NAME.fullmatch(folder.name)
+        if match is None:
+            return None
+        return cls(int(match["pid"]), match["started"], match["namespace"])
+
+    @property
+    def is_dead(self) -> bool:
+        return self.namespace == namespace() and start_token(self.pid) != self.started
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Let this process, and all it starts, put temporary files into one new folder that is removed afterwards.
+
+    Those of processes that were killed are removed first. Inside such a block this does nothing
+    more. Where locks are does not change with it: other processes must find them.
+    """
+    if _outside:
+        yield Path(tempfile.gettempdir())
+        return
+    outside = Path(tempfile.gettempdir())
+    sweep_leftovers(outside)
+    folder = Path(tempfile.mkdtemp(prefix=f"{owned_name(_OF_A_RUN)}-", dir=outside))
+    own = {**dict.fromkeys(VARIABLES, str(folder)), LOCK_FOLDER: str(where_locks_are())}
+    before = {name: os.environ.get(name) for name in own}
+    _outside.append(outside)
+    os.environ.update(own)
+    tempfile.tempdir = str(folder)
+    try:
+        yield folder
+    finally:
+        tempfile.tempdir = str(outside)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        _outside.clear()
+        _clear(folder)
+
+
+def lasting_folder(prefix: str) -> Path:
+    """Make a folder as `owned_folder` that stays until this process ends, also where its run ends before."""
+    folder = owned_folder(prefix)
+    _lasting.append(folder)
+    atexit.register(_remove_lasting, folder, os.getpid())
+    return folder
+
+
+def create_profile(root: Path) -> Path:
+    """Make an empty profile folder in `root` whose name says who owns it."""
+    root.mkdir(parents=True, exist_ok=True)
+    return owned_folder(_PREFIX, root)
+
+
+def owned_folder(prefix: str, root: Path | None = None) -> Path:
+    """Make an empty folder in `root`, by default that of temporary files, and return it.
+
+    Its name says who owns it, so that a later start removes it where this process is killed. Below
+    a folder whose name says so already, a short one does.
+
+    Args:
+        prefix: `proctor-c`, `proctor-agent` or `proctor-browser-use`.
+        root: Where.
+    """
+    root = root or Path(tempfile.gettempdir())
+    below = any(_Owner.of(each) for each in (root, *root.parents))
+    name = prefix.removeprefix("proctor-")[0] if below else owned_name(prefix)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=root))
+
+
+def owned_name(prefix: str) -> str:
+    """Return a name that says that this process owns what has it; something is to follow it."""
+    pid = os.getpid()
+    return f"{prefix}-{pid}-{start_token(pid) or 0}-{namespace()}"
+
+
+def sweep_leftovers(root: Path | None = None) -> list[Path]:
+    """End browsers and remove folders in `root` whose owner is dead; return the folders.
+
+    A live owner's folder is never touched, nor one of another container or another user.
+    Does nothing on Windows, where owners cannot be distinguished from later processes.
+    """
+    if sys.platform == "win32":
+        return []
+    root = root or Path(tempfile.gettempdir())
+    found = (folder for pattern in _PATTERNS for folder in root.glob(pattern))
+    leftovers = [folder for folder in found if _is_leftover(folder)]
+    if leftovers:
+        _end_browsers_of(leftovers)
+    for folder in leftovers:
+        remove_folder(folder)
+    return leftovers
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove `folder`, again for a while when a dying process still writes into it."""
+    deadline = time.monotonic() + _REMOVE_S
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.01)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a run's folder, but for what this process needs until its end."""
+    if not any(each.parent == folder for each in _lasting):
+        remove_folder(folder)
+        return
+    for each in folder.iterdir():
+        if each in _lasting:
+            continue
+        if each.is_dir() and not each.is_symlink():
+            remove_folder(each)
+        else:
+            each.unlink(missing_ok=True)
+
+
+def _remove_lasting(folder: Path, owner: int) -> None:
+    if os.getpid() != owner:  # a fork of it
+        return
+    remove_folder(folder)
+    if _Owner.of(folder.parent):  # the run's, which may be over
+        with contextlib.suppress(OSError):
+            folder.parent.rmdir()
+
+
+def _is_leftover(folder: Path) -> bool:
+    owner = _Owner.of(folder)
+    if owner is None or not owner.is_dead:
+        return False
+    try:
+        return folder.is_dir() and folder.stat().st_uid == os.getuid()
+    except FileNotFoundError:  # another process sweeps too
+        return False
+
+
+def _end_browsers_of(folders: list[Path]) -> None:
+    # a profile is such a folder, or lies in that of a run
+    marks = [f"--user-data-dir={folder}{end}" for folder in folders for end in (" ", "/")]
+    for pid, line in command_lines():
+        if any(mark in f"{line} " for mark in marks):
+            try:
+                os.killpg(os.getpgid(pid), signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue  # its group was ended with an earlier process, or is not ours
