@@ -30,6 +30,8 @@ from waa_client.__about__ import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bench_core.records import Task
+
 __all__ = ["main"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
@@ -146,14 +148,53 @@ def main() -> None:
 @_query_options
 @_source_options
 @_world_option
+@click.option(
+    "--health",
+    is_flag=True,
+    help="Show which tasks cannot score, score for nothing, or need the Internet, and why.",
+)
+@click.option(
+    "--check-hosts", is_flag=True, help="With --health: ask for every file on the Internet."
+)
+@click.option("--evaluate", "evaluator", metavar="URL",
+              help="With --health: score each task on this evaluator's VM, where nothing was done.")  # fmt: skip
 @json_option
-def tasks(*, as_json: bool, **options: Any) -> None:
+def tasks(
+    *, health: bool, check_hosts: bool, evaluator: str | None, as_json: bool, **options: Any
+) -> None:
     """List the tasks; ids may be written domain/id, domain_id or just id."""
+    from bench_core.run_spec import select_tasks  # noqa: PLC0415  # pydantic
     from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # heavy
 
     asked = WaaTaskOptions(**options)
     known = asked.known()
-    list_tasks(known, asked.with_ids(known), _COLUMNS, as_json=as_json)
+    chosen = asked.with_ids(known)
+    if health:
+        picked = select_tasks(known, chosen.task_filter())
+        _show_health(picked, evaluator, check_hosts=check_hosts, as_json=as_json)
+        return
+    if check_hosts or evaluator:
+        raise click.UsageError("--check-hosts and --evaluate need --health")
+    list_tasks(known, chosen, _COLUMNS, as_json=as_json)
+
+
+def _show_health(
+    tasks: Sequence[Task], evaluator: str | None, *, check_hosts: bool, as_json: bool
+) -> None:
+    """Print the notes on tasks: those of their files, or what was found by asking."""
+    from waa_client.task_checks import check_files, check_idle  # noqa: PLC0415  # heavy
+    from waa_client.task_health import health_text, task_notes  # noqa: PLC0415  # same
+
+    try:
+        asked = check_idle(tasks, evaluator) if evaluator else ()
+    except EnvironmentFaultError as error:
+        raise CommandUndecided(str(error)) from error
+    asked = (*asked, *(check_files(tasks) if check_hosts else ()))
+    notes = asked if evaluator or check_hosts else task_notes(tasks)
+    if as_json:
+        click.echo(json.dumps([note.model_dump(mode="json") for note in notes], indent=2))
+    else:
+        click.echo(health_text(notes, tasks))
 
 
 @main.command(cls=RenamedOptionsCommand, renamed=_OLD_RUN)

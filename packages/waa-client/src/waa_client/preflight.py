@@ -12,6 +12,7 @@ from bench_core.protocols import TrialContext
 from bench_core.run_spec import select_tasks
 from bench_core.trial import refuse_misfit
 from waa_client.agents.guide import GUIDE
+from waa_client.task_health import task_warnings
 from waa_client.world.launch import look_around
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def preflight(
         world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
         chosen = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)
         _refuse_unusable(agent, chosen, context.model_copy(update={"world": world}))
-    return world, warnings
+    return world, [*warnings, *task_warnings(chosen)]
 
 
 def _refuse_unusable(agent: Agent, tasks: Sequence[Task], context: TrialContext) -> None:

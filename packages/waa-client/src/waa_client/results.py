@@ -10,6 +10,7 @@ from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.run_folder import read_json
 from bench_core.trial import Evaluation
 from waa_client.evaluation import Verdict
+from waa_client.task_health import task_flags
 from waa_client.tasks import is_infeasible
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def as_evaluation(verdict: Verdict, evidence: Evidence) -> Evaluation:
         score=verdict.score,
         method=verdict.method,
         checks=verdict.checks,
+        flags=task_flags(evidence.task),
         failure_mode=_failure_mode(evidence),
         suspect=tuple(dict.fromkeys(SUSPECT[flag] for flag in evidence.flags if flag in SUSPECT)),
         error=_error(verdict) if verdict.score is None else None,

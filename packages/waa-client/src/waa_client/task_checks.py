@@ -1,0 +1,107 @@
+"""Check the notes on tasks where they can be: their hosts on the Internet, and an idle VM's scores."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bench_core.errors import EvaluationError
+from waa_client.evaluation import EvaluationClient
+from waa_client.task_health import TaskNote, files_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench_core.records import Task
+    from waa_client.task_health import NoteKind
+
+__all__ = ["check_files", "check_idle"]
+
+_AT_ONCE = 8
+_TIMEOUT_S = 30.0
+_BAD_STATUS = 400
+_NO_HEAD = frozenset({403, 405, 501})
+
+
+def check_files(tasks: Sequence[Task]) -> tuple[TaskNote, ...]:
+    """Ask for every file that set-up and evaluation fetch and return a note on each that is not there."""
+    wanted = [
+        (task.task_id, kind, url)
+        for task in tasks
+        for kind, urls in files_of(task).items()
+        for url in urls
+    ]
+    faults = asyncio.run(_faults(dict.fromkeys(url for _, _, url in wanted)))
+    return tuple(
+        TaskNote(
+            task_id=task_id,
+            kind="gold-host" if kind == "gold-host" else "setup-host",
+            reason=f"{url}: {faults[url]}",
+            check=f"curl -sIL {url}",
+        )
+        for task_id, kind, url in wanted
+        if faults[url]
+    )
+
+
+def check_idle(tasks: Sequence[Task], url: str) -> tuple[TaskNote, ...]:
+    """Evaluate tasks on a VM where nothing was done and return a note on each that is no zero.
+
+    Evaluation runs the tasks' own last steps on the VM, such as pressing Ctrl+S.
+
+    Args:
+        tasks: Tasks that cannot be done are evaluated without an action, too.
+        url: The evaluator's.
+
+    Raises:
+        EnvironmentFaultError: The evaluator does not answer.
+    """
+    return asyncio.run(_idle(tasks, url))
+
+
+async def _faults(urls: Iterable[str]) -> dict[str, str]:
+    turn = asyncio.Semaphore(_AT_ONCE)
+    async with httpx.AsyncClient(follow_redirects=True, timeout=_TIMEOUT_S) as http:
+
+        async def ask(url: str) -> tuple[str, str]:
+            async with turn:
+                return url, await _fault(http, url)
+
+        return dict(await asyncio.gather(*map(ask, urls)))
+
+
+async def _fault(http: httpx.AsyncClient, url: str) -> str:
+    """Return what is wrong with a file on the web, or nothing."""
+    try:
+        answer = await http.head(url)
+        if answer.status_code in _NO_HEAD:
+            async with http.stream("GET", url) as answer:
+                pass
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return str(error) or type(error).__name__
+    return f"answers {answer.status_code}" if answer.status_code >= _BAD_STATUS else ""
+
+
+async def _idle(tasks: Sequence[Task], url: str) -> tuple[TaskNote, ...]:
+    found = []
+    async with EvaluationClient(url, tries=4) as evaluator:
+        for task in tasks:
+            kind, reason = await _idle_note(evaluator, task)
+            if kind:
+                check = f"waa-client evaluate {task.task_id} --evaluate {url}"
+                found.append(TaskNote(task_id=task.task_id, kind=kind, reason=reason, check=check))
+    return tuple(found)
+
+
+async def _idle_note(evaluator: EvaluationClient, task: Task) -> tuple[NoteKind | None, str]:
+    try:
+        verdict = await evaluator.evaluate(task.config, [])
+    except EvaluationError as error:
+        return "no-score", str(error)
+    if verdict.score is None:
+        return "no-score", verdict.reason
+    if verdict.score > 0:
+        return "idle", f"scores {verdict.score:g} on this VM: {verdict.reason}"
+    return None, ""
