@@ -108,8 +108,13 @@ class Place:
 
 def kill_at_random(folder: Path, times: int, chance: random.Random) -> list[str]:
     """Kill runs `times` times in all, let each end, and return what is broken."""
-    runs = [min(OF_A_RUN, times - done) for done in range(0, times, OF_A_RUN)]
-    return [each for n, kills in enumerate(runs) for each in _kill(folder / str(n), kills, chance)]
+    broken: list[str] = []
+    for done in range(0, times, OF_A_RUN):
+        kills = min(OF_A_RUN, times - done)
+        broken += _kill(folder / str(done), kills, chance)
+        # flushed: the whole takes hours
+        print(f"{done + kills} of {times} kills: {len(broken)} promises broken", flush=True)
+    return broken
 
 
 def _kill(folder: Path, times: int, chance: random.Random) -> list[str]:

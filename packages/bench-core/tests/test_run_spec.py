@@ -119,7 +119,7 @@ def test_the_plan_follows_what_remains(tasks: list[Task]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "deadline"), [(Limits(time_limit_s=60), 180.0), (Limits(), 3600.0)]
+    ("limits", "deadline"), [(Limits(time_limit_s=60), 180.0), (Limits(), 3720.0)]
 )
 def test_every_trial_has_a_hard_deadline(limits: Limits, deadline: float) -> None:
     assert Timeouts().deadline_s(limits) == deadline

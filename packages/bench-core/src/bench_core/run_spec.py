@@ -59,24 +59,27 @@ class Timeouts(Record):
     """When the scheduler stops waiting, in seconds.
 
     Attributes:
-        evaluation_grace_s: A trial with a time limit may take this much longer for its evaluation
+        evaluation_grace_s: A trial may take this much longer than its agent for its evaluation,
             before its hard deadline ends it without a score.
-        fallback_deadline_s: The hard deadline of trials without a time limit; None is none.
+        fallback_deadline_s: How long the agent of a trial without a time limit may work; None is no limit.
         cancel_grace_s: How long a cancelled trial may clean up before it is abandoned.
         loop_block_s: How long a trial may block the event loop before the process is aborted;
             None never aborts.
+        agent_block_s: How long an agent in a process of its own may block its event loop, without a
+            model call or a line of log, before it is ended; None never ends it.
     """
 
     evaluation_grace_s: NonNegativeFloat = 120.0
     fallback_deadline_s: Annotated[float, Field(gt=0)] | None = 3600.0
     cancel_grace_s: NonNegativeFloat = 10.0
     loop_block_s: Annotated[float, Field(gt=0)] | None = 60.0
+    # Agents that are not asynchronous block it for each model call, and providers' clients wait 600 s.
+    agent_block_s: Annotated[float, Field(gt=0)] | None = 660.0
 
     def deadline_s(self, limits: Limits) -> float | None:
         """Return after how many seconds an attempt under `limits` is ended without a score."""
-        if limits.time_limit_s is None:
-            return self.fallback_deadline_s
-        return limits.time_limit_s + self.evaluation_grace_s
+        working_s = self.fallback_deadline_s if limits.time_limit_s is None else limits.time_limit_s
+        return None if working_s is None else working_s + self.evaluation_grace_s
 
 
 class AgentProcessSpec(Record):

@@ -121,6 +121,7 @@ DEEDS: dict[str, Callable[[Any], object]] = {
     "hangs-up": hang_up,
     "fills-memory": fill_memory,
     "blocks": lambda _: time.sleep(600),
+    "stops-itself": lambda _: os.kill(os.getpid(), signal.SIGSTOP),
     "floods": flood,
     "leaves-thread": leave_thread,
     "leaves-grandchildren": leave_grandchildren,
@@ -149,6 +150,14 @@ class Killer:
             return AgentOutcome(status=Status.ENVIRONMENT_ERROR)
         if task.task_id == "waits":
             await asyncio.Event().wait()
+        if task.task_id == "waits-a-while":
+            await asyncio.sleep(7)
+            return AgentOutcome(answer=4, steps=1)
+        if task.task_id == "logs-and-blocks":
+            for _ in range(70):
+                logging.getLogger("killers").warning("still here")
+                time.sleep(0.1)  # noqa: ASYNC251  # what it is for
+            return AgentOutcome(answer=4, steps=1)
         DEEDS[task.task_id](context)
         return AgentOutcome(answer=4, steps=1)
 

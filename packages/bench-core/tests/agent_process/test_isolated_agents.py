@@ -31,7 +31,7 @@ from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.protocols import TextHandle, TrialContext
 from bench_core.records import AgentTask, Limits, Status, TrialKey
 from bench_core.run_folder import read_run
-from bench_core.run_spec import AgentProcessSpec, RunSpec
+from bench_core.run_spec import AgentProcessSpec, RunSpec, Timeouts
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from bench_core.trial import AgentLimits, TrialEnvironment
@@ -60,13 +60,14 @@ def work(launcher: ForkLauncher, tmp_path: Path) -> Callable[..., AgentWork]:
     """Let the killer work on a task, as a trial would."""
 
     def work(
-        task: str, *, budget: RunBudget | None = None, launcher: Any = launcher, **isolation: Any
-    ) -> AgentWork:
+        task: str, *, budget: RunBudget | None = None, launcher: Any = launcher,
+        time_limit_s: float = 10, **isolation: Any,
+    ) -> AgentWork:  # fmt: skip
         isolation.setdefault("stop_s", 0.5)
         agent = IsolatedAgent("killers:Killer", launcher, Isolation(**isolation))
         folder = tmp_path / "trials" / "1" / task
         folder.mkdir(parents=True)
-        context = TrialContext(run_id="r", folder=folder, limits=Limits(time_limit_s=10))
+        context = TrialContext(run_id="r", folder=folder, limits=Limits(time_limit_s=time_limit_s))
         context = context.with_meter((budget or RunBudget()).meter())
         seen = AgentTask(benchmark="sums", task_id=task, goal="")
         limits = AgentLimits(overtime_s=0.1)
@@ -245,6 +246,35 @@ def test_anyone_elses_claim_is_no_fault(work: Any) -> None:
     told = work("claims-fault")
     assert told.fault is None
     assert (told.outcome.status, told.outcome.flags) == (Status.AGENT_ERROR, (CLAIMS_FAULT,))
+
+
+@pytest.mark.parametrize("task", ["blocks", "stops-itself"])
+def test_an_agent_that_gives_no_sign_is_ended_long_before_its_deadline(
+    work: Any, task: str
+) -> None:
+    told = work(task, block_s=1.0, time_limit_s=600)
+    assert told.fault is None
+    assert told.outcome.status is Status.AGENT_ERROR
+    assert told.outcome.error.kind == "AgentHung"
+    assert "gave no sign for 1 s" in told.outcome.error.message
+    if task == "blocks":
+        assert "killers.py" in told.outcome.error.message
+
+
+@pytest.mark.parametrize("task", ["waits-a-while", "logs-and-blocks"])
+def test_an_agent_that_waits_or_gives_signs_while_it_blocks_is_left_alone(
+    work: Any, task: str
+) -> None:
+    assert work(task, block_s=5.0, time_limit_s=600).outcome.status is Status.COMPLETED
+
+
+def test_an_agent_that_hangs_without_a_time_limit_has_one_all_the_same(run: Any) -> None:
+    timeouts = Timeouts(fallback_deadline_s=0.5)
+    limits = AgentLimits(stop_s=5.0)
+    result = run("killers:Killer", "waits", timeouts=timeouts, limits=Limits(time_limit_s=None),
+                 run_environment={"agent_limits": limits})  # fmt: skip
+    assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
+    assert len(result.attempts) == 1
 
 
 def test_its_temporary_files_have_a_folder_of_their_own_that_goes_with_it(

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linux's")
 
-SOLVED = ["floods", "leaves-thread", "leaves-grandchildren", "logs-without-end", "sees-secret"]
+SOLVED = [
+    "floods",
+    "leaves-thread",
+    "leaves-grandchildren",
+    "logs-without-end",
+    "sees-secret",
+]
 CAUSES = {
     "raises": ("ValueError", "a bug of its own"),
     "raises-without-text": ("MuteError", "whose text raises RuntimeError"),
@@ -55,7 +61,7 @@ CAUSES = {
     "oversized": ("AgentProtocol", "longer than"),
     "fills-memory": ("MemoryError", "MemoryError"),
 }
-OUT_OF_TIME = ["blocks", "waits"]
+OUT_OF_TIME = ["blocks", "stops-itself", "waits"]
 TASKS = ["solves", *CAUSES, *SOLVED, *OUT_OF_TIME, "spends-on"]
 SECRET = "hidden-site-password-1"
 

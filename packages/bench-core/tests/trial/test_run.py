@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +169,11 @@ async def cancel_itself(_: TrialContext) -> AgentOutcome:
     raise asyncio.CancelledError
 
 
+async def interrupt_as_python_does(_: TrialContext) -> AgentOutcome:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio.run puts its own there
+    raise KeyboardInterrupt
+
+
 class MuteError(Exception):
     """Has no text that could be read."""
 
@@ -202,6 +208,28 @@ def test_what_an_agent_does_wrong_is_its_failure_and_its_end_state_is_scored(
     assert result.error is not None
     assert result.error.phase == "agent"
     assert "answer.json" in result.artifact_paths
+
+
+def test_an_interrupt_that_an_agent_raises_is_its_failure_where_the_run_takes_ctrl_c_itself(
+    run: Any,
+) -> None:
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        result = run(KeyboardInterrupt())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (result.status, result.score) == (Status.AGENT_ERROR, 0.0)
+    assert result.error is not None
+    assert "the agent raised KeyboardInterrupt" in result.error.message
+
+
+def test_an_interrupt_that_may_be_the_users_ends_the_run(run: Any) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(interrupt_as_python_does)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_agent_that_failed_after_doing_the_task_keeps_its_score(run: Any) -> None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
+from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.errors import (
     BudgetExceededError,
     EnvironmentFaultError,
@@ -54,12 +55,15 @@ class Isolation:
         stop_s: Seconds it may take to end after it was asked to.
         trusted: Whether it is Proctor's own code, so that it may say whose fault something is.
         redactor: Knows the run's secrets; by default those in the environment.
+        block_s: Seconds that it may give no sign - a turn of its event loop, a model call, a line of
+            log - before it is ended; None is no limit.
     """
 
     memory: int | None = None
     stop_s: float = _STOP_S
     trusted: bool = False
     redactor: Redactor = field(default_factory=Redactor.from_environment)
+    block_s: float | None = None
 
 
 class SharedOnlyError(InputError):
@@ -128,6 +132,7 @@ class IsolatedAgent:
             environment=environment.model_dump(mode="json"),
             context=inside.model_dump(mode="json"),
             opener=_pickled(context),
+            sign_s=sign_s(self._isolation.block_s),
         )
         process = await self._launcher.start(self._isolation.memory)
         try:
@@ -196,6 +201,7 @@ class _Conversation:
         self._context = context
         self._isolation = isolation
         self._logged = 0
+        self._silence = Silence(isolation.block_s, process.kill)
         self._groups: set[int] = set()
 
     async def run(self, order: bytes) -> AgentOutcome:
@@ -223,6 +229,10 @@ class _Conversation:
 
     async def _work(self, order: bytes) -> AgentOutcome:
         self._process.writer.write(hello() + order)
+        with self._silence.watched():
+            return await self._listen()
+
+    async def _listen(self) -> AgentOutcome:
         checked_hello(await self._next())
         while True:
             frame = await self._next()
@@ -239,6 +249,11 @@ class _Conversation:
 
     async def _next(self) -> dict[str, Any]:
         frame = await read_frame(self._process.reader)
+        self._silence.end()
+        if frame is None and self._silence.too_long:
+            last = (await self._end()).last_lines()
+            message = f"the agent blocked its event loop and gave no sign for {self._isolation.block_s:g} s"
+            raise AgentProcessError(_info("AgentHung", message + last))
         if frame is None:
             hung_up = not await self._exits_within(_HUNG_UP_S)
             ended = await self._end()
@@ -253,7 +268,7 @@ class _Conversation:
             self._group(kind, frame.get("pgid"))
         elif kind == "log":
             self._note(frame)
-        else:
+        elif kind != "alive":
             raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
 
     def _group(self, kind: str, pgid: object) -> None:

@@ -5,13 +5,14 @@ from        type                   fields
 ==========  =====================  ============================================================
 both        `hello`                `protocol`, `bench_core`
 the run     `describe`             `agent`
-the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`
+the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`, `sign_s`
 the run     `ask`                  `agent`, `method`, `arguments`, `context`
 the run     `answer`               `id`, `go`, `reason`: the answer to a `spend`
 the run     `cancel`
 the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call
 the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `log`                  `level`, `name`, `text`
+the worker  `alive`                every `sign_s` seconds, where its event loop turns
 the worker  `result`               `value`
 the worker  `error`                `kind`, `message`, `traceback`, `claims`, `lasting`, `flag`
 ==========  =====================  ============================================================

@@ -37,6 +37,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     variables: Sequence[str] = (),
     memory: int | None = None,
     redactor: Redactor | None = None,
+    block_s: float | None = None,
 ) -> Iterator[tuple[Callable[[], Agent], AgentCode]]:
     """Open the agent `name` for the time of a run: yields what makes that of a trial, and its record.
 
@@ -48,6 +49,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         variables: Names of further environment variables that such an agent gets.
         memory: Bytes its process may write to.
         redactor: Knows the run's secrets; by default those in the environment.
+        block_s: Seconds that its process may give no sign before it is ended; None is no limit.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.
@@ -65,7 +67,10 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         return
     launcher = launcher_for(name, agent_variables(model, variables))
     isolation = Isolation(
-        memory=memory, trusted=trusted, redactor=redactor or Redactor.from_environment()
+        memory=memory,
+        trusted=trusted,
+        redactor=redactor or Redactor.from_environment(),
+        block_s=block_s,
     )
     own = code.model_copy(update={"process": "own"})
     try:

@@ -208,10 +208,22 @@ async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) ->
     loop, work = asyncio.get_running_loop(), asyncio.current_task()
     assert work is not None  # noqa: S101  # a coroutine runs in one
     connection.listen(lambda: loop.call_soon_threadsafe(work.cancel))
+    if (seconds := order.get("sign_s")) is not None:
+        _give_signs(loop, seconds, connection)
     try:
         return await agent.run(task, handle, context)
     except GeneratorExit as error:
         raise RuntimeError("the agent raised GeneratorExit") from error  # asyncio swallows it
+
+
+def _give_signs(loop: asyncio.AbstractEventLoop, seconds: float, connection: _Connection) -> None:
+    """Let the loop say now and then that it turns; one that is blocked cannot."""
+
+    def sign() -> None:
+        connection.send(encode_line("alive"))
+        loop.call_later(seconds, sign)
+
+    loop.call_later(seconds, sign)
 
 
 def _result(outcome: object) -> bytes:

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 VARIABLES = ("TMPDIR", "TEMP", "TMP")
-"""What tells a program where temporary files go."""
+"""Where programs look for the folder of temporary files."""
 # Short, because Chromium puts a socket below it, and paths of sockets are.
 _OF_A_RUN = "proctor"
 _PREFIX = "proctor-c"

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from bench_core.records import Attempt, Task, TrialKey, TrialResult
     from bench_core.redaction import Redactor
     from bench_core.run_folder.view import RunView
-    from bench_core.run_spec import RunSpec
+    from bench_core.run_spec import RunSpec, Timeouts
     from bench_core.runs.early_stopping import Decision
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import MachineLocks
@@ -175,7 +175,7 @@ async def run_benchmark(
     with scratch, _agents(spec, with_) as (agent_for, code):
         if with_.agent_for is None:
             refuse_misfit(benchmark, agent_for(None, None))
-        work = _trial_runner(benchmark, with_, agent_for, code)
+        work = _trial_runner(benchmark, with_, agent_for, code, _timeouts(spec, with_))
         return await _run(benchmark, spec, out, with_, work, code, guard=guard)
 
 
@@ -278,6 +278,7 @@ def _agents(
         variables=wanted.variables,
         memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
         redactor=with_.redactor,
+        block_s=_timeouts(spec, with_).agent_block_s,
     ) as (make, code):
         yield lambda *_: make(), code
 
@@ -358,14 +359,19 @@ def _trial_runner(
     with_: RunEnvironment,
     agent_for: Callable[[Task, TrialContext], Agent],
     code: AgentCode,
+    timeouts: Timeouts,
 ) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
+    limits = with_.agent_limits
+    if limits.fallback_s is None:
+        limits = replace(limits, fallback_s=timeouts.fallback_deadline_s)
+
     async def run(task: Task, context: TrialContext) -> TrialResult:
         return await run_trial(
             benchmark,
             task,
             context,
             agent_for(task, context),
-            limits=with_.agent_limits,
+            limits=limits,
             redactor=with_.redactor,
             code=code,
         )
@@ -421,6 +427,10 @@ def _policy(spec: RunSpec) -> Policy:
         timeouts=spec.timeouts,
         max_consecutive_faults=spec.max_consecutive_faults,
     )
+
+
+def _timeouts(spec: RunSpec, with_: RunEnvironment) -> Timeouts:
+    return with_.policy.timeouts if with_.policy else spec.timeouts
 
 
 def _note_change(folder: RunFolder, before: AgentCode | None, now: AgentCode) -> None:

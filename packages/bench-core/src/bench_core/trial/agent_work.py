@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,10 +41,13 @@ class AgentLimits:
         overtime_s: How long after its time limit it may take to end by itself, whose report says
             more than a cut-off does.
         stop_s: How long it may take to end after it was asked to.
+        fallback_s: Its time where the trial has no time limit; None is no limit, and in a run that of
+            its timeouts.
     """
 
     overtime_s: float = 10.0
     stop_s: float = 5.0
+    fallback_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,10 @@ async def _run(
     except SystemExit as error:
         # asyncio would end the whole loop
         raise AgentError(f"the agent called sys.exit({error.code!r})") from error
+    except KeyboardInterrupt as error:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise  # the user's Ctrl-C may arrive in any code
+        raise AgentError("the agent raised KeyboardInterrupt") from error
     except GeneratorExit as error:
         if over.is_set():  # Python's own: one that was left alone is thrown away
             raise
@@ -142,7 +150,9 @@ async def _run(
 
 def _time_s(context: TrialContext, limits: AgentLimits) -> float | None:
     limit = context.limits.time_limit_s
-    return None if limit is None else limit + limits.overtime_s
+    if limit is None:
+        return limits.fallback_s
+    return limit + limits.overtime_s
 
 
 async def _end(task: asyncio.Task[object], grace_s: float) -> None:
