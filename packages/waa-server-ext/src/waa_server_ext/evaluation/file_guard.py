@@ -7,6 +7,7 @@ a second line behind the checks of tasks and names, for foreign code.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,9 @@ _PROGRAMS = frozenset({"ffmpeg", "fpcalc", "node"})
 
 _DECODER = (sys.executable, "-m", "waa_server_ext.native.decoder")
 """The process in which native evaluators decode what a VM sends; bounded in time and memory."""
+
+_READ_ONLY_URI = re.compile(r"file:[^?#]*\?mode=ro(&immutable=1)?")
+"""A database that SQLite opens for reading alone."""
 
 _CREATES = ("os.truncate", "sqlite3.connect")
 _CHANGES = ("os.mkdir", "os.remove", "os.rmdir")
@@ -64,7 +68,7 @@ class _Guard:
         if not isinstance(path, str | bytes | os.PathLike):
             return  # a descriptor that is open already
         shown = os.fsdecode(path)
-        if shown in (os.devnull, ":memory:", ""):
+        if shown in (os.devnull, ":memory:", "") or _READ_ONLY_URI.fullmatch(shown):
             return
         real = (folder or Path()).joinpath(shown).resolve()
         if not any(real == root or root in real.parents for root in self._roots):

@@ -25,8 +25,11 @@ __all__ = ["DecoderError", "isolated"]
 
 _SECONDS = 120.0
 _MEGABYTES = 2048
+_RULES_MEGABYTES = 512  # what a query or a pattern needs has no images in it
 _KINDS = {
     "audio:similarity": "media",
+    "databases:first_number": "rules",
+    "databases:lines_found": "rules",
     "pdfs:plain_text": "pypdf",
     "pdfs:texts": "pymupdf",
     "video:same": "media",
@@ -75,8 +78,8 @@ class _Decoder:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "waa_server_ext.native.decoder"],
+        self._process = subprocess.Popen(  # noqa: S603  # this module, and a kind of its own
+            [sys.executable, "-m", "waa_server_ext.native.decoder", kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -149,7 +152,7 @@ def _main() -> None:
     """Answer with lines of JSON on what was standard output; libraries may print elsewhere."""
     answers = os.dup(1)
     os.dup2(2, 1)
-    _limit_memory()
+    _limit_memory(_RULES_MEGABYTES if sys.argv[1:] == ["rules"] else _MEGABYTES)
     with os.fdopen(answers, "wb") as stream:
         for line in sys.stdin:
             call = json.loads(line)
@@ -166,11 +169,11 @@ def _answer(function: str, arguments: list[Any]) -> dict[str, Any]:
         return {"type": type(error).__name__, "message": str(error)[:500]}
 
 
-def _limit_memory() -> None:
+def _limit_memory(megabytes: int) -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):  # not on Windows
         import resource  # noqa: PLC0415  # same
 
-        limit = _MEGABYTES * 1024 * 1024
+        limit = megabytes * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         # crashes are expected here: their core files would fill the disk
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

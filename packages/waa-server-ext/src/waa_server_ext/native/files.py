@@ -7,12 +7,11 @@ import difflib
 import json
 import posixpath
 import re
-import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.databases import query_number
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, check_archive, check_size, read_member
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.rules import matches_rule
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from waa_server_ext.native.environment import Environment
 
 __all__ = ["fetch", "read_text"]
-
-_SQL_STEPS = 5_000_000  # a query on a file of the VM may otherwise never end
 
 
 @getter(
@@ -210,10 +207,7 @@ def compare_zip_files(actual: str | None, expected: str, **_: Any) -> float:
 @metric(failure="TypeError for None; what is no database raises", source="general.py")
 def run_sqlite3(result: str, rules: Mapping[str, Any]) -> float:
     """The first number that the task's query gives on a database."""
-    with closing(sqlite3.connect(check_size(result))) as connection:
-        steps = iter(range(_SQL_STEPS // 1000))
-        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-        return float(connection.execute(rules["sql"]).fetchone()[0] or 0)
+    return query_number(check_size(result), rules["sql"])
 
 
 def fetch(env: Environment, config: Mapping[str, Any]) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.databases import open_read_only, rows_of
 from waa_server_ext.native.refusals import check_size, or_else
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ Location = tuple[str, tuple[str, ...]]
 
 FONT_SIZES = {"default_fixed_font_size": 13, "default_font_size": 16}
 """Of web pages, where a profile says none."""
-_MAX_ROWS = 500_000
 
 
 class UnsupportedSystemError(Exception):
@@ -105,20 +104,22 @@ def cookie_path(env: Environment, config: Mapping[str, Any], places: Mapping[str
 
 def visited(env: Environment, path: str, dest: str) -> list[Any] | None:
     """Return the history (URL, title, time) of a profile; None where it cannot be read."""
-    return or_else(None, _rows, env, path, dest, "SELECT url, title, last_visit_time FROM urls")
+    return or_else(
+        None, _rows, env, path, dest, "urls", "SELECT url, title, last_visit_time FROM urls"
+    )
 
 
 def cookies(env: Environment, path: str, dest: str) -> list[Any] | None:
     """Return the cookies of a profile; None where they cannot be read."""
-    return or_else(None, _rows, env, path, dest, "SELECT * FROM cookies")
+    return or_else(None, _rows, env, path, dest, "cookies", "SELECT * FROM cookies")
 
 
-def _rows(env: Environment, path: str, dest: str, query: str) -> list[Any]:
+def _rows(env: Environment, path: str, dest: str, table: str, query: str) -> list[Any]:
     content = env.file(path)
     local = env.scratch_path(dest)
     if content is None:
         raise TypeError("the VM has no such file, or it is locked")
     local.write_bytes(content)
     check_size(local)
-    with closing(sqlite3.connect(local)) as connection:
-        return connection.execute(query).fetchmany(_MAX_ROWS)
+    with closing(open_read_only(local)) as connection:
+        return rows_of(connection, query, table)

@@ -8,6 +8,7 @@ import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.databases import search
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import getter, metric
 
@@ -153,7 +154,7 @@ def matches_rule(value: Any, rule: Mapping[str, Any]) -> bool:
         flags = re.RegexFlag(0)
         for name in method.split(".")[1:]:
             flags |= re.RegexFlag[name]
-        return re.search(rule["ref"], value, flags) is not None
+        return search(rule["ref"], value, flags)
     if method in {"eq", "ne", "le", "lt", "ge", "gt"}:
         return bool(getattr(operator, method)(value, rule["ref"]))
     if method.startswith("approx"):

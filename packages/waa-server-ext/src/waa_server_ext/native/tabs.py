@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlparse
 
+from waa_server_ext.native.databases import search
 from waa_server_ext.native.refusals import MAX_TEXT_BYTES, RefusedFileError, parse_xml
 from waa_server_ext.native.registry import getter, metric
 from waa_server_ext.native.rules import refuse_half_characters
@@ -104,13 +105,13 @@ def is_expected_url_pattern_match(result: Any, rules: Mapping[str, Any]) -> floa
     if type(result) is dict:
         url = result["url"]
         refuse_half_characters(url)
-    return float(all(re.search(pattern, url) for pattern in rules["expected"]))
+    return float(all(search(pattern, url) for pattern in rules["expected"]))
 
 
 @metric(failure="TypeError for None", source="chrome.py")
 def is_expected_search_query(active_tab_info: Any, rules: Mapping[str, Any]) -> float:
     """Whether the active tab's URL has the expected pattern."""
-    return float(bool(re.search(rules["expect"]["pattern"], active_tab_info["url"])))
+    return float(search(rules["expect"]["pattern"], active_tab_info["url"]))
 
 
 @metric(failure="TypeError for None", source="chrome.py")

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.databases import search_lines
 from waa_server_ext.native.files import read_text
 from waa_server_ext.native.refusals import or_else
 from waa_server_ext.native.registry import metric
@@ -24,11 +25,10 @@ def check_list(result: str | None, rules: Mapping[str, Any]) -> float:
     """Whether each pattern of `expect` is in some line and none of `unexpect` in any."""
     if result is None:
         return 0.0
-    wanted = [re.compile(pattern) for pattern in rules.get("expect", [])]
-    unwanted = [re.compile(pattern) for pattern in rules.get("unexpect", [])]
+    wanted, unwanted = list(rules.get("expect", [])), list(rules.get("unexpect", []))
     lines = read_text(result).splitlines(keepends=True)
-    found = all(any(pattern.search(line) for line in lines) for pattern in wanted)
-    return float(found and not any(each.search(line) for each in unwanted for line in lines))
+    found = search_lines([*wanted, *unwanted], lines)
+    return float(all(found[: len(wanted)]) and not any(found[len(wanted) :]))
 
 
 @metric(failure="0.0, also for what is no text", source="general.py")
