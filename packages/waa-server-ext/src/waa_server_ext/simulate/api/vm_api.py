@@ -15,9 +15,11 @@ from PIL import Image
 from waa_server_ext.simulate.api import checks as vm_checks
 from waa_server_ext.simulate.api.files import file_routes
 from waa_server_ext.simulate.api.state import ApiState
+from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
 from waa_server_ext.simulate.code.python import ServerProcess
+from waa_server_ext.simulate.code.values import StopRunning
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
 from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
 from waa_server_ext.vm.probe import PROBE
@@ -83,7 +85,11 @@ class VmApi(ApiState):
                 if not name.startswith("GET"):
                     self.desktop.machine.clock.advance(_REQUEST_S)
                     self.desktop.touch()
-                answer = handler()
+                try:
+                    with Budget.shared():
+                        answer = handler()
+                except StopRunning as error:
+                    return {"status": "error", "message": str(error)}, 500
                 for listener in self.listeners:
                     listener(name)
                 return answer

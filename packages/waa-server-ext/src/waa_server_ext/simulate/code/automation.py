@@ -6,6 +6,7 @@ import io
 import ntpath
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.values import Callable_, FailSafeException, SimObject
 from waa_server_ext.simulate.desktop.keyboard import KEYS
 from waa_server_ext.simulate.machine.filesystem import normal
@@ -30,6 +31,8 @@ _BUTTONS = {
     "secondary": "right",
 }
 _KEY_S = 0.01
+_MAX_KEYS = 110
+_TYPED_AT_ONCE = 500  # a break makes the window be laid out anew
 
 
 class Automation:
@@ -109,6 +112,8 @@ class Automation:
         """Press keys together."""
         self.check()
         flat = [str(k) for key in keys for k in (key if isinstance(key, (list, tuple)) else [key])]
+        if len(flat) > _MAX_KEYS:
+            raise ValueError(f"no keyboard has {len(flat)} keys to hold down")
         self.desktop.keyboard.hotkey(*flat)
         self._pause()
 
@@ -119,7 +124,9 @@ class Automation:
             self.press(list(message), 1, interval)
             return
         text = str(message)
-        self.desktop.keyboard.write(text)
+        for start in range(0, len(text), _TYPED_AT_ONCE):
+            self.desktop.keyboard.write(text[start : start + _TYPED_AT_ONCE])
+            Budget.look()
         self._wait((interval or 0.0) * len(text) + _KEY_S * len(text))
         self._pause()
 
@@ -183,6 +190,7 @@ class Automation:
         self._wait(duration)
 
     def _wait(self, seconds: float) -> None:
+        Budget.look()
         self.desktop.machine.clock.advance(float(seconds))
 
     def _pause(self) -> None:

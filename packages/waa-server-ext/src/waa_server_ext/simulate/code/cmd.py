@@ -6,10 +6,12 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
+from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.commands import COMMANDS
 from waa_server_ext.simulate.code.powershell import run_powershell
 from waa_server_ext.simulate.code.python import run_child
 from waa_server_ext.simulate.code.shell import Result, program_name, split_line
+from waa_server_ext.simulate.code.values import StopRunning
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ __all__ = ["CmdShell"]
 
 _TOKEN = re.compile(r'"[^"]*"?|&&|\|\||[|&<]|2>&1|[12]?>>?|[^\s"|&<>]+|\s+')
 _MAX_LINE = 20_000
+_MAX_PROCESS_LINE = 250_000  # programs of agents may be longer than Windows lets them be
 _MAX_NESTING = 8
+_MAX_OUTPUT = 16_000_000
 
 
 class CmdShell:
@@ -53,6 +57,8 @@ class CmdShell:
         words = split_line(line) if isinstance(command, str) else list(command)
         if not words:
             raise FileNotFoundError(2, "The system cannot find the file specified", None)
+        if len(line) > _MAX_PROCESS_LINE:
+            raise OSError("[WinError 206] The filename or extension is too long")
         name = program_name(words[0])
         if name in {"cmd", "powershell", "pwsh", "python", "python3", "py"}:
             return self._interpreter(name, words[1:], line)
@@ -94,6 +100,7 @@ class CmdShell:
             if run_next and any(part.strip() for part in pipeline):
                 result = self._pipeline(pipeline)
                 output, error, code = output + result.output, error + result.error, result.code
+                _check_output(output, error)
             pipeline = []
             run_next = token == "&" or (code == 0) is (token == "&&")  # noqa: S105  # a token of a command line
         return Result(code, output, error)
@@ -188,6 +195,8 @@ class CmdShell:
             if name == "cmd":
                 return self._cmd(line)
             if name in {"powershell", "pwsh"}:
+                if len(line) > _MAX_LINE:
+                    return Result(1, "", "The command line is too long.\n")
                 return Result(*run_powershell(self, list(words)))
             return Result(*run_child(self, list(words)))
         finally:
@@ -206,6 +215,12 @@ class CmdShell:
         ):  # one quoted word stays
             rest = rest[1:-1]
         return self.run(rest)
+
+
+def _check_output(*texts: str) -> None:
+    Budget.look()
+    if sum(map(len, texts)) > _MAX_OUTPUT:
+        raise StopRunning("the command wrote too much")
 
 
 def _tokens(text: str) -> list[str]:

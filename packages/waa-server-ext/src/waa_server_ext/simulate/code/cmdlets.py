@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import ntpath
-import re
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.simulate.code.shell import fits
 from waa_server_ext.simulate.machine.computer import TIME_ZONES
 
 if TYPE_CHECKING:
@@ -161,11 +161,7 @@ def _children(shell: Shell, named: dict[str, Any], plain: list[Any], given: list
     files = shell.machine.files
     entries = list(files.below(path)) if "recurse" in named else files.children(path)
     wanted = str(named.get("filter", "*")).casefold()
-    matching = [
-        e
-        for e in entries
-        if re.fullmatch(re.escape(wanted).replace(r"\*", ".*"), e.name.casefold())
-    ]
+    matching = [e for e in entries if fits(e.name.casefold(), wanted)]
     return (
         [e.name for e in matching]
         if "name" in named
@@ -223,12 +219,8 @@ def _set_zone(shell: Shell, named: dict[str, Any], plain: list[Any], given: list
 def _packages(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
     del given
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
-    pattern = re.escape(wanted).replace(r"\*", ".*")
-    return [
-        each
-        for each in shell.machine.packages
-        if re.fullmatch(pattern, each.get("Name", "").casefold())
-    ]
+    packages = shell.machine.packages
+    return [each for each in packages if fits(each.get("Name", "").casefold(), wanted)]
 
 
 def _select(shell: Shell, named: dict[str, Any], plain: list[Any], given: list[Any]) -> list[Any]:
@@ -284,11 +276,10 @@ def _processes(
     del given
     wanted = str(named.get("name", plain[0] if plain else "*")).casefold()
     running = {w.exe.removesuffix(".exe"): w.pid for w in shell.desktop.windows}
-    pattern = re.escape(wanted).replace(r"\*", ".*")
     return [
         {"ProcessName": name, "Id": pid}
         for name, pid in running.items()
-        if re.fullmatch(pattern, name.casefold())
+        if fits(name.casefold(), wanted)
     ]
 
 

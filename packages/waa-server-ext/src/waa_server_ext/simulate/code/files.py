@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.values import SimObject
+from waa_server_ext.simulate.code.budget import Budget
+from waa_server_ext.simulate.code.values import MAX_ITEMS, SimObject
 
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["open_file"]
 
 _ENCODINGS = frozenset({"utf-8", "utf8", "utf-16", "ascii", "latin-1", "cp1252", "utf-8-sig"})
+_MAX_OPENED = 16 * 2**20
 _ANSI = "cp1252"
 """What Python on an English Windows reads text files as where no encoding is given."""
 
@@ -31,7 +33,8 @@ def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
         raise FileExistsError(17, "File exists", path)
     if "w" in mode or "x" in mode or ("a" in mode and not files.exists(path)):
         files.write(path, b"")
-    content = files.read(path)
+    budget = Budget.current()
+    content = _content(desktop, path, budget)
     text: Any = content if binary else content.decode(encoding, errors)
     if not binary and newline is None:
         text = text.replace("\r\n", "\n")
@@ -44,13 +47,14 @@ def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
 
     def readlines() -> list[Any]:
         rest = read()
+        budget.spend(len(rest) // 8)
+        if rest.count(b"\n" if binary else "\n") > MAX_ITEMS:
+            raise MemoryError
         return list(rest.splitlines(True))  # noqa: FBT003  # as Python has it
 
     def readline() -> Any:
-        rest = text[place[0] :].splitlines(True)  # noqa: FBT003  # as Python has it
-        line = rest[0] if rest else (b"" if binary else "")
-        place[0] += len(line)
-        return line
+        end = text.find(b"\n" if binary else "\n", place[0]) + 1
+        return read((end or len(text)) - place[0])
 
     def write(data: Any) -> int:
         if isinstance(data, bytes) is not binary:
@@ -64,7 +68,9 @@ def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
             .replace("\n", "\r\n" if newline is None else "\n")
             .encode(encoding, errors)
         )
+        budget.spend((files.entry(path).size + len(raw)) // 64)
         files.write(path, files.read(path) + raw)
+        budget.check()
         return len(data)
 
     return SimObject(
@@ -73,3 +79,11 @@ def open_file(  # noqa: PLR0913, PLR0917  # keywords with defaults
          "flush": lambda: None, "name": path, "writelines": lambda lines: [write(line) for line in lines] and None},
         items=readlines, leave=lambda: None, shown=f"<_io.TextIOWrapper name={path!r} mode={mode!r} encoding={encoding!r}>",
     )  # fmt: skip
+
+
+def _content(desktop: Desktop, path: str, budget: Budget) -> bytes:
+    if desktop.machine.files.entry(path).size > _MAX_OPENED:
+        raise MemoryError
+    content = desktop.machine.files.read(path)
+    budget.make(3 * len(content))
+    return content

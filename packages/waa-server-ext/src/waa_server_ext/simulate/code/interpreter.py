@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.functions import Function, Scope
-from waa_server_ext.simulate.code.operators import COMPARE, UNARY, operate
+from waa_server_ext.simulate.code.operators import UNARY, compare, operate
 from waa_server_ext.simulate.code.values import (
     BUILTINS,
     CONVERSIONS,
-    MAX_SIZE,
     Callable_,
     NotSimulatedError,
     SimObject,
     StopRunning,
     attribute,
-    bounded,
     exception_type,
     formatted,
     is_callable,
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Interpreter"]
 
-_MAX_STEPS = 300_000  # the desktop answers no other request meanwhile
 _MAX_DEPTH = 60
+_ITEM_BYTES = 100  # of a dictionary, more or less
 _MAX_SOURCE = 200_000
 
 
@@ -60,7 +59,7 @@ class Interpreter:
     ) -> None:
         self._modules = modules
         self._globals = Scope({**BUILTINS, **names, "print": Callable_("print", print_)})
-        self._steps = 0
+        self._budget = Budget.current()
         self._depth = 0
 
     def run(self, source: str) -> None:
@@ -96,11 +95,11 @@ class Interpreter:
             return None
         if not is_callable(function):
             raise TypeError(f"'{type(function).__name__}' object is not callable")
-        return bounded(
-            function(
-                *[self._plain(each) for each in args],
-                **{k: self._plain(v) for k, v in kwargs.items()},
-            )
+        counted = self._budget.calls_back(function)
+        return self._budget.call(
+            function,
+            [self._plain(each, counted=counted) for each in args],
+            {k: self._plain(v, counted=counted) for k, v in kwargs.items()},
         )
 
     # -- statements
@@ -144,7 +143,8 @@ class Interpreter:
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
         load = ast.copy_location(_as_load(node.target), node)
-        value = operate(node.op, self._value(load, scope), self._value(node.value, scope))
+        left, right = self._value(load, scope), self._value(node.value, scope)
+        value = operate(node.op, left, right, self._budget)
         self._store(node.target, value, scope)
 
     def _do_delete(self, node: ast.Delete, scope: Scope) -> None:
@@ -152,7 +152,7 @@ class Interpreter:
             if isinstance(target, ast.Name):
                 scope.delete(target.id)
             elif isinstance(target, ast.Subscript):
-                del self._container(target, scope)[self._value(target.slice, scope)]
+                del self._container(target, scope)[self._key(target.slice, scope)]
             else:
                 raise NotSimulatedError("deleting this")
 
@@ -296,7 +296,8 @@ class Interpreter:
         return attribute(self._value(node.value, scope), node.attr)
 
     def _get_subscript(self, node: ast.Subscript, scope: Scope) -> Any:
-        return bounded(self._value(node.value, scope)[self._value(node.slice, scope)])
+        found = self._value(node.value, scope)[self._key(node.slice, scope)]
+        return self._budget.made(found) if isinstance(node.slice, ast.Slice) else found
 
     def _get_slice(self, node: ast.Slice, scope: Scope) -> slice:
         parts = [
@@ -311,11 +312,12 @@ class Interpreter:
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self._value(keyword.value, scope)
-            kwargs |= value if keyword.arg is None else {keyword.arg: value}
+            kwargs |= self._budget.made(value) if keyword.arg is None else {keyword.arg: value}
         return self.call(function, args, kwargs)
 
     def _get_binop(self, node: ast.BinOp, scope: Scope) -> Any:
-        return operate(node.op, self._value(node.left, scope), self._value(node.right, scope))
+        left, right = self._value(node.left, scope), self._value(node.right, scope)
+        return operate(node.op, left, right, self._budget)
 
     def _get_unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
         return UNARY[type(node.op)](self._value(node.operand, scope))
@@ -332,7 +334,7 @@ class Interpreter:
         left: Any = self._value(node.left, scope)
         for op, each in zip(node.ops, node.comparators, strict=True):
             right = self._value(each, scope)
-            if not COMPARE[type(op)](left, right):
+            if not compare(op, left, right, self._budget):
                 return False
             left = right
         return True
@@ -352,25 +354,23 @@ class Interpreter:
         return tuple(self._items(node.elts, scope))
 
     def _get_set(self, node: ast.Set, scope: Scope) -> set[Any]:
-        return set(self._items(node.elts, scope))
+        return {self._budget.key(each) for each in self._items(node.elts, scope)}
 
     def _get_dict(self, node: ast.Dict, scope: Scope) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                made |= self._value(value, scope)
+                made |= self._budget.made(self._value(value, scope))
             else:
-                made[self._value(key, scope)] = self._value(value, scope)
+                made[self._key(key, scope)] = self._value(value, scope)
         return made
 
     def _get_joinedstr(self, node: ast.JoinedStr, scope: Scope) -> str:
-        made = "".join(str(self._value(each, scope)) for each in node.values)
-        if len(made) > MAX_SIZE:
-            raise MemoryError
-        return made
+        return self._budget.joined(str(self._value(each, scope)) for each in node.values)
 
     def _get_formattedvalue(self, node: ast.FormattedValue, scope: Scope) -> str:
         value = self._value(node.value, scope)
+        self._budget.weigh(value)
         letter = chr(node.conversion) if node.conversion > 0 else None
         converted = CONVERSIONS[letter](value) if letter in CONVERSIONS else value
         spec = str(self._value(node.format_spec, scope)) if node.format_spec else ""
@@ -391,12 +391,12 @@ class Interpreter:
 
     def _get_setcomp(self, node: ast.SetComp, scope: Scope) -> set[Any]:
         return set(
-            self._comprehension(node.generators, scope, lambda inner: self._value(node.elt, inner))
+            self._comprehension(node.generators, scope, lambda inner: self._key(node.elt, inner))
         )
 
     def _get_dictcomp(self, node: ast.DictComp, scope: Scope) -> dict[Any, Any]:
         def pair(inner: Scope) -> tuple[Any, Any]:
-            return self._value(node.key, inner), self._value(node.value, inner)
+            return self._key(node.key, inner), self._value(node.value, inner)
 
         return dict(self._comprehension(node.generators, scope, pair))
 
@@ -423,7 +423,7 @@ class Interpreter:
         items: list[Any] = []
         for each in nodes:
             if isinstance(each, ast.Starred):
-                items += list(self._iterate(self._value(each.value, scope)))
+                items += self._budget.made(list(self._iterate(self._value(each.value, scope))))
             else:
                 items.append(self._value(each, scope))
         return items
@@ -445,7 +445,9 @@ class Interpreter:
             for each, one in zip(target.elts, values, strict=True):
                 self._store(each, one, scope)
         elif isinstance(target, ast.Subscript):
-            self._container(target, scope)[self._value(target.slice, scope)] = value
+            container, key = self._container(target, scope), self._key(target.slice, scope)
+            container[key] = self._budget.made(value) if isinstance(key, slice) else value
+            self._budget.make(_ITEM_BYTES)
         elif isinstance(target, ast.Attribute):
             owner = self._value(target.value, scope)
             if not isinstance(owner, SimObject):
@@ -460,9 +462,10 @@ class Interpreter:
         container = self._value(node.value, scope)
         if not isinstance(container, (list, dict)):
             raise TypeError(f"'{type(container).__name__}' object does not support item assignment")
-        if len(container) > MAX_SIZE:
-            raise MemoryError
         return container
+
+    def _key(self, node: ast.expr, scope: Scope) -> Any:
+        return self._budget.key(self._value(node, scope))
 
     def _function(
         self, name: str, args: ast.arguments, body: list[ast.stmt] | ast.expr, scope: Scope
@@ -471,9 +474,9 @@ class Interpreter:
         keyword = [self._value(each, scope) if each else None for each in args.kw_defaults]
         return Function(name, args, body, scope, defaults, keyword)
 
-    def _plain(self, value: Any) -> Any:
-        """Give our own functions something they can call where a program passes one of its own."""
-        if isinstance(value, Function):
+    def _plain(self, value: Any, *, counted: bool) -> Any:
+        """Give our own functions something they can call where a program passes a function."""
+        if isinstance(value, Function) or (counted and is_callable(value)):
             return lambda *args, **kwargs: self.call(value, list(args), kwargs)
         return value
 
@@ -484,9 +487,7 @@ class Interpreter:
         return found
 
     def _step(self) -> None:
-        self._steps += 1
-        if self._steps > _MAX_STEPS:
-            raise StopRunning(f"the program took more than {_MAX_STEPS} steps")
+        self._budget.step()
 
 
 def _as_load(target: ast.expr) -> ast.expr:

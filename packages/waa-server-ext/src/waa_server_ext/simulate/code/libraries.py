@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["library_modules"]
 
+_MAX_PATH = 32_000
 _HIVES = ("HKEY_CURRENT_USER", "HKEY_LOCAL_MACHINE", "HKEY_CLASSES_ROOT", "HKEY_USERS")
 _KINDS = {"REG_SZ": 1, "REG_EXPAND_SZ": 2, "REG_BINARY": 3, "REG_DWORD": 4, "REG_QWORD": 11}
 
@@ -37,7 +38,7 @@ def library_modules(
         "subprocess": _subprocess(shell), "shutil": _shutil(desktop), "glob": _glob(desktop),
         "winreg": _winreg(desktop), "json": _json(), "math": _math(), "random": _random(machine.seed),
         "datetime": _datetime(desktop), "string": SimObject("string", {"ascii_letters": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "digits": "0123456789"}),
-        "shlex": SimObject("shlex", {"split": shlex.split, "quote": shlex.quote}),
+        "shlex": SimObject("shlex", {"split": _words, "quote": shlex.quote}),
         "ctypes": SimObject("ctypes"),
     }  # fmt: skip
     modules["os.path"] = modules["os"].get("path")
@@ -89,14 +90,31 @@ def _path(desktop: Desktop) -> SimObject:
         "ntpath",
         {
             "exists": lambda path: files.exists(str(path)), "isfile": lambda path: files.is_file(str(path)),
-            "isdir": lambda path: files.is_folder(str(path)), "join": ntpath.join, "basename": ntpath.basename,
-            "dirname": ntpath.dirname, "split": ntpath.split, "splitext": ntpath.splitext,
-            "normpath": ntpath.normpath, "isabs": ntpath.isabs, "abspath": normal, "realpath": normal,
+            "isdir": lambda path: files.is_folder(str(path)),
+            **{name: _of_path(getattr(ntpath, name)) for name in _OF_PATHS}, "abspath": normal, "realpath": normal,
             "expanduser": machine.expand, "expandvars": machine.expand, "sep": "\\",
             "getsize": lambda path: files.entry(path).size, "getmtime": lambda path: files.entry(path).modified,
             "getctime": lambda path: files.entry(path).created,
         },
     )  # fmt: skip
+
+
+_OF_PATHS = ("join", "basename", "dirname", "split", "splitext", "normpath", "isabs")
+
+
+def _of_path(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*parts: Any) -> Any:
+        if sum(len(part) for part in parts if isinstance(part, str)) > _MAX_PATH:
+            raise OSError(206, "The filename or extension is too long")
+        return function(*parts)
+
+    return call
+
+
+def _words(text: Any, *_: Any, **__: Any) -> list[str]:
+    if isinstance(text, str) and len(text) > _MAX_PATH:
+        raise MemoryError  # a letter at a time
+    return shlex.split(text)
 
 
 def _quietly(do: Callable[..., object], *args: Any, **kwargs: Any) -> None:

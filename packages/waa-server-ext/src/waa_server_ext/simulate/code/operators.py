@@ -6,14 +6,17 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.values import MAX_SIZE, NotSimulatedError, bounded
+from waa_server_ext.simulate.code.values import MAX_ITEMS, MAX_SIZE, NotSimulatedError, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COMPARE", "UNARY", "operate"]
+    from waa_server_ext.simulate.code.budget import Budget
+
+__all__ = ["UNARY", "compare", "operate"]
 
 _MAX_POWER = 10_000
+_MAX_TEMPLATE = 100_000
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
@@ -21,7 +24,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
     ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
 }  # fmt: skip
-COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
@@ -32,7 +35,16 @@ UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def operate(op: ast.operator, left: Any, right: Any) -> Any:
+def compare(op: ast.cmpop, left: Any, right: Any, budget: Budget) -> bool:
+    """Return whether `left op right` holds, as Python says."""
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (dict, set)):
+        budget.key(left)
+    elif not isinstance(op, (ast.Is, ast.IsNot)):
+        budget.weigh(left, right)
+    return _COMPARE[type(op)](left, right)
+
+
+def operate(op: ast.operator, left: Any, right: Any, budget: Budget) -> Any:
     """Return `left op right`, as Python does.
 
     Raises:
@@ -43,6 +55,18 @@ def operate(op: ast.operator, left: Any, right: Any) -> Any:
     known = _BINARY.get(type(op))
     if known is None:
         raise NotSimulatedError(f"the operator {type(op).__name__}")
+    _check_size(op, left, right)
+    if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
+        if len(left) > _MAX_TEMPLATE:
+            raise MemoryError
+        budget.weigh(right)
+        return budget.made(_percent(left, right))
+    if isinstance(left, int) or isinstance(right, int):
+        budget.weigh(*(each for each in (left, right) if isinstance(each, int)))
+    return budget.made(bounded(known(left, right)))
+
+
+def _check_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, (ast.Pow, ast.LShift)) and (
         not isinstance(right, (int, float)) or abs(right) > _MAX_POWER
     ):
@@ -55,15 +79,10 @@ def operate(op: ast.operator, left: Any, right: Any) -> Any:
         raise OverflowError("the result is too large")
     if isinstance(op, ast.Mult):
         for one, other in ((left, right), (right, left)):
-            if (
-                isinstance(one, (str, bytes, list, tuple))
-                and isinstance(other, int)
-                and len(one) * other > MAX_SIZE
-            ):
-                raise MemoryError
-    if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-        return bounded(_percent(left, right))
-    return bounded(known(left, right))
+            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int):
+                most = MAX_SIZE if isinstance(one, (str, bytes)) else MAX_ITEMS
+                if len(one) * other > most:
+                    raise MemoryError
 
 
 def _percent(template: str | bytes, values: Any) -> Any:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.cmdlets import ALIASES, CMDLETS, PowerShellError
+from waa_server_ext.simulate.code.shell import fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ class Runner:
         )
         known: dict[str, Callable[[], bool]] = {
             "-eq": lambda: left == right, "-ne": lambda: left != right,
-            "-like": lambda: re.fullmatch(re.escape(right).replace(r"\*", ".*"), left) is not None,
+            "-like": lambda: fits(left, right),
         }  # fmt: skip
         if rest[0].casefold() not in known:
             raise PowerShellError(f"the operator {rest[0]} is not simulated")

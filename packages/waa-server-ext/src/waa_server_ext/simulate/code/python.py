@@ -10,6 +10,7 @@ from waa_server_ext.simulate.code.automation import (
     pygetwindow_module,
     pyperclip_module,
 )
+from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.computer import computer_object, human_object
 from waa_server_ext.simulate.code.files import open_file
 from waa_server_ext.simulate.code.interpreter import Interpreter
@@ -70,7 +71,8 @@ class ServerProcess:
             "human": human_object(),
         }
         try:
-            _interpreter(self._shell, self._automation, output, names).run(command)
+            with Budget.shared():
+                _interpreter(self._shell, self._automation, output, names).run(command)
         except StopRunning as error:
             raise RuntimeError(str(error)) from error
         except SystemExit as error:
@@ -93,17 +95,27 @@ def run_child(shell: Shell, words: list[str]) -> tuple[int, str, str]:
     output = _Output()
     automation = Automation(desktop)
     try:
-        _interpreter(shell, automation, output, {}).run(source)
-    except SystemExit as error:
-        return _exit_code(error, output)
-    except StopRunning as error:
-        return 1, output.text, f"RuntimeError: {error}\n"
-    except Exception as error:  # noqa: BLE001  # a program may raise anything
-        trace = f'Traceback (most recent call last):\n  File "<string>", in <module>\n{type(error).__name__}: {error}\n'
-        return 1, output.text, trace
+        with Budget.shared() as budget:
+            code, error = _run(_interpreter(shell, automation, output, {}), source, budget)
+    except StopRunning as stopped:
+        code, error = 1, f"RuntimeError: {stopped}\n"
+    except (MemoryError, RecursionError) as problem:  # what it raised is too large to be shown
+        code, error = 1, f"{type(problem).__name__}\n"
     finally:
         desktop.touch()
-    return 0, output.text, ""
+    return code, output.text, error
+
+
+def _run(interpreter: Interpreter, source: str, budget: Budget) -> tuple[int, str]:
+    """Run a program; returns its exit code and what it writes to standard error at its end."""
+    try:
+        interpreter.run(source)
+    except SystemExit as error:
+        budget.weigh(error.code)
+        return _exit_code(error)
+    except Exception as error:  # noqa: BLE001  # a program may raise anything
+        return 1, _traceback(error, budget)
+    return 0, ""
 
 
 def _source(desktop: Desktop, words: list[str]) -> str | None:
@@ -115,10 +127,15 @@ def _source(desktop: Desktop, words: list[str]) -> str | None:
     return None
 
 
-def _exit_code(error: SystemExit, output: _Output) -> tuple[int, str, str]:
+def _traceback(error: Exception, budget: Budget) -> str:
+    budget.weigh(error)  # what it was raised with may be large, or shared too often to be shown
+    return f'Traceback (most recent call last):\n  File "<string>", in <module>\n{type(error).__name__}: {error}\n'
+
+
+def _exit_code(error: SystemExit) -> tuple[int, str]:
     if error.code is None or isinstance(error.code, int):
-        return int(error.code or 0), output.text, ""
-    return 1, output.text, f"{error.code}\n"
+        return int(error.code or 0), ""
+    return 1, f"{error.code}\n"
 
 
 def _interpreter(

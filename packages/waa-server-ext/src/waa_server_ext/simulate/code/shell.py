@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop
     from waa_server_ext.simulate.machine.computer import Machine
 
-__all__ = ["Result", "Shell", "program_name", "split_line"]
+__all__ = ["Result", "Shell", "fits", "program_name", "split_line"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,27 @@ def program_name(word: str) -> str:
         .casefold()
         .removesuffix(".exe")
     )
+
+
+def fits(text: str, wanted: str) -> bool:
+    """Return whether `text` is what `wanted` says, in which `*` stands for any text.
+
+    >>> fits("notepad", "n*t*d"), fits("notepad", "n*x*")
+    (True, False)
+    """
+    first, *rest = wanted.split("*")
+    if not rest:
+        return text == wanted
+    *middle, last = rest
+    if not text.startswith(first) or not text[len(first) :].endswith(last):
+        return False
+    place, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, place, end)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
 
 
 def split_line(line: str) -> list[str]:

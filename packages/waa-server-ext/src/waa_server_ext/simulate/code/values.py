@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILTINS",
     "CONVERSIONS",
+    "MAX_ITEMS",
     "MAX_SIZE",
     "Callable_",
     "FailSafeException",
@@ -24,9 +25,19 @@ __all__ = [
 ]
 
 MAX_SIZE = 4_000_000
-"""Characters or items that one value may have."""
+"""Characters that one text may have."""
+
+MAX_ITEMS = 1_000_000
+"""Items that one list, tuple, set or dictionary may have."""
+
+_ENCODINGS = frozenset(
+    {"utf-8", "utf8", "utf-16", "utf-16-le", "ascii", "latin-1", "cp1252", "utf-8-sig"}
+)
+_MAX_PLACES = 400
+_MAX_NAMES, _MAX_KEPT = 300, 10_000
 
 _MAX_BITS = 200_000
+_MAX_SUMMED = 1_000
 _MAX_FORMAT = 40
 CONVERSIONS: dict[str | None, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 
@@ -45,10 +56,14 @@ class StopRunning(BaseException):  # not to be caught by programs
 class Callable_:  # noqa: N801  # Callable is the typing name
     """A function of the simulation that programs may call; nothing else about it is reachable."""
 
-    __slots__ = ("_do", "name")
+    __slots__ = ("_do", "cheap", "name", "owner")
 
-    def __init__(self, name: str, do: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, do: Callable[..., Any], *, owner: Any = None, cheap: bool = False
+    ) -> None:
         self.name = name
+        self.owner = owner  # the value whose method it is
+        self.cheap = cheap  # its work does not depend on how much its values hold
         self._do = do
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -89,9 +104,18 @@ class SimObject:
         raise AttributeError(f"'{self.name}' has no attribute {name!r}")
 
     def set(self, name: str, value: Any) -> None:
-        """Set an attribute that is there, such as `pyautogui.PAUSE`."""
+        """Set an attribute, such as `pyautogui.PAUSE`."""
         if name.startswith("_") or name in self._computed:
             raise AttributeError(f"attribute {name!r} of '{self.name}' is not writable")
+        # they outlive the program in WAA's own process
+        if name not in self._values and len(self._values) >= _MAX_NAMES:
+            raise MemoryError
+        if (
+            not isinstance(value, (SimObject, Callable_))
+            and isinstance(value, (str, bytes, list, tuple, dict, set))
+            and len(value) > _MAX_KEPT
+        ):
+            raise MemoryError
         self._values[name] = value
 
     def names(self) -> list[str]:
@@ -129,6 +153,12 @@ _METHODS: dict[type, frozenset[str]] = {
     int: frozenset({"bit_length", "to_bytes"}),
     float: frozenset({"is_integer"}),
 }  # fmt: skip
+_CHEAP: dict[type, frozenset[str]] = {
+    list: frozenset({"append"}),
+    dict: frozenset({"get", "pop", "setdefault"}),
+    set: frozenset({"add", "discard", "remove"}),
+}
+"""Methods that look at one item, however many there are."""
 _MAX_PADDING = 10_000
 
 
@@ -142,7 +172,8 @@ def attribute(value: Any, name: str) -> Any:
         return value.get(name)
     for kind, methods in _METHODS.items():
         if type(value) is kind and name in methods:
-            return Callable_(name, _checked(getattr(value, name), name))
+            cheap = name in _CHEAP.get(kind, ())
+            return Callable_(name, _checked(getattr(value, name), name), owner=value, cheap=cheap)
     if type(value) is str and name == "format":
         return Callable_("format", lambda *args, **kwargs: _format(value, args, kwargs))
     if isinstance(value, BaseException) and name == "args":
@@ -159,7 +190,16 @@ def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         return lambda *args: _replaced(method, args)
     if name in {"items", "keys", "values"}:
         return lambda: list(method())
+    if name in {"encode", "decode"}:
+        return lambda encoding="utf-8", errors="strict": method(_encoding(encoding), errors)
     return method
+
+
+def _encoding(name: str) -> str:
+    # others take time that grows with the square of the text
+    if str(name).lower().replace("_", "-") not in _ENCODINGS:
+        raise LookupError(f"unknown encoding: {str(name)[:40]}")
+    return name
 
 
 def _small(width: int) -> int:
@@ -190,7 +230,7 @@ def _format(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
     import string  # noqa: PLC0415  # rarely used
 
     parts = []
-    number = 0
+    number = held = 0
     for text, field, spec, conversion in string.Formatter().parse(template):
         parts.append(text)
         if field is None:
@@ -203,10 +243,10 @@ def _format(template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str
         number += field == ""
         value = CONVERSIONS[conversion](value) if conversion in CONVERSIONS else value
         parts.append(formatted(value, spec or ""))
-    made = "".join(parts)
-    if len(made) > MAX_SIZE:
-        raise MemoryError
-    return made
+        held += len(text) + len(parts[-1])
+        if held > MAX_SIZE:
+            raise MemoryError
+    return "".join(parts)
 
 
 def bounded(value: Any) -> Any:
@@ -215,7 +255,9 @@ def bounded(value: Any) -> Any:
     Raises:
         MemoryError: It is.
     """
-    if isinstance(value, (str, bytes, list, tuple, dict, set)) and len(value) > MAX_SIZE:
+    if isinstance(value, (str, bytes)) and len(value) > MAX_SIZE:
+        raise MemoryError
+    if isinstance(value, (list, tuple, dict, set)) and len(value) > MAX_ITEMS:
         raise MemoryError
     if type(value) is int and value.bit_length() > _MAX_BITS:
         raise OverflowError("the number is too large")
@@ -264,7 +306,28 @@ def _list(value: Any = ()) -> list[Any]:
 
 
 def _items(value: Any) -> Iterator[Any]:
-    return iter(value.iterate() if isinstance(value, SimObject) else value)
+    items = value.iterate() if isinstance(value, SimObject) else value
+    if isinstance(items, (str, bytes, range)) and len(items) > MAX_ITEMS:
+        raise MemoryError
+    return iter(items)
+
+
+def _sum(value: Any, start: Any = 0) -> Any:
+    items = value if isinstance(value, range) else _list(value)
+    numbers = isinstance(start, (int, float)) and (
+        isinstance(items, range) or all(isinstance(each, (int, float)) for each in items)
+    )
+    if not numbers and len(items) > _MAX_SUMMED:
+        raise MemoryError  # each sum of lists copies all before it
+    return bounded(sum(items, start))
+
+
+def _round(value: Any, places: Any = None) -> Any:
+    if places is None:
+        return round(value)
+    if isinstance(places, int) and abs(places) > _MAX_PLACES:
+        raise OverflowError("the number of places is too large")
+    return round(value, places)
 
 
 def _isinstance(value: Any, kinds: Any) -> bool:
@@ -308,13 +371,16 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
         "map": lambda do, *values: [do(*each) for each in zip(*map(_list, values), strict=False)],
         "filter": lambda do, value: [each for each in _items(value) if (do(each) if do else each)],
         "sorted": _sorted, "reversed": lambda value: list(reversed(_list(value))),
-        "min": min, "max": max, "sum": sum, "abs": abs, "round": round, "any": any, "all": all,
+        "min": min, "max": max, "sum": _sum, "abs": abs, "round": _round, "any": any, "all": all,
         "ord": ord, "chr": chr, "hex": hex, "bin": bin, "divmod": divmod,
         "bytes": lambda *args: bytes(*args) if not (args and isinstance(args[0], int) and args[0] > MAX_SIZE) else b"",
         "isinstance": _isinstance, "hasattr": _hasattr, "type": _type,
         **_EXCEPTIONS,
 }  # fmt: skip
-BUILTINS: dict[str, Any] = {name: Callable_(name, do) for name, do in _FUNCTIONS.items()}
+_CONSTANT = frozenset({"len", "isinstance", "type", "hasattr", "ord", "chr", "bool", "range"})
+BUILTINS: dict[str, Any] = {
+    name: Callable_(name, do, cheap=name in _CONSTANT) for name, do in _FUNCTIONS.items()
+}
 BUILTINS["object"] = Callable_("object", lambda: SimObject("object", shown="<object>"))
 BUILTINS["True"], BUILTINS["False"], BUILTINS["None"] = True, False, None
 BUILTINS["__name__"] = "__main__"

@@ -6,6 +6,7 @@ import datetime as dt
 
 __all__ = ["START", "SimulatedClock"]
 
+_LAST_YEAR = 9000  # a date of Python ends with 9999
 START = dt.datetime(2024, 11, 20, 9, 41, tzinfo=dt.timezone.utc)
 """When a scene that names no time begins: the day of the WAA release the facts were taken from."""
 
@@ -30,4 +31,5 @@ class SimulatedClock:
 
     def advance(self, seconds: float) -> None:
         """Let time pass; at most a day at once, never backwards."""
-        self._now += dt.timedelta(seconds=min(max(seconds, 0.0), 86_400.0))
+        if self._now.year < _LAST_YEAR:
+            self._now += dt.timedelta(seconds=min(max(seconds, 0.0), 86_400.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ NIGHT_LIGHT = (
     "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\CloudStore\\Store\\DefaultAccount\\Current"
     "\\default$windows.data.bluelightreduction.settings\\windows.data.bluelightreduction.settings"
 )
+_VARIABLE = re.compile("%[A-Z]+%", re.IGNORECASE)
+_MAX_EXPANDED = 250_000  # a program on a command line may be as long
 _APP_PATHS = "HKLM\\SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\App Paths"
 
 
@@ -157,14 +160,14 @@ class Machine:
 
     def expand(self, text: str) -> str:
         """Return `text` with `~` and `%NAME%` replaced, as `os.path` does."""
+        if len(text) > _MAX_EXPANDED:
+            raise OSError(206, "The filename or extension is too long", text[:80])
         if text.startswith("~") and (len(text) == 1 or text[1] in "/\\"):
             text = HOME + text[1:]
-        for name, value in self.environment.items():
-            start = text.casefold().find(f"%{name.casefold()}%")
-            while start >= 0:
-                text = text[:start] + value + text[start + len(name) + 2 :]
-                start = text.casefold().find(f"%{name.casefold()}%", start + len(value))
-        return text
+        if "%" not in text:
+            return text
+        known = {f"%{name.casefold()}%": value for name, value in self.environment.items()}
+        return _VARIABLE.sub(lambda found: known.get(found[0].casefold(), found[0]), text)
 
     @property
     def wallpaper(self) -> str:

@@ -16,9 +16,12 @@ __all__ = ["HIDDEN", "HOME", "MAX_BYTES", "READ_ONLY", "Entry", "FileSystem", "R
 HOME = "C:\\Users\\Docker"
 READ_ONLY = 0x1
 HIDDEN = 0x2
-MAX_BYTES = 256 * 2**20
+MAX_BYTES = 64 * 2**20
 """How much all files may hold together; writing more fails as a full disk does."""
 
+_MAX_ENTRIES = 50_000
+_MAX_RECYCLED = 1_000
+_MAX_PATH = 32_000  # the limit of an NT path
 _RESERVED = '<>"|?*'
 
 
@@ -30,6 +33,8 @@ def normal(path: str, cwd: str = HOME) -> str:
     >>> normal("notes.txt")
     'C:\\Users\\Docker\\notes.txt'
     """
+    if len(path) > _MAX_PATH:
+        raise OSError(206, "The filename or extension is too long", path[:80])
     return ntpath.normpath(ntpath.join(cwd, path.strip().strip("\0")))
 
 
@@ -110,6 +115,8 @@ class FileSystem:
         found = self.entry(path)
         if found.data is None:
             raise PermissionError(13, "Permission denied", path)
+        if found.size > MAX_BYTES:
+            raise OSError(12, "Cannot allocate memory", path)  # sparse: no such file fits in memory
         return found.data + bytes(max(found.size - len(found.data), 0))
 
     def write(self, path: str, data: bytes, *, size: int | None = None) -> Entry:
@@ -122,7 +129,7 @@ class FileSystem:
         if old is not None and old.attributes & READ_ONLY:
             raise PermissionError(13, "Permission denied", path)
         grown = self._held - (len(old.data or b"") if old else 0) + len(data)
-        if grown > MAX_BYTES:
+        if grown > MAX_BYTES or len(self._entries) > _MAX_ENTRIES:
             raise OSError(28, "No space left on device", path)
         size = len(data) if size is None else size
         if old is None:
@@ -141,6 +148,8 @@ class FileSystem:
         if parents and not self.exists(above):
             self.make_folder(above, parents=True)
         self._need_folder(above, path)
+        if len(self._entries) > _MAX_ENTRIES:
+            raise OSError(28, "No space left on device", path)
         now = self._tick()
         return self._put(Entry(path, None, now, now))
 
@@ -232,6 +241,8 @@ class FileSystem:
         kept = Recycled(found.path, entries, self._tick())
         self.remove(path, recursive=True)
         self.bin.append(kept)
+        while _held_by(self.bin) > MAX_BYTES or len(self.bin) > _MAX_RECYCLED:
+            self.bin.pop(0)  # a full bin forgets the oldest
         return kept
 
     def restore(self, item: Recycled) -> str:
@@ -291,6 +302,10 @@ class FileSystem:
         return self._clock.timestamp()
 
 
+def _held_by(bin_: list[Recycled]) -> int:
+    return sum(len(entry.data or b"") for item in bin_ for entry in item.entries)
+
+
 def _key(path: str) -> str:
     return normal(path).casefold()
 
@@ -305,6 +320,6 @@ def _checked(path: str) -> str:
     name = ntpath.basename(path)
     if any(char in _RESERVED or ord(char) < ord(" ") for char in name) or ":" in path[2:]:
         raise OSError(22, "The filename, directory name, or volume label syntax is incorrect", path)
-    if len(path) > 32_000:  # noqa: PLR2004  # the limit of an NT path
+    if len(path) > _MAX_PATH:
         raise OSError(206, "The filename or extension is too long", path[:80])
     return path

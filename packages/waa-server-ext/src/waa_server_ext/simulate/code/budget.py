@@ -1,0 +1,239 @@
+"""What programs of the simulated desktop may use: steps, work, memory and processor time.
+
+Work is counted before it is done, so that one operation on a large or often shared value ends the
+program and not the server. Programs that start programs share one budget.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from waa_server_ext.simulate.code.values import MAX_ITEMS, MAX_SIZE, StopRunning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from waa_server_ext.simulate.code.values import Callable_
+
+__all__ = ["Budget"]
+
+_MAX_STEPS = 300_000
+_MAX_WORK = 4_000_000
+"""Elements visited, of which Python compares or prints some twenty million a second."""
+_MAX_AT_ONCE = 1_500_000
+_MAX_MADE = 160 * 2**20
+"""Bytes of all values made, also of those that are gone: what lives cannot be more."""
+_MAX_DEPTH = 100  # Python hashes nested tuples without looking at the depth of its stack
+_MAX_KEY = 10_000
+_CPU_S = 3.0  # what none of the counts foresaw
+_STEPS_BETWEEN = 256
+_SMALL = 64
+_DIGIT_BITS, _DIGITS_PER_UNIT = 30, 100
+_CHARACTERS_PER_UNIT = 8
+_ITEM_BYTES = 64
+_CALLING = frozenset({"map", "filter", "sorted", "min", "max", "sort"})
+
+_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+class Budget:
+    """The counts of one request; used in the thread that made it."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._work = 0
+        self._made = 0
+        self._end = time.thread_time() + _CPU_S
+
+    @staticmethod
+    @contextlib.contextmanager
+    def shared() -> Iterator[Budget]:
+        """Give the budget of whatever runs around this, or a new one."""
+        outer = _current.get()
+        if outer is not None:
+            yield outer
+            return
+        token = _current.set(Budget())
+        try:
+            yield _needed()
+        finally:
+            _current.reset(token)
+
+    @staticmethod
+    def look() -> None:
+        """Raise StopRunning where the time of what runs is over; without a budget nothing happens."""
+        budget = _current.get()
+        if budget is not None:
+            budget.check()
+
+    @staticmethod
+    def current() -> Budget:
+        """Return the budget of what runs; a new one outside of any."""
+        return _current.get() or Budget()
+
+    def check(self) -> None:
+        """Raise StopRunning where too much processor time has gone."""
+        if time.thread_time() > self._end:
+            raise StopRunning("the program took too long")
+
+    def step(self) -> None:
+        """Count one statement or expression."""
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise StopRunning(f"the program took more than {_MAX_STEPS} steps")
+        if self._steps % _STEPS_BETWEEN == 0:
+            self.check()
+
+    def spend(self, units: int) -> None:
+        """Count work that is about to be done."""
+        self._work += units
+        if self._work > _MAX_WORK:
+            raise StopRunning("the program took too long")
+
+    def make(self, size: int) -> None:
+        """Count bytes that were, or are about to be, made."""
+        self._made += size
+        if self._made > _MAX_MADE:
+            raise StopRunning("the program took too much memory")
+
+    def weigh(self, *values: Any, limit: int = _MAX_AT_ONCE) -> None:
+        """Count what visiting every part of `values` costs, shared parts as often as they are met.
+
+        Raises:
+            MemoryError: It is too much for one operation.
+            RecursionError: They nest too deeply.
+        """
+        total, depth = 0, 0
+        level: list[Any] = [each for each in values if not _is_small(each)]
+        try:
+            while level:
+                depth += 1
+                if depth > _MAX_DEPTH:
+                    raise RecursionError("maximum recursion depth exceeded")
+                inner: list[Any] = []
+                for each in level:
+                    units, parts = _parts(each)
+                    total += units
+                    if total > limit:
+                        raise MemoryError
+                    inner.extend(parts)
+                level = inner
+        finally:
+            self.spend(total)
+
+    def key(self, value: Any) -> Any:
+        """Return `value`, which is about to be hashed."""
+        if not _is_small(value):
+            self.weigh(value, limit=max(_MAX_KEY, len(value) if isinstance(value, str) else 0))
+        return value
+
+    def made(self, value: Any) -> Any:
+        """Count a value that an operation made, and return it.
+
+        Raises:
+            MemoryError: It has too many characters or items.
+        """
+        if _is_small(value):
+            return value
+        kind = type(value)
+        if kind in {list, tuple, dict, set}:
+            if len(value) > MAX_ITEMS:
+                raise MemoryError
+            self.make(sys.getsizeof(value) + _ITEM_BYTES * len(value))
+        elif kind in {str, bytes}:
+            if len(value) > MAX_SIZE:
+                raise MemoryError
+            self.make(sys.getsizeof(value))
+        elif kind is int:
+            self.make(sys.getsizeof(value))
+        return value
+
+    def joined(self, parts: Iterable[str]) -> str:
+        """Return the parts as one text, not longer than a text may be."""
+        held, kept = 0, []
+        for part in parts:
+            held += len(part)
+            if held > MAX_SIZE:
+                raise MemoryError
+            kept.append(part)
+        made: str = self.made("".join(kept))
+        return made
+
+    def call(self, function: Callable_, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function of the simulation, counting what goes in and what comes out."""
+        if function.cheap:
+            for each in args:
+                self.key(each)
+            return function(*args, **kwargs)
+        owner = function.owner
+        self.weigh(owner, *args, *kwargs.values())
+        if isinstance(owner, (str, bytes)):
+            _check_text(owner, function.name, args)
+        if isinstance(owner, (list, set, dict)) and args and _length(args[0]) is not None:
+            self.make(_ITEM_BYTES * (_length(args[0]) or 0))
+            if len(owner) + (_length(args[0]) or 0) > MAX_ITEMS:
+                raise MemoryError
+        result = function(*args, **kwargs)
+        self.check()
+        return self.made(result)
+
+    @staticmethod
+    def calls_back(function: Callable_) -> bool:
+        """Return whether a function calls what it is given, so that each call is to be counted."""
+        return function.name in _CALLING
+
+
+def _needed() -> Budget:
+    budget = _current.get()
+    assert budget is not None  # noqa: S101  # set by the caller
+    return budget
+
+
+def _is_small(value: Any) -> bool:
+    kind = type(value)
+    if kind is str or kind is bytes:
+        return len(value) < _SMALL
+    if kind is int:
+        return bool(-(2**_SMALL) < value < 2**_SMALL)
+    return kind in {float, bool, type(None)}
+
+
+def _parts(value: Any) -> tuple[int, Iterable[Any]]:
+    """Return the work that a value itself is, and the values in it that are work of their own."""
+    kind = type(value)
+    units = 0
+    inside: Iterable[Any] = ()
+    if kind is str or kind is bytes:
+        units = len(value) // _CHARACTERS_PER_UNIT
+    elif kind is int:
+        units = (value.bit_length() // _DIGIT_BITS) ** 2 // _DIGITS_PER_UNIT
+    elif kind in {list, tuple, set, range}:
+        units, inside = len(value), () if kind is range else _large(value)
+    elif kind is dict:
+        units, inside = 2 * len(value), _large(each for pair in value.items() for each in pair)
+    elif isinstance(value, BaseException):
+        inside = value.args
+    return units + 1, inside
+
+
+def _large(values: Iterable[Any]) -> Iterator[Any]:
+    return (each for each in values if not _is_small(each))
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if type(value) in {str, bytes, list, tuple, set, dict, range} else None
+
+
+def _check_text(owner: str | bytes, name: str, args: list[Any]) -> None:
+    """Refuse what would make far more than it is given."""
+    if name in {"split", "rsplit", "splitlines"} and len(owner) > MAX_ITEMS:
+        raise MemoryError
+    if name == "join" and args and isinstance(args[0], (list, tuple, set)):
+        parts = args[0]
+        whole = sum(len(each) for each in parts if isinstance(each, (str, bytes)))
+        if whole + len(owner) * len(parts) > MAX_SIZE:
+            raise MemoryError
