@@ -14,6 +14,7 @@ from bench_core.models import Model, ScriptedAdapter, open_model, published_pric
 from bench_core.records import ErrorInfo
 from bench_core.records.judge import CriterionVerdict, Finding, Verdict
 from llm_judge.__about__ import __version__
+from llm_judge.calibration.label_choice import next_to_label
 from llm_judge.calibration.report import Calibration, load_calibration
 from llm_judge.case_files import case_state
 from llm_judge.evidence.goal_check import goal_doubts
@@ -123,6 +124,11 @@ class Judge:
                 self.policy.model_dump_json(exclude={"deadline_s", "max_cost_usd", "seed"})
             ),
         }
+
+    @staticmethod
+    def next_to_label(verdicts: Sequence[Verdict], count: int, *, seed: int = 0) -> tuple[str, ...]:
+        """Return the cases that a person should label first, as `llm-judge label --next` does."""
+        return next_to_label(verdicts, {}, count, seed=seed)
 
     async def judge(self, case: JudgeCase, meter: Meter | None = None) -> Verdict:
         """Judge one case.

@@ -11,7 +11,7 @@ from bench_core.redaction import Redactor
 from multireal_harness.browsers import Browsers
 from multireal_harness.definitions import Definition, definition_of
 from multireal_harness.environment import AppEnvironment, EnvironmentSettings
-from multireal_harness.evaluation import EvaluationRules, evaluate
+from multireal_harness.evaluation import EvaluationRules, evaluate, judged_case
 from multireal_harness.results import as_evaluation, evidence_in, keep_evaluation
 from multireal_harness.tasks import BENCHMARK, load_tasks
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.trial import Evaluation, Evidence
+    from multireal_harness.label_files import LabelFiles
 
 __all__ = ["MultiRealBenchmark"]
 
@@ -36,6 +37,7 @@ class MultiRealBenchmark:
         browsers: Opens a browser context for each trial.
         settings: How apps are opened and their states captured.
         redactor: Removes keys from what is written.
+        labels: Receives what the judge was asked, for a person to check.
     """
 
     name = BENCHMARK
@@ -50,6 +52,7 @@ class MultiRealBenchmark:
         browsers: Browsers | None = None,
         settings: EnvironmentSettings | None = None,
         redactor: Redactor | None = None,
+        labels: LabelFiles | None = None,
     ) -> None:
         self._source = tasks
         self._tasks: list[Task] | None = None
@@ -58,6 +61,7 @@ class MultiRealBenchmark:
         self.browsers = browsers or Browsers()
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
+        self._labels = labels
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in order of their ids."""
@@ -108,6 +112,9 @@ class MultiRealBenchmark:
         # scoring again must not overwrite what the run itself wrote
         if evidence.first is None:
             keep_evaluation(evidence.folder, evaluation, self._redactor)
+        if self._labels is not None and evaluation.verdict is not None:
+            asked = judged_case(definition_of(evidence.task), left, evaluation.checks)
+            self._labels.add(asked, evaluation.verdict)
         return as_evaluation(evaluation, evidence, self.rules)
 
     def _located(self, task: Task) -> Definition:

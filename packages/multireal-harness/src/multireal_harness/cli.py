@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,6 +65,8 @@ def _query_options(command: _Command) -> _Command:
 def _judge_options(command: _Command) -> _Command:
     """Add the options about the judge."""
     for option in (
+        click.option("--label-budget", type=click.IntRange(min=1), metavar="N",
+                     help="At the end list N judged trials for a person to label, in labelling/ of the folder."),
         click.option("--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
         click.option("--audit-passes", type=click.FloatRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
                      help="Also ask the judge about this share of passed tasks."),
@@ -218,14 +221,21 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 @_rule_options
 def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -> None:  # noqa: FBT001  # click's flag
     """Score a finished run again from its stored end states, without a browser."""
+    from bench_core.files import folder_name  # noqa: PLC0415  # as what follows
     from multireal_harness.benchmark import MultiRealBenchmark  # noqa: PLC0415  # heavy
     from multireal_harness.options import RuleOptions  # noqa: PLC0415  # heavy
 
-    rules = RuleOptions(**options).rules()
-    benchmark = MultiRealBenchmark([], rules=rules)
+    asked = RuleOptions(**options)
+    rules = asked.rules()
+    name = name or f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    labels = asked.label_files(run_folder / "rescores" / folder_name(name))
+    benchmark = MultiRealBenchmark([], rules=rules, labels=labels)
     execute_rescore(
         benchmark, run_folder, name=name, profile=rules.profile, workers=4, as_json=as_json
     )
+    if labels is not None:
+        chosen = labels.choose(rules.judge)
+        click.echo(f"{len(chosen)} trials to label: {labels.folder}", err=True)
 
 
 @main.command()

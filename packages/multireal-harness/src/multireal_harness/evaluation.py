@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from multireal_harness.definitions import Eval
     from multireal_harness.eval_rules.decisions import Decision, StateHealth
 
-__all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate"]
+__all__ = ["Evaluation", "EvaluationRules", "Evidence", "evaluate", "judged_case"]
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ async def _judgement(
         return evidence.known
     if rules.judge is None or (passed and not _audited(evidence.seed, rules.audit)):
         return None
-    return await _ask(rules.judge, _case(definition, evidence, checks), evidence.meter)
+    return await _ask(rules.judge, judged_case(definition, evidence, checks), evidence.meter)
 
 
 async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
@@ -233,7 +233,8 @@ async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
     return verdict
 
 
-def _case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
+def judged_case(definition: Definition, evidence: Evidence, checks: tuple[Check, ...]) -> JudgeCase:
+    """Return what the judge is asked about the end states of a trial."""
     return JudgeCase(
         case_id=definition.id,
         goal=definition.goal,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bench_core.protocols import Judge
     from bench_core.records import Task
+    from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig
 
 
@@ -83,6 +84,7 @@ class RuleOptions(Record):
     Attributes:
         judge: Name of the judge to ask where a query fails; the other `judge_` fields are its options.
         audit_passes: The share of passed tasks that it is also asked about.
+        label_budget: How many judged trials a person will label at most; they are chosen at the end.
         no_hybrid: Score by queries alone.
     """
 
@@ -96,6 +98,7 @@ class RuleOptions(Record):
     judge_calibration: Path | None = None
     judge_max_cost_usd: PositiveFloat | None = None
     audit_passes: float = Field(default=0.0, ge=0, le=1)
+    label_budget: PositiveInt | None = None
     no_hybrid: bool = False
 
     def rules(self) -> EvaluationRules:
@@ -107,6 +110,14 @@ class RuleOptions(Record):
             audit=self.audit_passes,
             keep_judgements=not self.no_hybrid,
         )
+
+    def label_files(self, folder: Path, seed: int = 0) -> LabelFiles | None:
+        """Return where a run or a rescore in `folder` keeps what a person is to label; None without a budget."""
+        if self.label_budget is None:
+            return None
+        from multireal_harness.label_files import LabelFiles  # noqa: PLC0415  # as above
+
+        return LabelFiles(folder / "labelling", self.label_budget, seed=seed)
 
     def loaded_judge(self) -> Judge | None:
         """Return the judge, None where none is named."""

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bench_core.progress import Progress
+    from bench_core.protocols import Judge
     from bench_core.records import Task
     from bench_core.run_spec import RunSpec
     from bench_core.runs import RunOutcome
     from multireal_harness.evaluation import EvaluationRules
+    from multireal_harness.label_files import LabelFiles
     from multireal_harness.models import ModelConfig
     from multireal_harness.options import MultiRealRunOptions
 
@@ -60,12 +62,15 @@ def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]
     chosen = options.with_ids(known)
     world = built_in_world(options.faults) if built_in else nullcontext(None)
     with world as apps:
-        yield _prepared(chosen, known, apps.urls if apps else {}, begins=begins)
+        ready, labels, judge = _prepared(chosen, known, apps.urls if apps else {}, begins=begins)
+        yield ready
+    if begins and labels is not None:
+        labels.choose(judge)
 
 
 def _prepared(
     options: MultiRealRunOptions, known: list[Task], origins: Mapping[str, str], *, begins: bool
-) -> PreparedRun:
+) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
     config = load_config(options.model, options.models_dir) if options.model else None
     warnings = _notes(config)
     options = options.completed(config)
@@ -75,9 +80,14 @@ def _prepared(
         _refuse_unusable_agent(options, config, spec)
         spec, more = _checked(known, spec, options, origins)
         warnings += more
+    out = options.folder(BENCHMARK, spec)
+    labels = options.label_files(out, spec.seed)
+    if labels is not None:
+        warnings.append(f"judged trials to label are listed in {labels.folder} at the end")
     benchmark = MultiRealBenchmark(
-        known, origins=origins, rules=rules, browsers=Browsers(options.browser()), settings=settings
-    )
+        known, origins=origins, rules=rules, browsers=Browsers(options.browser()), settings=settings,
+        labels=labels,
+    )  # fmt: skip
     opener = partial(config.open, allow_mismatch=options.allow_model_mismatch) if config else None
     run_environment = RunEnvironment(
         # no locks: each trial has a browser context of its own, and all state is in it
@@ -86,8 +96,8 @@ def _prepared(
         locks=NoLocks(),
         open_model=opener,
     )
-    out = options.folder(BENCHMARK, spec)
-    return PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
+    ready = PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
+    return ready, labels, rules.judge
 
 
 def _spec(
