@@ -84,6 +84,8 @@ class TrialContext(Record):
         folder: The trial's own folder; everything the trial leaves goes there.
         seed: Derived from the run's seed, the task and the trial; the same on every attempt.
         config: The run's configuration for the benchmark and agent.
+        hidden: Files with answers, which a browser that an agent acts on is not to see.
+        unsealed: Why no files are hidden from agents; None where they are.
     """
 
     run_id: str
@@ -98,6 +100,8 @@ class TrialContext(Record):
     timing: str | None = None
     limits: Limits = Limits()
     config: dict[str, JsonValue] = Field(default_factory=dict)
+    hidden: tuple[Path, ...] = ()
+    unsealed: str | None = None
 
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
     _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)

@@ -125,6 +125,8 @@ class RunSpec(Record):
         site_locks: `rw` holds resources as tasks declare them, `exclusive` holds all alone.
         stopping: Whether and how the run may stop before all its trials have run.
         agent_process: Where the agent works, which each result says.
+        sealing: Whether answers are hidden from agents and their browsers: where the machine can do
+            so, always or not at all; `require` runs nothing where it cannot.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
@@ -148,6 +150,7 @@ class RunSpec(Record):
     timeouts: Timeouts = Timeouts()
     stopping: LookSpec | None = None
     agent_process: AgentProcessSpec = AgentProcessSpec()
+    sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
     config: dict[str, JsonValue] = Field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -17,7 +18,6 @@ from multireal_harness.tasks import BENCHMARK, load_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
@@ -38,6 +38,7 @@ class MultiRealBenchmark:
         settings: How apps are opened and their states captured.
         redactor: Removes keys from what is written.
         labels: Receives what the judge was asked, for a person to check.
+        folder: Where the files of `tasks` are, which agents must not see.
     """
 
     name = BENCHMARK
@@ -53,8 +54,10 @@ class MultiRealBenchmark:
         settings: EnvironmentSettings | None = None,
         redactor: Redactor | None = None,
         labels: LabelFiles | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._source = tasks
+        self._folder = folder
         self._tasks: list[Task] | None = None
         self._origins = dict(origins or {})
         self.rules = rules or EvaluationRules()
@@ -71,6 +74,12 @@ class MultiRealBenchmark:
             self._tasks = list(given) if listed else load_tasks(given)  # type: ignore[arg-type]
         return self._tasks
 
+    def answers(self) -> tuple[Path, ...]:
+        """Return the folders with expected answers: tasks with their queries, and solutions."""
+        world = Path(__file__).parent / "world"
+        given = () if self._folder is None else (self._folder,)
+        return (world / "tasks", world / "solutions", *given)
+
     @asynccontextmanager
     async def open(
         self, task: Task, context: TrialContext, agent: Agent
@@ -86,7 +95,7 @@ class MultiRealBenchmark:
         definition = self._located(task)
         # a CDP URL shows the pages of every context of its Chromium, those of other trials too
         alone = not getattr(agent, "in_process", False)
-        async with self.browsers.open_context(alone=alone) as lease:
+        async with self.browsers.open_context(alone=alone, hidden=context.hidden) as lease:
             environment = AppEnvironment(
                 definition,
                 lease=lease,

@@ -16,7 +16,8 @@ from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, w
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
 
     from bench_core.browser import Chromium, Gateway
 
@@ -125,14 +126,20 @@ class Browsers:
         self._shared: _Shared | None = None
 
     @asynccontextmanager
-    async def open_context(self, *, alone: bool = False) -> AsyncIterator[Lease]:
+    async def open_context(
+        self, *, alone: bool = False, hidden: tuple[Path, ...] = ()
+    ) -> AsyncIterator[Lease]:
         """Open a fresh context for the time of the block.
+
+        Args:
+            alone: In a Chromium of its own.
+            hidden: Files that its Chromium must not read; a shared one keeps those it began with.
 
         Raises:
             BrowserError: Chromium is missing, did not start, or died.
         """
         opened = self._open_alone if alone else self._open_shared
-        async with opened() as lease:
+        async with opened(hidden) as lease:
             yield lease
 
     async def close(self) -> None:
@@ -142,8 +149,8 @@ class Browsers:
             self._shared = None
 
     @asynccontextmanager
-    async def _open_shared(self) -> AsyncIterator[Lease]:
-        shared = await self._running()
+    async def _open_shared(self, hidden: tuple[Path, ...]) -> AsyncIterator[Lease]:
+        shared = await self._running(hidden)
         context = await _new_context(shared.browser, self.settings)
         try:
             yield Lease(context, shared.chromium)
@@ -153,18 +160,21 @@ class Browsers:
                 await shared.chromium.close()
 
     @asynccontextmanager
-    async def _open_alone(self) -> AsyncIterator[Lease]:
-        async with _connected(self.settings.options()) as (chromium, browser):
+    async def _open_alone(self, hidden: tuple[Path, ...]) -> AsyncIterator[Lease]:
+        async with _connected(self._options(hidden)) as (chromium, browser):
             # the default context: an agent that attaches by CDP (browser-use, say) works in this one
             context = browser.contexts[0]
             await _size(context, self.settings.viewport)
             async with open_gateway(chromium.cdp_url) as gateway:
                 yield Lease(context, chromium, gateway)
 
-    async def _running(self) -> _Shared:
+    def _options(self, hidden: tuple[Path, ...]) -> ChromiumOptions:
+        return replace(self.settings.options(), hidden=hidden)
+
+    async def _running(self, hidden: tuple[Path, ...]) -> _Shared:
         loop = asyncio.get_running_loop()
-        if self._shared is None or not self._shared.usable(loop):
-            self._shared = _Shared(self.settings.options(), loop)
+        if self._shared is None or not self._shared.usable(loop, hidden):
+            self._shared = _Shared(self._options(hidden), loop)
         await self._shared.ready()
         return self._shared
 
@@ -174,6 +184,7 @@ class _Shared:
 
     def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._hidden = frozenset(options.hidden)
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
         self._task = loop.create_task(self._run(options), name="shared Chromium")
@@ -186,9 +197,9 @@ class _Shared:
     def browser(self) -> Any:
         return self._ready.result()[1]
 
-    def usable(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Whether it runs, or is about to, on this event loop."""
-        if loop is not self._loop or self._task.done():
+    def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Path] = ()) -> bool:
+        """Whether it runs, or is about to, on this event loop, and sees none of the `hidden` files."""
+        if loop is not self._loop or self._task.done() or not self._hidden.issuperset(hidden):
             return False
         return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
 

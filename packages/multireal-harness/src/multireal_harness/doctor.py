@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from bench_core.browser import find_chromium, install_command
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, BrowserError, InputError
 from multireal_harness.lint import lint_tasks
@@ -39,6 +39,7 @@ def checks(
         Check("jmespath", _jmespath),
         Check("Chromium", _chromium),
         Check("judge", _judge),
+        Check("sealing", sealing_check),
         Check("built-in apps", _built_in),
     ]
     if model is not None:

@@ -103,6 +103,7 @@ class AppEnvironment(TrialEnvironment):
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
             details={"browser": lease.version},
         )
+        self.browser_sealed = lease.chromium.sealed
         self._definition = definition
         self._lease = lease
         self._settings = settings

@@ -57,8 +57,17 @@ class MultiRealTaskOptions(TaskOptions):
 
     def known(self) -> list[Task]:
         """Return all tasks of the folder, by default the built-in ones on the built-in world."""
-        folder = self.tasks_dir or ("built-in" if self.world == "built-in" else None)
-        return load_tasks(resolve_tasks_dir(folder))
+        return load_tasks(self.tasks_folder())
+
+    def tasks_folder(self) -> Path:
+        """Return the folder of the tasks.
+
+        Raises:
+            InputError: None is named, or it does not exist.
+        """
+        return resolve_tasks_dir(
+            self.tasks_dir or ("built-in" if self.world == "built-in" else None)
+        )
 
     def with_ids(self, known: Sequence[Task]) -> Self:
         """Return the options with the full ids of the tasks that the filters and short ids select.

@@ -85,9 +85,14 @@ def _prepared(
     if labels is not None:
         warnings.append(f"judged trials to label are listed in {labels.folder} at the end")
     benchmark = MultiRealBenchmark(
-        known, origins=origins, rules=rules, browsers=Browsers(options.browser()), settings=settings,
+        known,
+        origins=origins,
+        rules=rules,
+        browsers=Browsers(options.browser()),
+        settings=settings,
+        folder=options.tasks_folder(),
         labels=labels,
-    )  # fmt: skip
+    )
     opener = partial(config.open, allow_mismatch=options.allow_model_mismatch) if config else None
     run_environment = RunEnvironment(
         # no locks: each trial has a browser context of its own, and all state is in it

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -11,7 +13,7 @@ from bench_core.redaction import Redactor
 from waa_client.environment import Conditions, EnvironmentSettings, open_environment
 from waa_client.evaluation import EVALUATORS_VARIABLE, EvaluationClient
 from waa_client.results import as_evaluation, kept_transcript, kept_verdict, not_evaluated
-from waa_client.tasks import BENCHMARK, load_tasks
+from waa_client.tasks import BENCHMARK, TASKS_VARIABLE, load_tasks, task_folders
 from waa_client.timing import RealClock
 from waa_client.vm import VmOptions
 
@@ -46,6 +48,7 @@ class WaaBenchmark:
         options: How VMs are called.
         clock: The clock for sleeps; one that only counts measures vanilla's sleeps without waiting.
         redactor: Removes keys from what is written.
+        folder: Where the files of `tasks` are, which agents must not see.
     """
 
     name = BENCHMARK
@@ -62,8 +65,10 @@ class WaaBenchmark:
         options: VmOptions | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._tasks = tasks
+        self._folder = folder
         self._pool = pool
         self._settings = settings or EnvironmentSettings()
         self._demonstrations = demonstrations
@@ -77,6 +82,14 @@ class WaaBenchmark:
         if self._tasks is None:
             self._tasks = load_tasks()
         return self._tasks
+
+    def answers(self) -> tuple[Path, ...]:
+        """Return the folders with what states are compared with: the tasks, and built-in solutions."""
+        given = self._folder or os.environ.get(TASKS_VARIABLE)
+        tasks = () if given is None else tuple(task_folders(given))
+        built_in = find_spec("waa_server_ext")
+        places = [] if built_in is None else built_in.submodule_search_locations or []
+        return (*tasks, *(Path(each, "built_in") for each in places))
 
     @classmethod
     def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare

@@ -7,7 +7,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
 from waa_client.options import WaaTaskOptions
@@ -34,6 +34,7 @@ def checks(
         Check("tasks", partial(_tasks, options or WaaTaskOptions())),
         Check("simulated desktop", _world),
         Check("disk", _disk),
+        Check("sealing", sealing_check),
     ]
     if model:
         found.append(Check(f"model {model}", partial(_model, model)))

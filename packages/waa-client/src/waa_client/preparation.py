@@ -59,6 +59,7 @@ def prepared_run(
         pool=_machines(chosen, needed=begins),
         settings=chosen.settings(),
         demonstrations=demonstrations,
+        folder=chosen.tasks_dir,
     )
     warnings: list[str] = []
     if begins:

@@ -30,6 +30,7 @@ __all__ = [
     "read_index",
     "resolve_task_id",
     "select_tasks",
+    "task_folders",
 ]
 
 BENCHMARK = "waa"
@@ -93,6 +94,16 @@ def find_examples(folder: Path | str | None = None) -> Path:
         f"{root} has no task files: it should be a WindowsAgentArena checkout, or have a folder "
         f"`examples` of <domain>/<id>.json"
     )
+
+
+def task_folders(folder: Path | str) -> Iterator[Path]:
+    """Yield the folders of task files that are in `folder`; none where it has none."""
+    try:
+        root = find_examples(folder)
+    except InputError:
+        return
+    found = [root / name for name in _FOLDERS.values()]
+    yield from [each for each in found if each.is_dir()] or [root]
 
 
 def load_tasks(

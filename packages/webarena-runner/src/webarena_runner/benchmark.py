@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import EvaluationError
@@ -12,7 +13,7 @@ from bench_core.redaction import Redactor
 from webarena_runner.environment import RECORDING_FULL, EnvironmentSettings, open_environment
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
 from webarena_runner.results import as_evaluation
-from webarena_runner.tasks import BENCHMARK, load_tasks, task_sites, task_type
+from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
 from webarena_runner.world.launch import real_environment
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class WebArenaBenchmark:
         if self._sites is None or not self._sites.shared:
             return tasks
         return [_locked_by_url(task, self._sites.config) for task in tasks]
+
+    def answers(self) -> tuple[Path, ...]:
+        """Return the folders with expected answers: the dataset, and the reference solutions."""
+        return (dataset_path().parent, Path(__file__).parent / "reference_solutions")
 
     @asynccontextmanager
     async def open(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.errors import BenchError, BrowserError, InputError
 from bench_core.protocols import TrialContext
 from webarena_runner.capacity import default_workers
@@ -57,6 +57,7 @@ def checks(
         Check("Chromium", _chromium),
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
+        Check("sealing", sealing_check),
         Check("memory", _memory),
         Check("scorable tasks", _scorability),
     ]

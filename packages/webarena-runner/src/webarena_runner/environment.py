@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, why_ended
@@ -114,7 +114,7 @@ async def open_environment(
     sessions, live = await _open_sites(given)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     async with (
-        launch_chromium(settings.chromium) as chromium,
+        launch_chromium(replace(settings.chromium, hidden=context.hidden)) as chromium,
         open_gateway(chromium.cdp_url) as gateway,
     ):
         if chromium.pid is not None:
@@ -177,6 +177,7 @@ class SiteEnvironment(TrialEnvironment):
         )
         if given.context.config.get(CONTACT_PROBE):
             self.flags["contact-probe-restored"] = None
+        self.browser_sealed = chromium.sealed
         self._given = given
         self._chromium = chromium
         self._gateway = gateway

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,19 @@ class AgentFiles:
     An agent cannot write over what its trial is scored from: what it left is moved into the trial's
     folder when its part is over, under names that are still free, without the run's secrets, and
     links are left out.
+
+    Args:
+        trial: The trial's folder.
+        redactor: Knows the run's secrets.
+        elsewhere: Where the agent's folder is made instead of in the trial's, which it may not see.
     """
 
-    def __init__(self, trial: Path, redactor: Redactor) -> None:
+    def __init__(self, trial: Path, redactor: Redactor, elsewhere: Path | None = None) -> None:
         self._trial = trial.absolute()
         self._redactor = redactor
         self._stage = self._trial / _STAGE
+        if elsewhere is not None:
+            self._stage = Path(tempfile.mkdtemp(dir=elsewhere))
         self.folder = self._stage.joinpath(*self._trial.parts[1:][-_NAMED_BY:])
 
     def make(self) -> Path:
@@ -52,7 +60,7 @@ class AgentFiles:
                         continue
                     target.parent.mkdir(parents=True, exist_ok=True)
                     self._redact(path)
-                    path.replace(target)
+                    shutil.move(path, target)  # perhaps to another file system
         shutil.rmtree(self._stage, ignore_errors=True)
         return refused
 

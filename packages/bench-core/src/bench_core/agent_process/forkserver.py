@@ -1,9 +1,10 @@
 """Starts agents' processes by forking: the agent is imported once, a trial pays for a fork.
 
-Runs as a program of its own, `python -m bench_core.agent_process.forkserver FD`, where FD is one
-end of a socket pair; Linux only. For each message with two descriptors it forks a *supervisor*,
-which forks the agent, waits for it, ends whatever it left, and says how it ended. The supervisor
-adopts what loses its parent, so that a process in a session of its own is found, too.
+Runs as a program of its own, `python -m bench_core.agent_process.forkserver FD FILE`, where FD is one
+end of a socket pair and FILE an open file with what it begins with; Linux only. For each message
+with two descriptors it forks a *supervisor*, which forks the agent, waits for it, ends whatever it
+left, and says how it ended. The supervisor adopts what loses its parent, so that a process in a
+session of its own is found, too.
 """
 
 from __future__ import annotations
@@ -29,27 +30,39 @@ from typing import Any
 from bench_core.agent_process.worker import leave, serve
 from bench_core.discovery import load_plugin
 from bench_core.files.temporary import VARIABLES
+from bench_core.sealing.namespaces import seal
 
 __all__ = ["main"]
 
 _MAX_ORDER = 1 << 16
 _CHUNK = 1 << 16
 _HEAD, _TAIL = 1 << 16, 1 << 16  # what is kept of an agent's output, in bytes
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _STACKS_S = 0.2
 _LEFT_S = 3.0
 _OOM_SCORE = b"800"
 
 
-def main(descriptor: int) -> None:
-    """Serve the socket until its other end is closed."""
+def main(descriptor: int, settings: int) -> None:
+    """Serve the socket until its other end is closed; `settings` is an open file of JSON."""
     orders = socket.socket(fileno=descriptor)
-    begin = json.loads(orders.recv(_MAX_ORDER))
+    with os.fdopen(settings, "rb") as file:
+        begin = json.load(file)
     sys.path[:] = begin["path"]
+    if begin["sealed"] is not None:
+        # before anything of the agent's runs: what its import reads, its trials would remember
+        try:
+            seal(**begin["sealed"])
+        except OSError as error:
+            orders.send(json.dumps({"threads": 0, "refused": str(error)}).encode())
+            return
+        # an agent must not change the process that says how it ended
+        _prctl(_PR_SET_DUMPABLE, 0)
     if begin["preload"] is not None:
         _preload(begin["preload"])
     # a fork keeps only the thread that made it: what others hold would stay locked for ever
-    orders.send(json.dumps({"threads": threading.active_count() - 1}).encode())
+    threads = threading.active_count() - 1
+    orders.send(json.dumps({"threads": threads, "refused": None}).encode())
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors report to their run themselves
@@ -90,6 +103,7 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
 
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
     os.setsid()
+    _prctl(_PR_SET_DUMPABLE, 1)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # The supervisor may have died before the line above took effect: then no signal comes.
     if os.getppid() != supervisor:
@@ -239,4 +253,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

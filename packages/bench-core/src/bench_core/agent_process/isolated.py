@@ -29,6 +29,8 @@ from bench_core.redaction import Redactor
 from bench_core.trial.results import CLAIMS_FAULT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bench_core.agent_process.launcher import Exit, Launcher, Started
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
@@ -57,6 +59,7 @@ class Isolation:
         redactor: Knows the run's secrets; by default those in the environment.
         block_s: Seconds that it may give no sign - a turn of its event loop, a model call, a line of
             log - before it is ended; None is no limit.
+        folder: Where its files are until its part is over; by default in the trial's folder.
     """
 
     memory: int | None = None
@@ -64,6 +67,7 @@ class Isolation:
     trusted: bool = False
     redactor: Redactor = field(default_factory=Redactor.from_environment)
     block_s: float | None = None
+    folder: Path | None = None
 
 
 class SharedOnlyError(InputError):
@@ -123,8 +127,8 @@ class IsolatedAgent:
             EnvironmentFaultError: No process could be started.
             InputError: The model cannot be handed to another process.
         """
-        files = AgentFiles(context.folder, self._isolation.redactor)
-        inside = context.model_copy(update={"folder": files.make()})
+        files = AgentFiles(context.folder, self._isolation.redactor, self._isolation.folder)
+        inside = context.model_copy(update={"folder": files.make(), "hidden": ()})
         order = encode_line(
             "work",
             agent=self.reference,

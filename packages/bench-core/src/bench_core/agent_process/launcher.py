@@ -10,8 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.agent_process.framing import MAX_LINE
@@ -21,6 +22,8 @@ from bench_core.files.temporary import VARIABLES, owned_folder, remove_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from bench_core.sealing import SealedFiles
 
 __all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
 
@@ -107,20 +110,30 @@ class Launcher(Protocol):
         ...
 
 
-def launcher_for(agent: str, variables: Mapping[str, str]) -> Launcher:
+def launcher_for(
+    agent: str, variables: Mapping[str, str], sealed: SealedFiles | None = None
+) -> Launcher:
     """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each."""
     linux = sys.platform.startswith("linux")
-    return ForkLauncher(agent, variables) if linux else SpawnLauncher(variables)
+    return ForkLauncher(agent, variables, sealed) if linux else SpawnLauncher(variables)
 
 
 class ForkLauncher:
     """Forks each process from one in which the agent is imported already; Linux only.
 
     An agent whose import starts threads or ends the process is imported after the fork.
+
+    Args:
+        agent: An installed agent's name, or `module:attribute`.
+        variables: The environment of its processes.
+        sealed: The files they do not see; none are hidden where this is None.
     """
 
-    def __init__(self, agent: str, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, agent: str, variables: Mapping[str, str], sealed: SealedFiles | None = None
+    ) -> None:
         self._preload: str | None = agent
+        self._sealed = None if sealed is None else asdict(sealed)
         self._variables = dict(variables)
         self._server: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
@@ -207,13 +220,17 @@ class ForkLauncher:
     def _launch(self) -> int | None:
         """Return how many threads the import started, None where it ended the process."""
         ours, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", "bench_core.agent_process.forkserver", str(far.fileno())]
-        with far:
+        with far, tempfile.TemporaryFile() as settings:
+            begin = {"path": sys.path, "preload": self._preload, "sealed": self._sealed}
+            settings.write(json.dumps(begin).encode())
+            settings.seek(0)
+            descriptors = (far.fileno(), settings.fileno())
+            program = ["-m", "bench_core.agent_process.forkserver", *map(str, descriptors)]
             try:
                 self._server = subprocess.Popen(  # noqa: S603  # our own program
-                    command,
+                    [sys.executable, *program],
                     env=self._variables,
-                    pass_fds=(far.fileno(),),
+                    pass_fds=descriptors,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -225,12 +242,17 @@ class ForkLauncher:
         self._orders = ours
         ours.settimeout(_START_S)
         try:
-            ours.send(json.dumps({"path": sys.path, "preload": self._preload}).encode())
             answer = ours.recv(_MAX_ORDER)
         except OSError:
             answer = b""
         ours.settimeout(None)
-        return int(json.loads(answer)["threads"]) if answer else None
+        if not answer:
+            return None
+        facts = json.loads(answer)
+        if facts["refused"] is not None:
+            self._end()
+            raise EnvironmentFaultError(f"files cannot be hidden from agents: {facts['refused']}")
+        return int(facts["threads"])
 
     def _end(self) -> None:
         if self._orders is not None:

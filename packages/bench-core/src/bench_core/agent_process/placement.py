@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.agent_process.isolated import IsolatedAgent, Isolation, SharedOnlyError
@@ -13,12 +15,14 @@ from bench_core.discovery import load_agent, locate_plugin
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
+from bench_core.sealing import how_to_seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench_core.protocols import Agent
     from bench_core.run_spec import RunSpec
+    from bench_core.sealing import SealedFiles
 
 __all__ = ["AgentProcess", "agent_of", "opened_agent"]
 
@@ -38,6 +42,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     memory: int | None = None,
     redactor: Redactor | None = None,
     block_s: float | None = None,
+    sealed: SealedFiles | None = None,
 ) -> Iterator[tuple[Callable[[], Agent], AgentCode]]:
     """Open the agent `name` for the time of a run: yields what makes that of a trial, and its record.
 
@@ -50,6 +55,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         memory: Bytes its process may write to.
         redactor: Knows the run's secrets; by default those in the environment.
         block_s: Seconds that its process may give no sign before it is ended; None is no limit.
+        sealed: The files that are hidden from a process of its own, on a machine that can do so.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.
@@ -65,29 +71,31 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     if process == "shared" or (process is None and trusted):
         yield lambda: load_agent(name), code
         return
-    launcher = launcher_for(name, agent_variables(model, variables))
-    isolation = Isolation(
-        memory=memory,
-        trusted=trusted,
-        redactor=redactor or Redactor.from_environment(),
-        block_s=block_s,
-    )
-    own = code.model_copy(update={"process": "own"})
-    try:
-        agent = IsolatedAgent(name, launcher, isolation, own)
-    except SharedOnlyError:
-        launcher.close()
-        if process is not None:
-            raise
-        yield lambda: load_agent(name), code
-        return
-    except BaseException:
-        launcher.close()
-        raise
-    try:
-        yield lambda: agent, own
-    finally:
-        launcher.close()
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if sealed is not None:
+            made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
+            folder = Path(stack.enter_context(made))
+        launcher = launcher_for(name, agent_variables(model, variables), sealed)
+        stack.callback(launcher.close)
+        isolation = Isolation(
+            memory=memory,
+            trusted=trusted,
+            redactor=redactor or Redactor.from_environment(),
+            block_s=block_s,
+            folder=folder,
+        )
+        way = None if sealed is None else how_to_seal().way
+        own = code.model_copy(update={"process": "own", "sealed": way})
+        try:
+            agent = IsolatedAgent(name, launcher, isolation, own)
+        except SharedOnlyError:
+            if process is not None:
+                raise
+        else:
+            yield lambda: agent, own
+            return
+    yield lambda: load_agent(name), code
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
 from bench_core.errors import BrowserError
 from bench_core.files.temporary import create_profile, sweep_leftovers
+from bench_core.sealing import Ability, how_to_seal, sealed_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -66,6 +67,7 @@ class Chromium:
         cdp_url: `http://127.0.0.1:PORT`, for clients that look up the rest.
         ws_url: The browser's own DevTools websocket.
         pid: The main process, which leads its process group.
+        sealed: How files are hidden from it, `user-namespace` or `mount-namespace`; None where none are.
         exit_code: How it ended (negative: by that signal); None while it runs or when unknown.
     """
 
@@ -75,6 +77,7 @@ class Chromium:
         self.cdp_url = ""
         self.ws_url = ""
         self.pid: int | None = None
+        self.sealed: str | None = None
         self.exit_code: int | None = None
         self._lines: deque[str] = deque(maxlen=_LOG_LINES)
         self._loop = asyncio.get_running_loop()
@@ -193,7 +196,10 @@ class Chromium:
 async def _kept(
     executable: Path, profile: Path, options: ChromiumOptions
 ) -> AsyncIterator[Chromium]:
-    chromium = Chromium(executable, profile, _order(executable, profile, options))
+    way = await asyncio.to_thread(how_to_seal) if options.hidden else Ability()
+    hidden = options.hidden if way.way is not None else ()
+    chromium = Chromium(executable, profile, _order(executable, profile, options, hidden))
+    chromium.sealed = way.way
     try:
         await chromium.wait_for_port(options.startup_s)
         yield chromium
@@ -218,8 +224,11 @@ async def _close(chromium: Chromium, close_s: float) -> None:
         chromium.kill()
 
 
-def _order(executable: Path, profile: Path, options: ChromiumOptions) -> bytes:
+def _order(
+    executable: Path, profile: Path, options: ChromiumOptions, hidden: tuple[Path, ...]
+) -> bytes:
     order = {
+        "before": sealed_command((), hidden) if hidden else [],
         "command": command_line(executable, profile, options),
         "environment": _environment(profile, options),
         "profile": str(profile),

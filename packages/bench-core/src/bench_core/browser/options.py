@@ -94,6 +94,7 @@ class ChromiumOptions:
         extra_arguments: Further command-line switches; `--disable-features` is merged.
         start_url: What the first tab shows.
         temporary_root: Where the profile is made; None is the system's temporary folder.
+        hidden: Files and folders that it cannot read, on a machine that can hide them.
         startup_s: How long it may take to open its port.
         close_s: How long it may take to close by itself before it is killed.
     """
@@ -110,6 +111,7 @@ class ChromiumOptions:
     extra_arguments: tuple[str, ...] = ()
     start_url: str = "about:blank"
     temporary_root: Path | None = None
+    hidden: tuple[Path, ...] = ()
     startup_s: float = 60.0
     close_s: float = 3.0
 

@@ -91,7 +91,9 @@ class _Supervisor:
         self._pipe = _DebuggingPipe()
         try:
             self._chromium = self._pipe.spawn(
-                self._order["command"], {**os.environ, **self._order["environment"]}
+                self._order["before"],
+                self._order["command"],
+                {**os.environ, **self._order["environment"]},
             )
         except OSError as error:
             self._report("log", text=f"cannot be started: {error}")
@@ -179,13 +181,16 @@ class _DebuggingPipe:
         self._orders: int | None = None
         self._answers: int | None = None
 
-    def spawn(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def spawn(
+        self, before: list[str], command: list[str], environment: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        """Start `command`; a program `before` it becomes it, and keeps the pipes."""
         if sys.platform == "win32":
             return _popen(command, environment, ())
         self._connect()
         switch = "--remote-debugging-pipe"
         try:
-            return _popen([command[0], switch, *command[1:]], environment, (3, 4))
+            return _popen([*before, command[0], switch, *command[1:]], environment, (3, 4))
         finally:
             os.close(3)
             os.close(4)

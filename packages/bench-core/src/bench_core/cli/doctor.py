@@ -14,7 +14,16 @@ from bench_core.terminal import plain_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Check", "CheckResult", "execute_doctor", "failed", "ok", "run_checks", "warned"]
+__all__ = [
+    "Check",
+    "CheckResult",
+    "execute_doctor",
+    "failed",
+    "ok",
+    "run_checks",
+    "sealing_check",
+    "warned",
+]
 
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
@@ -49,6 +58,21 @@ def warned(detail: str, fix: str = "") -> CheckResult:
 def failed(detail: str, fix: str) -> CheckResult:
     """Return: this must be fixed first."""
     return CheckResult("fail", detail, fix)
+
+
+def sealing_check() -> CheckResult:
+    """Say whether answers can be hidden from agents and browsers here, and how."""
+    from bench_core.sealing import how_to_seal  # noqa: PLC0415  # it starts a process
+
+    found = how_to_seal()
+    if found.way is not None:
+        return ok(f"answers are hidden from agents and browsers by a {found.way.replace('-', ' ')}")
+    return warned(
+        f"answers cannot be hidden, results will say so: {found.reason}",
+        "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, "
+        "kernel.apparmor_restrict_unprivileged_userns=0; in a container --security-opt seccomp=unconfined), "
+        "or run as root",
+    )
 
 
 def run_checks(checks: Iterable[Check]) -> list[tuple[str, CheckResult]]:

@@ -215,6 +215,10 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
+        click.option("--sealing", type=click.Choice(["auto", "require", "off"]), default="auto",
+                     show_default=True,
+                     help="Hide the run's files and the benchmark's answers from agents and browsers where "
+                          "this machine can do so; require: run nothing where it cannot."),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bench_core.records.base import Count, Dollars, GitState, Record, World
 from bench_core.records.integrity import Integrity, IntegrityCode, IntegrityFinding
 from bench_core.records.run import Event, Rerun, RunInfo, Session, SessionOutcome
+from bench_core.records.sealing import Sealing
 from bench_core.records.task import AgentTask, Limits, Resource, Task, TrialKey
 from bench_core.records.trial import (
     SUCCESS_SCORE,
@@ -49,6 +50,7 @@ __all__ = [
     "Rerun",
     "Resource",
     "RunInfo",
+    "Sealing",
     "Session",
     "SessionOutcome",
     "Spending",

@@ -26,6 +26,7 @@ from pydantic import (
 
 from bench_core.records.base import Count, Dollars, GitState, Record, World
 from bench_core.records.integrity import Integrity
+from bench_core.records.sealing import Sealing
 from bench_core.records.task import TrialKey
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 
@@ -268,6 +269,8 @@ class AgentCode(Record):
         git: The commit of the folder it lies in, where git tracks its module.
         distribution: Who offers it, with its version, `name==1.2`.
         dialect: Which version of a provider's computer-use tool it spoke.
+        sealed: How files with answers were hidden from its process, `user-namespace` or
+            `mount-namespace`; None where they were not.
     """
 
     process: Literal["own", "shared"] = "shared"
@@ -275,6 +278,7 @@ class AgentCode(Record):
     git: GitState | None = None
     distribution: str | None = None
     dialect: str | None = None
+    sealed: str | None = None
 
 
 class TrialResult(Record):
@@ -292,6 +296,7 @@ class TrialResult(Record):
         failure_mode: Why it is no success; None for a success.
         suspect: Why the score may not be the agent's own doing; it stays the benchmark's.
         integrity: Whether the agent tried to score without doing the task; None: not checked.
+        sealing: Whether answers were hidden from agent and browser; None: recorded before 0.3.
         ending: How the agent's part ended; None when it never began.
         usage: Of the agent's model calls, in the last attempt.
         cost_usd: Of the agent's model calls, in US dollars; None when a price is unknown.
@@ -325,6 +330,7 @@ class TrialResult(Record):
     failure_mode: FailureMode | None = None
     suspect: tuple[SuspectCause, ...] = ()
     integrity: Integrity | None = None
+    sealing: Sealing | None = None
     ending: AgentEnding | None = None
     steps: Count = 0
     usage: Usage = Usage()

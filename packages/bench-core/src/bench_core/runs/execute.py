@@ -23,6 +23,7 @@ from bench_core.run_folder.provenance import describe_run
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide, with_rule
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
+from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import spent_before
 from bench_core.runs.unfinished import given_up, unfinished_attempts
 from bench_core.scheduling.clocks import SystemClock
@@ -172,11 +173,15 @@ async def run_benchmark(
     """
     with_ = run_environment or RunEnvironment()
     scratch = temporary_folder() if guard else contextlib.nullcontext()
-    with scratch, _agents(spec, with_) as (agent_for, code):
+    with (
+        scratch,
+        sealed_run(benchmark, spec, out) as sealed,
+        _agents(spec, with_, sealed) as (agent_for, code),
+    ):
         if with_.agent_for is None:
             refuse_misfit(benchmark, agent_for(None, None))
         work = _trial_runner(benchmark, with_, agent_for, code, _timeouts(spec, with_))
-        return await _run(benchmark, spec, out, with_, work, code, guard=guard)
+        return await _run(benchmark, spec, out, with_, work, code, sealed, guard=guard)
 
 
 async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
@@ -186,6 +191,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     with_: RunEnvironment,
     work: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
     code: AgentCode,
+    sealed: SealedRun,
     *,
     guard: bool,
 ) -> RunOutcome:
@@ -222,7 +228,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
                 scheduler = Scheduler(
                     work,
                     folder,
-                    _context(spec, folder.info, out).with_model_opener(with_.open_model),
+                    _context(spec, folder.info, out, sealed).with_model_opener(with_.open_model),
                     budget=budget,
                     progress=with_.progress,
                     policy=replace(policy, workers=workers),
@@ -264,11 +270,13 @@ def run_benchmark_sync(
 
 @contextlib.contextmanager
 def _agents(
-    spec: RunSpec, with_: RunEnvironment
+    spec: RunSpec, with_: RunEnvironment, sealed: SealedRun
 ) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
     """Open what makes the agent of each trial; objects of the caller's stay in this process."""
     if with_.agent_for is not None:
-        yield with_.agent_for, AgentCode(process="shared")
+        code = AgentCode(process="shared")
+        sealed.check(code)
+        yield with_.agent_for, code
         return
     wanted = spec.agent_process
     with opened_agent(
@@ -279,7 +287,9 @@ def _agents(
         memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
         redactor=with_.redactor,
         block_s=_timeouts(spec, with_).agent_block_s,
+        sealed=sealed.files,
     ) as (make, code):
+        sealed.check(code)
         yield lambda *_: make(), code
 
 
@@ -407,7 +417,9 @@ def _describe(
     )
 
 
-def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
+def _context(
+    spec: RunSpec, info: RunInfo, out: Path, sealed: SealedRun | None = None
+) -> TrialContext:
     return TrialContext(
         run_id=info.run_id,
         folder=out,
@@ -417,6 +429,8 @@ def _context(spec: RunSpec, info: RunInfo, out: Path) -> TrialContext:
         profile=spec.profile,
         timing=spec.timing,
         config=spec.config,
+        hidden=() if sealed is None or sealed.files is None else sealed.files.hidden,
+        unsealed=None if sealed is None else sealed.reason,
     )
 
 

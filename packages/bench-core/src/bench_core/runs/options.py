@@ -56,6 +56,7 @@ class RunOptions(TaskOptions):
         agent_process: Whether the agent works in a process of its own or in that of the run.
         agent_memory: Gigabytes that a process of its own may write to.
         agent_env: Names of environment variables it gets beside the system's and its model provider's.
+        sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
@@ -83,6 +84,7 @@ class RunOptions(TaskOptions):
     agent_process: Literal["own", "shared"] | None = None
     agent_memory: PositiveFloat | None = None
     agent_env: tuple[str, ...] = ()
+    sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
 
@@ -132,6 +134,7 @@ class RunOptions(TaskOptions):
                 memory_gb=self.agent_memory,
                 variables=self.agent_env,
             ),
+            sealing=self.sealing,
             rerun=self.rerun,
             accept_changes=self.accept_changes,
             config=dict(config or {}),

@@ -49,6 +49,8 @@ class TrialEnvironment:
         flags: What is to be known of the trial whatever its score.
         timings: Seconds by phase of its own, beside those the core takes.
         machine: Which VM or copy of a site this is.
+        browser_sealed: How the context's `hidden` files are hidden from the browser; None where they
+            are not.
         details: The benchmark's own record of it.
         integrity: Collects what the agent did that its task does not need.
     """
@@ -59,6 +61,7 @@ class TrialEnvironment:
     flags: dict[str, None] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
     machine: str | None = None
+    browser_sealed: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     integrity: IntegrityWatch = field(default_factory=IntegrityWatch)
 

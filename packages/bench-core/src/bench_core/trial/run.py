@@ -27,6 +27,7 @@ from bench_core.trial.results import (
     reported_fields,
     with_steps,
 )
+from bench_core.trial.sealing import sealing_of
 
 if TYPE_CHECKING:
     import logging
@@ -208,6 +209,7 @@ class _Trial:
             "details": dict(environment.details),
             **fields,
             "integrity": self._integrity(environment, fields),
+            "sealing": sealing_of(environment, self.context, self.agent, self.code),
             "timings_s": {
                 **environment.timings, **self.timings, "total": time.monotonic() - began
             },

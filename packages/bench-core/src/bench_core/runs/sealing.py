@@ -1,0 +1,84 @@
+"""What is hidden from the agents of a run, and whether the run may begin where nothing can be."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bench_core.errors import InputError
+from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
+from bench_core.sealing import SealedFiles, answers_of, how_to_seal, sealed_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bench_core.records import AgentCode
+    from bench_core.run_spec import RunSpec
+
+__all__ = ["SealedRun", "sealed_run"]
+
+
+@dataclass(frozen=True)
+class SealedRun:
+    """What is hidden from a run's agents.
+
+    Attributes:
+        files: The files; None where they are not hidden.
+        reason: Why not.
+        required: Whether trials must not run then.
+    """
+
+    files: SealedFiles | None = None
+    reason: str | None = None
+    required: bool = False
+
+    def check(self, code: AgentCode) -> None:
+        """Refuse an agent from which nothing is hidden, where that is required.
+
+        Raises:
+            InputError: It works in the process of the run, and is not Proctor's own.
+        """
+        proctors = (code.distribution or "").partition("==")[0] in PROCTOR_DISTRIBUTIONS
+        if self.required and code.sealed is None and not proctors:
+            raise InputError(
+                "--sealing require: this agent works in the process of the run, from which nothing can be "
+                "hidden; use `--agent-process own`"
+            )
+
+
+@contextlib.contextmanager
+def sealed_run(benchmark: Any, spec: RunSpec, out: Path) -> Iterator[SealedRun]:
+    """Find out what is hidden from the agents of a run in `out`, which is made for that.
+
+    Raises:
+        InputError: Files must be hidden and cannot be.
+    """
+    if spec.sealing == "off":
+        yield SealedRun(reason="--sealing off")
+        return
+    required, way = spec.sealing == "require", how_to_seal()
+    if way.way is None:
+        yield _open(way.reason, required=required)
+        return
+    new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        files = sealed_files(out, answers_of(benchmark))
+        if files.problem is not None:
+            yield _open(files.problem, required=required)
+        else:
+            yield SealedRun(files=files, required=required)
+    finally:
+        if new:
+            with contextlib.suppress(OSError):
+                out.rmdir()  # the run was refused before anything was written
+
+
+def _open(reason: str | None, *, required: bool) -> SealedRun:
+    if required:
+        raise InputError(
+            f"--sealing require: files cannot be hidden from agents on this machine: {reason}"
+        )
+    return SealedRun(reason=reason)

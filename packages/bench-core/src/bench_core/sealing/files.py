@@ -1,0 +1,96 @@
+"""Which files an agent must not see: its run, the runs beside it, and the benchmark's answers."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["SealedFiles", "answers_of", "sealed_files"]
+
+_OF_DEVELOPERS = "PROCTOR_DATA"
+
+
+@dataclass(frozen=True)
+class SealedFiles:
+    """What is hidden from an agent's process, and what it may not change.
+
+    Attributes:
+        hidden: Files and folders that are not there for it.
+        needed: What of them it needs all the same: where it and its interpreter are.
+        protected: Folders that it reads but cannot write to: the programs that score it.
+    """
+
+    hidden: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+
+    @property
+    def problem(self) -> str | None:
+        """Why not all of it can be hidden; None where it can."""
+        both = next((each for each in self.hidden if each in self.needed), None)
+        if both is None:
+            return None
+        return f"{both} holds what must be hidden and what agents need: put one of them elsewhere"
+
+
+def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
+    """Return what an agent of the run in `out` must not see.
+
+    Args:
+        out: The run folder; it exists.
+        answers: The benchmark's datasets and solutions.
+    """
+    run = out.resolve()
+    data = os.environ.get(_OF_DEVELOPERS)
+    hidden = [run, *_runs_beside(run), *answers, *([Path(data)] if data else [])]
+    return SealedFiles(
+        hidden=_resolved(hidden), needed=_resolved(_programs()), protected=_resolved(_scorers())
+    )
+
+
+def answers_of(benchmark: Any) -> tuple[Path, ...]:
+    """Return the files with a benchmark's answers; none where it does not name them."""
+    answers = getattr(benchmark, "answers", None)
+    return tuple(Path(each) for each in answers()) if callable(answers) else ()
+
+
+def _runs_beside(run: Path) -> Iterator[Path]:
+    """Yield the other runs in the same folder: their tasks have the same answers."""
+    with os.scandir(run.parent) as entries:
+        for each in entries:
+            path = Path(each.path)
+            if path != run and each.is_dir() and (path / "run.json").exists():
+                yield path
+
+
+def _resolved(paths: Iterable[Path | str]) -> tuple[str, ...]:
+    found = (Path(each).resolve() for each in paths)
+    return tuple(dict.fromkeys(str(each) for each in found if each.exists()))
+
+
+def _programs() -> Iterator[str]:
+    yield from (sys.prefix, sys.base_prefix, sys.exec_prefix, tempfile.gettempdir())
+    yield from filter(None, sys.path)
+
+
+def _scorers() -> Iterator[str]:
+    paths = sysconfig.get_paths()
+    yield from (paths[name] for name in ("purelib", "platlib", "stdlib"))
+    if site.ENABLE_USER_SITE and Path(site.getusersitepackages()).is_dir():
+        yield site.getusersitepackages()
+    for name in PROCTOR_DISTRIBUTIONS:
+        found = find_spec(name.replace("-", "_"))
+        if found is not None and found.submodule_search_locations:
+            yield from found.submodule_search_locations

@@ -1,0 +1,225 @@
+"""Hide files from this process and all it starts: a mount namespace of its own, and no way back out of it.
+
+Runs as a program of its own, too: `python -I -S namespaces.py HIDDEN COMMAND...` seals itself and becomes
+COMMAND. It imports the standard library alone; Linux only.
+
+What is hidden cannot be reached through other processes either: those of the run are in another user
+namespace, or hold capabilities that this one gave up, so that the kernel refuses `/proc/PID/root`, `cwd`,
+`fd`, `environ`, `mem` and ptrace of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["MOUNTS", "USERS", "main", "seal"]
+
+USERS, MOUNTS = "user-namespace", "mount-namespace"
+"""The two ways: for any user where the system lets them, and for root where it does not."""
+
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
+_MS_REC, _MS_PRIVATE, _MS_RELATIME = 16384, 1 << 18, 1 << 21
+_ST_RELATIME = 4096
+_SAME_FLAGS = 2 | 4 | 8 | 1024 | 2048
+"""nosuid, nodev, noexec, noatime, nodiratime: the same numbers for statvfs and for mount."""
+_PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 24, 38, 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_CAPABILITY_VERSION = 0x20080522
+_LAST_CAPABILITY = 63
+_ALL_IDS = "0 0 4294967295"
+_OWN_DEVICES = 2
+"""How deep below /dev disks are looked for: `/dev/mapper/...`."""
+
+
+class _CapHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+def seal(
+    hidden: Iterable[str], *, needed: Iterable[str] = (), protected: Iterable[str] = ()
+) -> str:
+    """Hide files and folders from this process for good; return the way it was done.
+
+    The process has one thread. It loses all capabilities, and what it starts gains none by
+    setuid programs. Hidden folders are empty, hidden files too; what of them is `needed` stays.
+    `protected` folders cannot be written to, where the system lets us.
+
+    Raises:
+        OSError: The system does not let us, or a hidden folder is needed itself. Files may then be
+            hidden all the same, but not for good.
+    """
+    folder = _folder()
+    kept_needed = sorted({os.path.realpath(each) for each in needed})
+    way = _enter()
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    for path in protected:
+        with contextlib.suppress(OSError):
+            _make_readonly(path)
+    for path in _outermost(os.path.realpath(each) for each in hidden):
+        _hide(path, kept_needed)
+    if os.geteuid() == 0:
+        # root owns the disks, and would read the hidden files from them
+        for device in _disks(Path("/dev"), _OWN_DEVICES):
+            _mount("/dev/null", device, None, _MS_BIND)
+    # a working folder that was opened before shows what is under the mount
+    try:
+        os.chdir(folder)
+    except OSError:
+        os.chdir("/")
+    _give_up_capabilities()
+    return way
+
+
+def main(arguments: list[str]) -> None:
+    """Hide what the first argument lists as JSON, and become the command in the others."""
+    hidden, *command = arguments
+    try:
+        seal(json.loads(hidden))
+    except OSError as error:
+        sys.exit(f"files cannot be hidden: {error}")
+    os.execvp(command[0], command)  # noqa: S606  # the caller's own command
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109  # the name, to be looked up again
+    except OSError:
+        return "/"
+
+
+def _enter() -> str:
+    """Enter namespaces of our own, in which everyone keeps their numbers."""
+    user, group = os.geteuid(), os.getegid()
+    if _call("unshare", _CLONE_NEWUSER | _CLONE_NEWNS) != 0:
+        if user != 0:
+            raise _error("unshare")
+        # where user namespaces are switched off, root's capabilities are enough
+        if _call("unshare", _CLONE_NEWNS) != 0:
+            raise _error("unshare")
+        return MOUNTS
+    try:
+        _write("/proc/self/uid_map", _ALL_IDS)
+        _write("/proc/self/gid_map", _ALL_IDS)
+    except PermissionError:
+        # others than root may keep their own number only
+        _write("/proc/self/setgroups", "deny")
+        with contextlib.suppress(FileExistsError, PermissionError):
+            _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+    return USERS
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _hide(path: str, needed: list[str]) -> None:
+    try:
+        kind = os.stat(path).st_mode  # noqa: PTH116
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(kind):
+        _mount("/dev/null", path, None, _MS_BIND)
+        return
+    if path in needed:
+        raise OSError(f"{path} holds what must stay hidden and what the agent needs")
+    below = [each for each in needed if each.startswith(f"{path}{os.sep}")]
+    kept = [(each, os.open(each, os.O_PATH)) for each in _outermost(below)]
+    flags = _MS_NOSUID | _MS_NODEV
+    _mount("tmpfs", path, "tmpfs", flags, "size=64k,nr_inodes=1k,mode=755")
+    for each, descriptor in kept:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):  # noqa: PTH112
+            os.makedirs(each, exist_ok=True)  # noqa: PTH103
+        else:
+            os.makedirs(os.path.dirname(each), exist_ok=True)  # noqa: PTH103, PTH120
+            Path(each).touch()
+        _mount(f"/proc/self/fd/{descriptor}", each, None, _MS_BIND | _MS_REC)
+        os.close(descriptor)
+    _mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
+
+
+def _make_readonly(path: str) -> None:
+    _mount(path, path, None, _MS_BIND | _MS_REC)
+    found = os.statvfs(path).f_flag
+    same = found & _SAME_FLAGS
+    if found & _ST_RELATIME:
+        same |= _MS_RELATIME
+    _mount(None, path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | same)
+
+
+def _outermost(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that are not inside another one of them."""
+    last: str | None = None
+    for path in sorted(set(paths), key=lambda each: Path(each).parts):
+        if last is None or not path.startswith(f"{last}{os.sep}"):
+            last = path
+            yield path
+
+
+def _disks(folder: Path, depth: int) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for each in entries:
+            with contextlib.suppress(OSError):
+                kind = each.stat(follow_symlinks=False).st_mode
+                if stat.S_ISBLK(kind) or each.name in {"mem", "kmem", "port"}:
+                    yield each.path
+                elif depth > 1 and stat.S_ISDIR(kind) and each.name not in {"pts", "shm"}:
+                    yield from _disks(Path(each.path), depth - 1)
+
+
+def _give_up_capabilities() -> None:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    for number in range(_LAST_CAPABILITY + 1):
+        _prctl(_PR_CAPBSET_DROP, number)  # those that this kernel does not have are refused
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    header = _CapHeader(_CAPABILITY_VERSION, 0)
+    none = (ctypes.c_uint32 * 6)()
+    if _libc().capset(ctypes.byref(header), ctypes.byref(none)) != 0:
+        raise _error("capset")
+    # losing them makes a process one that debuggers must not touch, nor it its own /proc
+    _prctl(_PR_SET_DUMPABLE, 1)
+
+
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, data: str | None = None
+) -> None:
+    encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind, data)]
+    source_b, target_b, kind_b, data_b = encoded
+    if _libc().mount(source_b, target_b, kind_b, ctypes.c_ulong(flags), data_b) != 0:
+        raise _error(f"mount on {target}")
+
+
+def _prctl(option: int, value: int) -> None:
+    _libc().prctl(option, value, 0, 0, 0)
+
+
+def _call(name: str, argument: int) -> int:
+    return int(getattr(_libc(), name)(argument))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _error(what: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, f"{what}: {os.strerror(number)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
