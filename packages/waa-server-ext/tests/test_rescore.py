@@ -116,3 +116,19 @@ def test_a_key_or_cache_that_is_not_there_is_named(
         list(rescore(settings, server_cache[0], ["nope"]))
     with pytest.raises(InputError, match="holds no stored verdicts"):
         list(rescore(settings, tmp_path))
+
+
+def test_vanilla_has_no_score_where_a_browser_would_have_to_be_asked_again(
+    tmp_path: Path,
+) -> None:
+    settings = EvaluatorSettings(cache=tmp_path, checkout=TESTS / "miniature", skip_sleeps=True)
+    with IsolatedEvaluator(settings) as vanilla:
+        for name in ("open_tabs_info", "page_info", "active_tab_info", "pdf_from_url"):
+            for part in ("result", "expected"):
+                rule = {"func": "exact_match", "result": {"type": "vm_file"}, part: {"type": name}}
+                task = {"id": "live", "instruction": "look", "evaluator": rule}
+                found = vanilla.evaluate(task, [], vm="127.0.0.1", replayed=True)
+                fault = found.evaluation_error
+                assert found.score is None
+                assert fault is not None
+                assert (fault.func, fault.type) == (name, "NotRecorded")

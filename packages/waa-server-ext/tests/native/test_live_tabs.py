@@ -17,6 +17,8 @@ from bench_core.browser import launch_chromium
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.native import NativeEvaluator
+from waa_server_ext.server.rescore import replayed
+from waa_server_ext.vm.client import BodyStore
 from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:
@@ -84,6 +86,14 @@ class Machine:
             native = NativeEvaluator(EvaluatorSettings(cache=self.cache, skip_sleeps=True))
             return await asyncio.to_thread(native.evaluate, task, [], vm=vm.address)
 
+    async def evaluate_again(self, evaluator: dict[str, Any], before: Verdict) -> Verdict:
+        """Score the transcript of an evaluation, without browser and VM."""
+        task = {"id": "live", "instruction": "look", "evaluator": evaluator}
+        bodies = BodyStore(self.cache / "bodies")
+        native = NativeEvaluator(EvaluatorSettings(cache=self.cache / "again", skip_sleeps=True))
+        with replayed(before.transcript, bodies) as vm:
+            return await asyncio.to_thread(native.evaluate, task, [], vm=vm.address, replayed=True)
+
     async def set_up(self, *steps: dict[str, Any]) -> SetupReport:
         task = {
             "id": "live",
@@ -117,6 +127,64 @@ async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         while data := await reader.read(65536):
             writer.write(data)
             await writer.drain()
+
+
+@pytest.mark.parametrize("path", ["/cart", "/thread"])
+@pytest.mark.parametrize("name", ["open_tabs_info", "page_info", "active_tab_info"])
+async def test_what_a_browser_answered_is_scored_again(
+    machine: Machine, site: str, name: str, path: str
+) -> None:
+    await machine.set_up(
+        {"type": "chrome_open_tabs", "parameters": {"urls_to_open": [f"{site}/cart"]}}
+    )
+    asked = {
+        "open_tabs_info": judged(
+            {"type": name}, "is_expected_tabs", {"type": "url", "urls": [f"{site}{path}"]}
+        ),
+        "page_info": judged(
+            {"type": name, "url": f"{site}{path}"},
+            "is_added_to_steam_cart",
+            {"items": ["The Dota 2 Official Soundtrack"]},
+        ),
+        "active_tab_info": judged(
+            {"type": name, "goto_prefix": "http://"},
+            "is_expected_active_tab",
+            {"type": "url", "url": f"{site}{path}"},
+        ),
+    }[name]
+    bar = BAR.format(f"{site.removeprefix('http://')}/cart")
+    before = await machine.evaluate(asked, {"accessibility": {"uia": bar}})
+    assert before.score == float(path == "/cart")
+    after = await machine.evaluate_again(asked, before)
+    assert (after.score, after.metrics) == (before.score, before.metrics)
+
+
+async def test_a_printed_page_is_compared_again(machine: Machine, site: str) -> None:
+    pytest.importorskip("pymupdf", reason="needs the extra [office]")
+    evaluator, state = printing(site)
+    before = await machine.evaluate(evaluator, state)
+    after = await machine.evaluate_again(evaluator, before)
+    assert (before.score, after.score) == (1.0, 1.0)
+
+
+async def test_a_browser_that_gave_no_answer_gives_none_again(machine: Machine) -> None:
+    page = {"type": "page_info", "url": "http://127.0.0.1:1/nothing"}
+    cart = judged(page, "is_added_to_steam_cart", {"items": ["x"]})
+    before = await machine.evaluate(cart, {})
+    after = await machine.evaluate_again(cart, before)
+    assert (before.score, after.score) == (0.0, 0.0)
+    assert after.metrics == before.metrics
+
+
+async def test_a_transcript_without_its_browser_leaves_no_score(
+    machine: Machine, site: str
+) -> None:
+    rules = {"type": "url", "urls": [f"{site}/cart"]}
+    tabs = judged({"type": "open_tabs_info"}, "is_expected_tabs", rules)
+    before = await machine.evaluate(tabs, {})
+    calls = tuple(each for each in before.transcript if each.target != "browser")
+    after = await machine.evaluate_again(tabs, before.model_copy(update={"transcript": calls}))
+    assert (before.score, after.score) == (0.0, None)
 
 
 def judged(getter: dict[str, Any], metric: str, rules: dict[str, Any]) -> dict[str, Any]:
@@ -191,9 +259,8 @@ async def test_an_active_tab_that_cannot_be_opened_again_is_none(machine: Machin
     assert (verdict.score, verdict.metrics[0].actual) == (0.0, None)
 
 
-async def test_a_page_is_printed_and_compared_with_the_saved_one(
-    machine: Machine, site: str
-) -> None:
+def printing(site: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return an evaluator that prints a page, and a VM with the right file."""
     pymupdf = pytest.importorskip("pymupdf", reason="needs the extra [office]")
     document = pymupdf.open()
     document.new_page().insert_text((72, 72), "banter")
@@ -204,7 +271,13 @@ async def test_a_page_is_printed_and_compared_with_the_saved_one(
         "result": {"type": "vm_file", "path": path, "dest": "a.pdf"},
         "expected": {"type": "pdf_from_url", "path": f"{site}/thread", "dest": "gold.pdf"},
     }
-    state = {"files": {path: {"b64": saved}}}
+    return evaluator, {"files": {path: {"b64": saved}}}
+
+
+async def test_a_page_is_printed_and_compared_with_the_saved_one(
+    machine: Machine, site: str
+) -> None:
+    evaluator, state = printing(site)
     assert (await machine.evaluate(evaluator, state)).score == 1.0
 
 

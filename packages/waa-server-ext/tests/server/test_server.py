@@ -33,7 +33,7 @@ class Counting:
 
     def evaluate(
         self, task: Mapping[str, Any], action_history: Sequence[str], *, vm: str,
-        deadline: float | None = None,
+        deadline: float | None = None, replayed: bool = False,
     ) -> Verdict:  # fmt: skip
         self.asked.append((dict(task), list(action_history)))
         if task["id"] == "broken":

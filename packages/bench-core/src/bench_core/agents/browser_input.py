@@ -69,7 +69,7 @@ async def hold(page: Any, keys: Sequence[str], seconds: float) -> None:
 
 
 class Pointer:
-    """The mouse: Playwright knows where it is, but does not tell.
+    """The mouse: Playwright knows where it is, but has no call for it.
 
     Args:
         viewport: Width and height of pages; the pointer starts in the middle.

@@ -87,6 +87,6 @@ def audit_text(report: AuditReport) -> str:
     }
     flagged = [each for each in report.honest if each.codes or each.error]
     wrong = [f"{e.agent} on {e.task}: {', '.join(e.codes) or e.error}" for e in flagged]
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    numbers = f"{len(report.rows)} exploits: {said}; {len(flagged)} of {len(report.honest)} honest runs flagged"
+    totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    numbers = f"{len(report.rows)} exploits: {totals}; {len(flagged)} of {len(report.honest)} honest runs flagged"
     return "\n".join([render_table(_HEADERS, rows), "", *wrong, numbers])

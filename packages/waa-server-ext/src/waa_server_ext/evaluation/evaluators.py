@@ -100,8 +100,17 @@ class Evaluator(Protocol):
         *,
         vm: str,
         deadline: float | None = None,
+        replayed: bool = False,
     ) -> Verdict:
-        """Run the task's `postconfig` and evaluator; never changes `task`."""
+        """Run the task's `postconfig` and evaluator; never changes `task`.
+
+        Args:
+            task: The task as its file has it.
+            action_history: What the agent did; only a last `FAIL` matters.
+            vm: `host` or `host:port`.
+            deadline: An instant of `time.monotonic()` after which nothing is waited for.
+            replayed: Whether the VM is a transcript, which answers for its browser, too.
+        """
         ...
 
     def set_up(

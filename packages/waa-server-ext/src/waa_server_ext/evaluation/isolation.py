@@ -68,9 +68,13 @@ class IsolatedEvaluator(Closing):
         *,
         vm: str,
         deadline: float | None = None,
+        replayed: bool = False,
     ) -> Verdict:
         """Score `task` on the VM; see `Evaluator`."""
-        call = {"call": "evaluate", "task": task, "action_history": list(action_history), "vm": vm}
+        call = {
+            "call": "evaluate", "task": task, "action_history": list(action_history), "vm": vm,
+            "replayed": replayed,
+        }  # fmt: skip
         try:
             return Verdict.model_validate_json(self._call(call, deadline)["verdict"])
         except _WorkerGoneError as gone:

@@ -53,7 +53,11 @@ def _answer(evaluator: Evaluator, call: dict[str, Any]) -> dict[str, Any]:
     try:
         if call["call"] == "evaluate":
             verdict = evaluator.evaluate(
-                call["task"], call["action_history"], vm=call["vm"], deadline=deadline
+                call["task"],
+                call["action_history"],
+                vm=call["vm"],
+                deadline=deadline,
+                replayed=call["replayed"],
             )
             return {"verdict": verdict.model_dump_json()}
         report = evaluator.set_up(call["task"], vm=call["vm"], deadline=deadline)

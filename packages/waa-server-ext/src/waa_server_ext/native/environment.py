@@ -42,6 +42,7 @@ class Environment:
         now: The clock that relative times in tasks mean.
         pause: Waits some seconds.
         notes: What the verdict will say besides the score.
+        replayed: Whether the VM is a transcript, which answers for its browser, too.
     """
 
     vm: VmHttp
@@ -51,6 +52,7 @@ class Environment:
     now: Callable[[], datetime] = datetime.now
     pause: Callable[[float], None] = time.sleep
     notes: list[str] = field(default_factory=list)
+    replayed: bool = False
     _platform: str | None = None
 
     @property

@@ -50,11 +50,16 @@ _VANILLA_NAMES = {
 
 @dataclass
 class RunEnvironment:
-    """How one evaluation reaches the VM and the web; a replay puts something else here."""
+    """How one evaluation reaches the VM and the web; a replay puts something else here.
+
+    Attributes:
+        replayed: Whether the VM is a transcript, which answers for its browser, too.
+    """
 
     vm: Any
     download: Callable[[str], bytes]
     record: list[Exchange] = field(default_factory=list)
+    replayed: bool = False
 
 
 class NativeEvaluator:
@@ -71,9 +76,11 @@ class NativeEvaluator:
         *,
         vm: str,
         deadline: float | None = None,
+        replayed: bool = False,
     ) -> Verdict:
         """Score `task` on the VM; see `Evaluator`."""
         with self._reaching(vm, deadline) as run_environment:
+            run_environment.replayed = replayed
             return self.evaluate_in(task, action_history, run_environment, deadline=deadline)
 
     def evaluate_in(
@@ -171,7 +178,12 @@ class NativeEvaluator:
         pause = _pause(deadline) if not self._settings.skip_sleeps else _no_pause
         try:
             yield Environment(
-                run_environment.vm, scratch, run_environment.download, self._fidelity, pause=pause
+                run_environment.vm,
+                scratch,
+                run_environment.download,
+                self._fidelity,
+                pause=pause,
+                replayed=run_environment.replayed,
             )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.native.environment import OK
 from waa_server_ext.native.registry import getter
 from waa_server_ext.native.tabs import active_url
 from waa_server_ext.native.urls import same_url
+from waa_server_ext.vm.client import browser_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from waa_server_ext.native.cdp import Browser, Tab
     from waa_server_ext.native.environment import Environment
@@ -20,6 +23,7 @@ __all__ = ["close_tabs", "open_tabs"]
 _LAUNCH = {"command": ["google-chrome", "--remote-debugging-port=1337"], "shell": False}
 _LAUNCHED_PAUSE_S = 5.0  # upstream's own wait for Chrome
 _NAVIGATION_S = 60.0
+_NO_ANSWER = 500
 
 
 @getter(
@@ -31,14 +35,8 @@ _NAVIGATION_S = 60.0
 )
 def open_tabs_info(env: Environment, config: Mapping[str, Any]) -> list[dict[str, str]]:
     """Title and URL of every open page."""
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
-
-    try:
-        browser = _reach(env)
-    except CdpError:
-        return []
-    with contextlib.closing(browser):
-        return [_tab_info(browser, each) for each in browser.tabs()]
+    found: list[dict[str, str]] = _recorded(env, "open_tabs_info", config, lambda: _tabs(env))
+    return found
 
 
 @getter(
@@ -49,16 +47,9 @@ def open_tabs_info(env: Environment, config: Mapping[str, Any]) -> list[dict[str
 )
 def page_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str]:
     """Title, URL and HTML of a page that is opened for this."""
-    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
-
     url, state = config["url"], config.get("load_state", "load")
-    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=False) as tab:
-        tab.goto(url)
-        try:
-            tab.wait_for(state)
-            return _described(tab, tab.title())
-        except CdpError:
-            return _described(tab, "Error encountered")
+    found: dict[str, str] = _recorded(env, "page_info", config, lambda: _page(env, url, state))
+    return found
 
 
 @getter(
@@ -70,22 +61,13 @@ def page_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str]:
 )
 def active_tab_info(env: Environment, config: Mapping[str, Any]) -> dict[str, str] | None:
     """Title, URL and HTML of the page in the active tab."""
-    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
-
     url = active_url(env, config)
     if url is None:
         return None
-    try:
-        browser = connect(_host(env))
-    except CdpError:
-        return None
-    with contextlib.closing(browser), browser.new_tab(private=True) as tab:
-        try:
-            tab.goto(url)
-        except CdpError:
-            return None
-        tab.wait_for("load")
-        return _described(tab, tab.title())
+    found: dict[str, str] | None = _recorded(
+        env, "active_tab_info", config, lambda: _opened_again(env, url)
+    )
+    return found
 
 
 @getter(
@@ -96,10 +78,9 @@ def active_tab_info(env: Environment, config: Mapping[str, Any]) -> dict[str, st
 )
 def pdf_from_url(env: Environment, config: Mapping[str, Any]) -> str:
     """A page of the web printed to a PDF file; its local path."""
-    path = env.scratch_path(config["dest"])
-    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=True) as tab:
-        tab.goto(config["path"])
-        path.write_bytes(tab.pdf())
+    path, url = env.scratch_path(config["dest"]), config["path"]
+    printed = _recorded(env, "pdf_from_url", config, lambda: _printed(env, url))
+    path.write_bytes(base64.b64decode(printed))
     return str(path)
 
 
@@ -149,6 +130,77 @@ def _with_retries(env: Environment, tries: int, wait_s: float) -> Iterator[Brows
             yield browser
         return
     yield None
+
+
+def _recorded(
+    env: Environment, name: str, config: Mapping[str, Any], ask: Callable[[], Any]
+) -> Any:
+    """Return what the open browser answers and record it; in a replay, what was recorded.
+
+    Raises:
+        CdpError: The browser gave no answer, now or then.
+        VmTransportError: The transcript does not hold it.
+    """
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    if env.replayed:
+        held = env.vm.post(browser_path(name), json=dict(config))
+        if held.status != OK:
+            raise CdpError(held.json())
+        return held.json()
+    try:
+        answer = ask()
+    except CdpError as error:
+        env.vm.record_browser(name, dict(config), _NO_ANSWER, str(error))
+        raise
+    env.vm.record_browser(name, dict(config), OK, answer)
+    return answer
+
+
+def _tabs(env: Environment) -> list[dict[str, str]]:
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    try:
+        browser = _reach(env)
+    except CdpError:
+        return []
+    with contextlib.closing(browser):
+        return [_tab_info(browser, each) for each in browser.tabs()]
+
+
+def _page(env: Environment, url: str, state: str) -> dict[str, str]:
+    from waa_server_ext.native.cdp import CdpError  # noqa: PLC0415  # an extra
+
+    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=False) as tab:
+        tab.goto(url)
+        try:
+            tab.wait_for(state)
+            return _described(tab, tab.title())
+        except CdpError:
+            return _described(tab, "Error encountered")
+
+
+def _opened_again(env: Environment, url: str) -> dict[str, str] | None:
+    from waa_server_ext.native.cdp import CdpError, connect  # noqa: PLC0415  # an extra
+
+    try:
+        browser = connect(_host(env))
+    except CdpError:
+        return None
+    with contextlib.closing(browser), browser.new_tab(private=True) as tab:
+        try:
+            tab.goto(url)
+        except CdpError:
+            return None
+        tab.wait_for("load")
+        return _described(tab, tab.title())
+
+
+def _printed(env: Environment, url: str) -> str:
+    """Return a page printed to PDF, in base64."""
+    with contextlib.closing(_reach(env)) as browser, browser.new_tab(private=True) as tab:
+        tab.goto(url)
+        return base64.b64encode(tab.pdf()).decode("ascii")
 
 
 def _reach(env: Environment) -> Browser:

@@ -73,7 +73,9 @@ def evaluate_files(
         held = _recorded(transcript)
         vm = _FilesVm(live, state, held, record, knows_all=knows_all)
         download = _downloads(settings, folder, held, record)
-        return evaluator.evaluate_in(task, action_history, RunEnvironment(vm, download, record))
+        return evaluator.evaluate_in(
+            task, action_history, RunEnvironment(vm, download, record, replayed=True)
+        )
 
 
 def read_task(name: str, tasks: Path | None) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _again(
         raise InputError(f"the stored verdict of {key!r} does not fit: {error}") from error
     _provide(before, bodies, settings)
     with replayed(before.transcript, bodies) as vm:
-        after = evaluator.evaluate(task, record["action_history"], vm=vm.address)
+        after = evaluator.evaluate(task, record["action_history"], vm=vm.address, replayed=True)
     return Rescored(
         key=key, task=str(task.get("id")), before=before, after=after, missed=tuple(vm.missed)
     )

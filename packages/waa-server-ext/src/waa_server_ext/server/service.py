@@ -115,7 +115,11 @@ class Service(Closing):
         """
         with self._turn, replayed(transcript, self._bodies) as vm:
             return self._evaluator.evaluate(
-                request.task, request.action_history, vm=vm.address, deadline=self._deadline()
+                request.task,
+                request.action_history,
+                vm=vm.address,
+                deadline=self._deadline(),
+                replayed=True,
             )
 
     def body(self, digest: str) -> bytes:

@@ -20,6 +20,7 @@ from bench_core.errors import InputError
 from waa_server_ext.evaluation.downloads import HostRule
 from waa_server_ext.evaluation.evaluators import VANILLA_KIND, Description
 from waa_server_ext.evaluation.tasks import check_task
+from waa_server_ext.evaluation.verdicts import EvaluationFault, Verdict
 from waa_server_ext.vanilla.bounds import Bounds, bounded, install_bounds
 from waa_server_ext.vanilla.checkout import find_checkout, only_host
 from waa_server_ext.vanilla.environment import Environment, Watch
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from waa_server_ext.evaluation.evaluators import EvaluatorSettings
-    from waa_server_ext.evaluation.verdicts import SetupReport, Verdict
+    from waa_server_ext.evaluation.verdicts import SetupReport
 
 __all__ = ["VanillaEvaluator"]
 
+_LIVE = frozenset({"active_tab_info", "open_tabs_info", "page_info", "pdf_from_url"})
 _ASSETS = Path("desktop_env/assets")
 _PACKAGES = (
     "lxml", "numpy", "opencv-python-headless", "openpyxl", "pandas", "pillow", "playwright",
@@ -74,9 +76,12 @@ class VanillaEvaluator:
         *,
         vm: str,
         deadline: float | None = None,
+        replayed: bool = False,
     ) -> Verdict:
         """Score `task` on the VM; see `Evaluator`."""
         check_task(task)
+        if replayed and (getter := _live_getter(task["evaluator"])):
+            return self._not_recorded(getter)
         started = time.monotonic()
         own = copy.deepcopy(dict(task))  # vanilla writes into it
         watch = Watch()
@@ -119,6 +124,19 @@ class VanillaEvaluator:
             details={"checkout": str(checkout.root), "digest": checkout.digest},
         )
 
+    def _not_recorded(self, getter: str) -> Verdict:
+        """Return no score: asked again, the browser would not be reached, which counts as zero."""
+        why = f"{getter} asks a live browser, which vanilla's transcripts do not hold"
+        return Verdict(
+            score=None,
+            reason=f"not scored: {why}",
+            evaluation_error=EvaluationFault(
+                phase="evaluate", func=getter, type="NotRecorded", message=why
+            ),
+            evaluator=VANILLA_KIND,
+            fidelity=self._checkout.fidelity,
+        )
+
     @property
     def _client(self) -> Path:
         return self._checkout.client
@@ -158,3 +176,11 @@ def _scratch(cache: Path, client: Path) -> Iterator[None]:
     finally:
         os.chdir(before)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _live_getter(evaluator: Mapping[str, Any]) -> str | None:
+    """Return the first getter that asks the VM's browser itself; None without one."""
+    asked = [evaluator.get("result"), evaluator.get("expected")]
+    parts = [part for each in asked for part in (each if isinstance(each, list) else [each])]
+    kinds = (str(part.get("type")) for part in parts if isinstance(part, dict))
+    return next((kind for kind in kinds if kind in _LIVE), None)

@@ -193,6 +193,19 @@ class VmHttp(Closing):
             raise VmTransportError(method, path, fault or "no answer")
         return response
 
+    def record_browser(self, getter: str, request: Any, status: int, answer: Any) -> None:
+        """Record what a getter learnt from the VM's browser, as a call that a replay answers."""
+        self.record.append(
+            Exchange(
+                target="browser",
+                method="POST",
+                path=browser_path(getter),
+                request={"json": request},
+                status=status,
+                body=self.bodies.keep(json_codec.dumps(answer).encode(), "application/json"),
+            )
+        )
+
     def close(self) -> None:
         """Close the connections; safe to call twice."""
         self._client.close()
@@ -250,6 +263,11 @@ class VmHttp(Closing):
 
 class _RefusedAnswerError(Exception):
     pass
+
+
+def browser_path(getter: str) -> str:
+    """Return the path under which transcripts hold what a getter learnt from the browser."""
+    return f"/browser/{getter}"
 
 
 def vm_address(vm: str) -> tuple[str, int]:

@@ -62,15 +62,16 @@ class Exchange(Record):
     """One call over HTTP, as it went.
 
     Attributes:
-        target: The VM, or another host (gold and set-up files, live pages).
-        path: With the query for the VM, the whole URL for the web.
+        target: The VM, its browser over the debugging port, or another host (gold and set-up files).
+        path: With the query for the VM, the whole URL for the web, `/browser/` and the getter for a
+            browser, whose answer is what the getter returned.
         request: `{"json": ...}`, `{"form": {...}}` or `{"sha256": ..., "size": ...}`; `None` without a
             body. Uploaded files are given by digest and size inside `form`.
         status: Three digits; `None` when no answer came.
         error: Why no answer came: a failed transport, a refused host, too large an answer.
     """
 
-    target: Literal["vm", "web"] = "vm"
+    target: Literal["vm", "browser", "web"] = "vm"
     method: str
     path: str
     request: JsonValue = None
