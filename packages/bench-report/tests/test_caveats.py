@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.records import Attempt
+from bench_core.records import AgentCode, Attempt
+from bench_report.terminal import report_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,45 @@ def test_a_built_in_world_is_labelled_in_every_format(run: Runs, build: Builds) 
     assert "Proves plumbing, not agent quality" in built.html
     assert "proves plumbing, not agent quality" in built.markdown
     assert "proves plumbing, not agent quality" in json.dumps(built.json)
+
+
+def of_programs(scored_result: Results, digests: list[str | None]) -> list[Any]:
+    return [
+        scored_result(str(n), 1, 1.0, agent_code=digest and AgentCode(sha256=digest * 64))
+        for n, digest in enumerate(digests)
+    ]
+
+
+def test_one_rate_over_two_programs_of_the_agent_is_marked_in_every_format(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = of_programs(scored_result, ["a", "a", "b"])
+    folder = scored_run({str(n): [1] for n in range(3)}, results=results)
+    built = build(folder, formats=("html", "md", "json", "latex", "csv", "junit"))
+
+    (found,) = [each for each in built.report.caveats if each.code == "mixed_programs"]
+    assert found.severity == "critical"
+    assert "aaaaaaaaaaaa (2), bbbbbbbbbbbb (1)" in found.text
+    assert "Mixed programs" in built.html
+    assert "mixes 2 programs of the agent" in built.markdown.partition("## ")[0]
+    assert "mixes 2 programs" in json.dumps(built.json)
+    written = {
+        each.name: each.read_text("utf-8", "replace")
+        for each in built.folder.rglob("*")
+        if each.is_file()
+    }
+    assert "mixes several programs of the agent" in written["report.tex"]
+    assert "mixes 2 programs of the agent" in written["junit.xml"]
+    assert "agent's program,aaaa" in written["counts.csv"]
+    assert any("mixes 2 programs" in line for line in report_lines(built.report))
+
+
+def test_results_of_one_program_and_those_without_a_digest_mix_nothing(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = of_programs(scored_result, ["a", None, "a"])
+    built = build(scored_run({str(n): [1] for n in range(3)}, results=results))
+    assert not text_of(built, "mixed_programs")
 
 
 def test_a_real_world_is_not_labelled(run: Runs, build: Builds) -> None:

@@ -193,6 +193,8 @@ class RunReport(Record):
             trial per task.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
         problems: What was wrong in the run folder and read around.
+        programs: Digests of the agent's program to the scored trials of each, the earliest first; more
+            than one where a change was accepted (`--accept-changes`).
         trials: Every trial that has ended, in the order of the tasks.
     """
 
@@ -207,6 +209,7 @@ class RunReport(Record):
     noise: Noise | None = None
     looks: tuple[Look, ...] = ()
     problems: tuple[str, ...] = ()
+    programs: dict[str, NonNegativeInt] = Field(default_factory=dict)
     trials: tuple[TrialRow, ...] = ()
 
     @property

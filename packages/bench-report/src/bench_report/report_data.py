@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -106,8 +106,17 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         audit=audit_of(run),
         looks=looks,
         problems=tuple(problem.reason for problem in run.view.problems),
+        programs=_programs(run),
         trials=rows,
     )
+
+
+def _programs(run: Source) -> dict[str, int]:
+    """Count the scored trials by the program that the agent was; those without a digest are left out."""
+    scored = (each for each in run.view.latest if each.score is not None and each.agent_code)
+    dated = sorted(scored, key=lambda each: each.sequence or 0)
+    codes = (each.agent_code.sha256 for each in dated if each.agent_code)
+    return dict(Counter(code for code in codes if code is not None))
 
 
 def _state(run: Source) -> RunState:

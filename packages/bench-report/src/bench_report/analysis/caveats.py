@@ -65,6 +65,16 @@ def _world(run: RunReport) -> Iterator[Caveat]:
         yield Caveat(code="built_in_world", severity="critical", text=text)
 
 
+def _programs(run: RunReport) -> Iterator[Caveat]:
+    if len(run.programs) > 1:
+        listed = ", ".join(f"{digest[:12]} ({count(n)})" for digest, n in run.programs.items())
+        text = (
+            f"This rate mixes {len(run.programs)} programs of the agent: its code was changed while the run "
+            f"went on, and the change was accepted. Scored trials by digest of the code: {listed}."
+        )
+        yield Caveat(code="mixed_programs", severity="critical", text=text)
+
+
 def _state(run: RunReport) -> Iterator[Caveat]:
     coverage = run.summary.coverage
     if not coverage.results:
@@ -274,6 +284,7 @@ def _damage(run: RunReport) -> Iterator[Caveat]:
 # In the order of the report: sorting by severity keeps the order of equals.
 _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _world,
+    _programs,
     _state,
     _excluded,
     _suspect,

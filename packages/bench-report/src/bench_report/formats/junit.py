@@ -65,6 +65,11 @@ def _properties(run: RunReport) -> dict[str, str]:
         "world": info.world,
         "profile": info.profile,
         "success rate": rate_words(run.summary.success),
+        **(
+            {"warning": f"mixes {len(run.programs)} programs of the agent"}
+            if len(run.programs) > 1
+            else {}
+        ),
     }
 
 

@@ -123,10 +123,16 @@ def _headline(report: Report) -> Iterator[str]:
     )
     yield _table(
         "success",
-        f"{strict} rates{how}.",
+        f"{strict} rates{how}.{_mixed_programs(report)}",
         ("Run", "Rate", "Interval", "Trials", "Tasks", "Clusters", "Left out"),
         (_headline_row(run, strict=report.count_errors_as_failures) for run in report.runs),
     )
+
+
+def _mixed_programs(report: Report) -> str:
+    mixed = [run.label for run in report.runs if len(run.programs) > 1]
+    verb = "mixes" if len(mixed) == 1 else "mix"
+    return f" {', '.join(mixed)} {verb} several programs of the agent." if mixed else ""
 
 
 def _headline_row(run: RunReport, *, strict: bool) -> tuple[str, ...]:

@@ -201,6 +201,7 @@ def _counts(report: Report) -> Iterator[Row]:
             ("method", summary.methods),
             ("flag", summary.flags),
             ("suspect", summary.suspects),
+            ("agent's program", run.programs if len(run.programs) > 1 else {}),
         ):
             for name, number in counts.items():
                 yield {"run": run.label, "kind": kind, "name": name, "trials": number}
