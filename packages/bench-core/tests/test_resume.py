@@ -321,7 +321,8 @@ def test_each_result_names_the_agents_program_and_so_does_run_json(
     code = view.info.agent_code
     assert code is not None
     assert code.sha256 is not None
-    assert {each.agent_code for each in view.latest} == {code}
+    assert {each.agent_code for each in view.latest} == {code.model_copy(update={"files": ()})}
+    assert [each.partition(" ")[2] for each in code.files] == ["my_agent.py"]
 
 
 def test_results_of_the_scheduler_name_the_agents_program_too(
@@ -334,7 +335,9 @@ def test_results_of_the_scheduler_name_the_agents_program_too(
     run(tasks=TaskFilter(ids=("quick-1",)))
     (result,) = read_run(out).latest
     assert result.agent_code is not None
-    assert result.agent_code == read_run(out).info.agent_code
+    code = read_run(out).info.agent_code
+    assert code is not None
+    assert result.agent_code == code.model_copy(update={"files": ()})
 
 
 def change(agent: Path) -> None:
@@ -352,6 +355,19 @@ def test_a_changed_agent_is_refused_with_the_ways_out(
     for way in ("--rerun all", "--out", "--accept-changes"):
         assert way in str(refused.value)
     assert (out / "run.json").read_bytes() == before
+
+
+def test_a_changed_module_beside_the_agents_own_is_refused_by_its_name(
+    run: Callable[..., RunOutcome], agent: Path
+) -> None:
+    helper = agent.with_name("my_helper.py")
+    helper.write_text("RATE = 1")
+    agent.write_text(f"import my_helper\n{agent.read_text()}")
+    run()
+    helper.write_text("RATE = 2")
+    with pytest.raises(RunFolderError, match=r"changed: my_helper\.py\)"):
+        run()
+    run(accept_changes=True)
 
 
 def test_a_rerun_of_some_does_not_let_one_rate_mix_two_programs(
@@ -373,7 +389,8 @@ def test_a_rerun_of_all_is_by_the_changed_agent_alone(
     assert len(toys.ran) == 4
     view = read_run(out)
     (code,) = {each.agent_code for each in view.latest}
-    assert code == view.info.agent_code != old
+    digests = [each.sha256 if each else None for each in (code, view.info.agent_code, old)]
+    assert digests[0] == digests[1] != digests[2]
     assert "agent_changed" in {event.kind for event in view.events}
     run()  # it is the run's agent now
     assert check_run(out).problems == ()

@@ -109,6 +109,33 @@ def test_a_module_in_no_package_is_its_file(package: Path) -> None:
     assert describe_program("alone:A") != before
 
 
+def test_a_module_in_no_package_brings_what_it_imports_from_beside_it(package: Path) -> None:
+    beside = package.parent
+    (beside / "lone.py").write_text(
+        "import json\nfrom near import x\n\ndef f():\n    import late\n"
+    )
+    (beside / "near.py").write_text("import importlib\nimportlib.import_module('by_name')")
+    (beside / "late").mkdir()
+    (beside / "late" / "__init__.py").write_text("import deep")
+    for name in ("by_name", "deep", "unused"):
+        (beside / f"{name}.py").write_text("")
+    described = describe_program("lone:A")
+    names = {"lone.py", "near.py", "by_name.py", "deep.py", "late/__init__.py"}
+    assert {each.partition(" ")[2] for each in described["files"]} == names
+    for name in names:
+        before = describe_program("lone:A")["sha256"]
+        (beside / name).write_text((beside / name).read_text() + "\n# changed")
+        assert describe_program("lone:A")["sha256"] != before
+    before = describe_program("lone:A")["sha256"]
+    (beside / "unused.py").write_text("changed = 1")
+    assert describe_program("lone:A")["sha256"] == before
+
+
+def test_a_module_that_does_not_parse_has_a_digest_all_the_same(package: Path) -> None:
+    (package.parent / "torn.py").write_text("def (")
+    assert describe_program("torn:A")["sha256"]
+
+
 def test_proctors_own_agents_are_their_sub_package_and_the_common_loop(tmp_path: Path) -> None:
     root = Path(bench_core.__file__).parent
     copy = tmp_path / "site" / "bench_core"

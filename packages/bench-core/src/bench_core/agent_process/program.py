@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import sys
@@ -19,14 +20,17 @@ _KINDS = frozenset(
     ".py .pyd .so .txt .md .toml .yaml .yml .j2 .jinja .jinja2 .prompt".split()  # noqa: SIM905  # a list of words
 )
 """Code, and what prompts are kept in. JSON is left out: agents write it beside their code."""
+_SHOWN = 16
+_MOST_FILES = 500
 _PROCTORS_LOOP = Path(__file__).parents[1] / "agents"
 
 
 def describe_program(place: str, *, proctors: bool = False) -> dict[str, Any]:
-    """Return `sha256` and `git` of the `AgentCode` of the agent at `place`, where they can be found.
+    """Return `sha256`, `files` and `git` of the `AgentCode` of the agent at `place`, where they can be found.
 
     The digest is over names and contents of the code and prompts of the top-level package that the
-    agent's module is in, or of a module that is in none. Of Proctor's own agents it is over the
+    agent's module is in. Of a module that is in none it is over that and what it imports from beside
+    it, and these in turn. Of Proctor's own agents it is over the
     sub-package that holds them and `bench_core.agents`: what else of Proctor changes is no other agent.
 
     Args:
@@ -38,12 +42,61 @@ def describe_program(place: str, *, proctors: bool = False) -> dict[str, Any]:
         return {}
     module, packages = found
     if not packages:
-        roots = [module]
+        roots = _with_imported(module)
     elif proctors:
         roots = list(dict.fromkeys([packages[-1], _PROCTORS_LOOP]))
     else:
         roots = packages[:1]
-    return {"sha256": _digest(roots), "git": git_state(module.parent, tracked=module)}
+    whole, shown = hashlib.sha256(), []
+    for root in roots:
+        for name, digest in _digests(root):
+            whole.update(os.fsencode(name) + b"\0" + digest)
+            path = name if root.is_file() else f"{root.name}/{name}"
+            shown.append(f"{digest.hex()[:_SHOWN]} {path}")
+    return {
+        "sha256": whole.hexdigest(),
+        "files": tuple(shown) if len(shown) <= _MOST_FILES else (),
+        "git": git_state(module.parent, tracked=module),
+    }
+
+
+def _with_imported(module: Path) -> list[Path]:
+    """Return a module and the modules and packages of its folder that it imports, directly or not."""
+    found = {module: None}
+    for each in (open_ := [module]):
+        for name in _imported_by(each):
+            place = _find(name)
+            root = place and (place[1][0] if place[1] else place[0])
+            if root and root.parent == module.parent and root not in found:
+                found[root] = None
+                open_ += [file for _, file in _files(root)] if root.is_dir() else [root]
+    first, *others = found
+    return [first, *sorted(others)]
+
+
+def _imported_by(file: Path) -> set[str]:
+    """Return the top-level modules that a file names in imports, anywhere in it."""
+    if file.suffix != ".py":
+        return set()
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # its import fails in each trial, which says so
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            names.add(node.module)
+        elif isinstance(node, ast.Call) and _is_import(node):
+            names |= {each.value for each in node.args[:1]
+                      if isinstance(each, ast.Constant) and isinstance(each.value, str)}  # fmt: skip
+    return {name.partition(".")[0] for name in names} - {""}
+
+
+def _is_import(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in {"import_module", "__import__"}
 
 
 def _find(module: str) -> tuple[Path, list[Path]] | None:
@@ -77,14 +130,10 @@ def _spec(name: str, path: list[str] | None) -> Any:
     return None
 
 
-def _digest(roots: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for root in roots:
-        files = [(root.name, root)] if root.is_file() else sorted(_files(root))
-        for name, file in files:
-            content = hashlib.sha256(file.read_bytes()).digest()
-            digest.update(os.fsencode(name) + b"\0" + content)
-    return digest.hexdigest()
+def _digests(root: Path) -> Iterator[tuple[str, bytes]]:
+    files = [(root.name, root)] if root.is_file() else sorted(_files(root))
+    for name, file in files:
+        yield name, hashlib.sha256(file.read_bytes()).digest()
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:

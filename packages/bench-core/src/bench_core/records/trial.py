@@ -266,6 +266,8 @@ class AgentCode(Record):
         process: `own` for a process of its own, `shared` for that of the run.
         sha256: Digest of its files (`bench_core.agent_process.program`); None where they were not found,
             or where a program made the agent itself.
+        files: In `run.json` only: of each of its files the first 16 digits of its SHA-256, a space and its
+            name, so that what has changed can be named; empty where there are very many.
         git: The commit of the folder it lies in, where git tracks its module.
         distribution: Who offers it, with its version, `name==1.2`.
         dialect: Which version of a provider's computer-use tool it spoke.
@@ -275,6 +277,7 @@ class AgentCode(Record):
 
     process: Literal["own", "shared"] = "shared"
     sha256: str | None = None
+    files: tuple[str, ...] = ()
     git: GitState | None = None
     distribution: str | None = None
     dialect: str | None = None

@@ -252,7 +252,8 @@ class RunFolder:
         # The number shows later whether a line is missing, doubled or out of order.
         known: dict[str, object] = {"sequence": self._lines + 1}
         if result.agent_code is None:  # the scheduler's own results of trials it ended
-            known["agent_code"] = self.info.agent_code
+            code = self.info.agent_code
+            known["agent_code"] = code and code.model_copy(update={"files": ()})
         numbered = result.model_copy(update=known)
         self._results.append(encode_sealed(numbered, self.redactor))
         self._lines += 1

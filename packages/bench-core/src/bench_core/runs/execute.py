@@ -371,6 +371,7 @@ def _trial_runner(
     code: AgentCode,
     timeouts: Timeouts,
 ) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
+    code = code.model_copy(update={"files": ()})  # once, in run.json
     limits = with_.agent_limits
     if limits.fallback_s is None:
         limits = replace(limits, fallback_s=timeouts.fallback_deadline_s)

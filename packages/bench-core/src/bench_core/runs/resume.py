@@ -24,6 +24,7 @@ RERUN_WORDS: dict[str, Callable[[TrialResult], bool]] = {
 }
 """What `--rerun` takes beside ids of tasks, and of which results it holds."""
 _DIGITS = 12
+_SHOWN_FILES = 5
 
 
 def tasks_of_run(
@@ -117,8 +118,8 @@ def agent_changed(
     if kept and not accept:
         raise RunFolderError(
             f"the agent {run.info.agent!r} has changed since {len(kept)} trials of {run.path} ran: its "
-            f"program was {_in_words(run.info.agent_code)}, now it is {_in_words(code)}, and one rate must "
-            f"not mix two programs. Run all of them again (`--rerun all`), use another folder (--out), or "
+            f"program was {_in_words(run.info.agent_code)}, now it is {_in_words(code)}"
+            f"{_changed_files(run.info.agent_code, code)}, and one rate must not mix two programs. Run all of them again (`--rerun all`), use another folder (--out), or "
             f"say that the change does not matter (`--accept-changes`)"
         )
     return True
@@ -136,6 +137,15 @@ def _unfinished(run: RunView, asked: Sequence[str]) -> bool:
 def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
     known = [each.sha256 for each in (before, now) if each is not None and each.sha256 is not None]
     return len(set(known)) > 1
+
+
+def _changed_files(before: AgentCode | None, now: AgentCode) -> str:
+    """Name the files that differ, where those of both programs are known."""
+    if before is None or not before.files or not now.files:
+        return ""
+    names = sorted({each.partition(" ")[2] for each in {*before.files} ^ {*now.files}})
+    more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+    return f" (changed: {', '.join(names[:_SHOWN_FILES])}{more})" if names else ""
 
 
 def _in_words(code: AgentCode | None) -> str:
