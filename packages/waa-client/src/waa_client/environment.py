@@ -7,7 +7,7 @@ call it made are stored, and the score is that of the stored verdict.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,6 +47,7 @@ SETUP = "setup.json"
 """The file with the outcome of each step of the set-up."""
 
 _OBSERVE_S = 900.0
+_IN_PROCESS = "http://desktop.invalid"
 _MORE_EVALUATIONS = 2
 
 
@@ -99,7 +100,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         EvaluationError: The evaluator refuses the task.
     """
     async with AsyncExitStack() as stack:
-        vm = await stack.enter_async_context(VmClient(given.machine.url, given.options))
+        vm = await stack.enter_async_context(VmClient(given.machine.url, _options(given)))
         evaluator = await _open_evaluator(given, stack)
         flags = await _reset(given, vm)
         report = await _set_up(given, vm, evaluator)
@@ -114,13 +115,23 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         yield environment
 
 
+def _options(given: Conditions) -> VmOptions:
+    if given.machine.token is None:
+        return given.options
+    own = {**given.options.headers, "authorization": f"Bearer {given.machine.token}"}
+    return replace(given.options, headers=own)
+
+
 async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> EvaluationClient | None:
     """Connect to the evaluator and check that it answers, before an agent spends money."""
     if given.machine.evaluator is None:
         return None
     settings = given.settings
     client = EvaluationClient(
-        given.machine.evaluator, timeout_s=settings.evaluation_s, wait_s=settings.ask_again_s
+        given.machine.evaluator,
+        token=given.machine.token,
+        timeout_s=settings.evaluation_s,
+        wait_s=settings.ask_again_s,
     )
     evaluator = await stack.enter_async_context(client)
     world = world_of_vm(await evaluator.health())
@@ -166,7 +177,8 @@ def _view_of(agent: Agent, context: TrialContext) -> View:
 async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:
     """Return the agent's handle of the desktop; an agent in this process needs no server."""
     if getattr(given.agent, "in_process", False):
-        return DesktopHandle(url=given.machine.url).with_live(desktop)
+        # the VM's own address would let it act past the record of its actions
+        return DesktopHandle(url=_IN_PROCESS).with_live(desktop)
     handle = await stack.enter_async_context(serve_environment(desktop))
     return handle.model_copy(update={"timeout_s": _OBSERVE_S})
 

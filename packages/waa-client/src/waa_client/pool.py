@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import EnvironmentFaultError, InputError
@@ -48,11 +48,13 @@ class Machine:
 
     Attributes:
         fault: The fault of VM or evaluator, set by the trial; not that of a model's provider.
+        token: What both ask for, where they do not answer everyone.
     """
 
     url: str
     evaluator: str | None = None
     fault: EnvironmentFaultError | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 class Machines(Protocol):

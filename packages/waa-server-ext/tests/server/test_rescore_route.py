@@ -275,14 +275,14 @@ def test_with_a_token_neither_route_answers_without_it(tmp_path: Path) -> None:
     evaluator = make_evaluator(EvaluatorSettings(cache=cache, offline=True, skip_sleeps=True))
     digest = BodyStore(cache / "bodies").keep(LONG.encode()).file
     with Service(evaluator, ServiceSettings(vm="127.0.0.1:1", cache=cache)) as service:
-        client = create_app(service, token="s3cret").test_client()
+        client = create_app(service, token="planted-token").test_client()
         asked = {"task": TASK, "transcript": []}
         statuses = [
             (
                 client.post("/rescore", json=asked, headers=headers).status_code,
                 client.get(f"/bodies/{digest}", headers=headers).status_code,
             )
-            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer s3cret"})
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer planted-token"})
         ]  # fmt: skip
     assert statuses == [(401, 401), (401, 401), (200, 200)]
 

@@ -275,12 +275,12 @@ def test_a_form_is_no_json_so_no_web_page_can_send_one(client: FlaskClient) -> N
 
 
 def test_with_a_token_only_its_bearer_gets_in(service: Service) -> None:
-    client = create_app(service, token="s3cret").test_client()
+    client = create_app(service, token="planted-token").test_client()
     statuses = [
         client.get("/health", headers=headers).status_code
         for headers in (
-            {}, {"Authorization": "Bearer wrong"}, {"Authorization": "s3cret"},
-            {"Authorization": "Bearer s3cret"},
+            {}, {"Authorization": "Bearer wrong"}, {"Authorization": "planted-token"},
+            {"Authorization": "Bearer planted-token"},
         )
     ]  # fmt: skip
     assert statuses == [401, 401, 401, 200]
@@ -320,3 +320,27 @@ def test_mounted_in_a_server_that_makes_every_error_a_500_ours_keep_their_status
         client.get("/unknown"),
     ]
     assert [answer.status_code for answer in answers] == [400, 404, 413, 500]
+
+
+@pytest.mark.parametrize("token", ["", "x", "1234567"])
+def test_a_token_that_can_be_guessed_is_refused(service: Service, token: str) -> None:
+    with pytest.raises(InputError, match="guessed"):
+        create_app(service, token=token)
+
+
+@pytest.mark.parametrize(
+    "host", ["[::1]evil", "[::1]evil:5050", "localhost@evil", "127.0.0.1.evil", "[::1", "", "a b"]
+)
+def test_a_host_that_only_begins_as_this_machine_is_refused(client: FlaskClient, host: str) -> None:
+    assert client.get("/health", headers={"Host": host}).status_code == 401
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
+def test_a_page_of_another_origin_changes_nothing(client: FlaskClient, origin: str) -> None:
+    answer = client.post("/setup", json={"task": TASK}, headers={"Origin": origin})
+    assert (answer.status_code, answer.json["error"]["code"]) == (403, "foreign_origin")
+
+
+def test_a_page_of_the_servers_own_origin_is_not_refused(client: FlaskClient) -> None:
+    own = {"Host": "localhost:5050", "Origin": "http://localhost:5050"}
+    assert client.post("/evaluate", json={}, headers=own).status_code == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import load_plugin
@@ -45,7 +46,7 @@ class BuiltInDesktops:
     """
 
     def __init__(self, make: Callable[[], Any] | None = None) -> None:
-        self._make = make or built_in_world()
+        self._make = make or partial(built_in_world(), guarded=True)
 
     @asynccontextmanager
     async def lease(self, task: Task) -> AsyncIterator[Machine]:
@@ -64,7 +65,11 @@ class BuiltInDesktops:
                 info = await asyncio.shield(starting)
             except (InputError, OSError) as error:
                 raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
-            yield Machine(url=info.urls["vm"], evaluator=info.urls["evaluate"])
+            yield Machine(
+                url=info.urls["vm"],
+                evaluator=info.urls["evaluate"],
+                token=getattr(world, "token", None),
+            )
         finally:
             await asyncio.wait({starting})  # a trial may be cancelled while the desktop starts
             await world.stop()

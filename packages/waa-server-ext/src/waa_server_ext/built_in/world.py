@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import secrets
 import tempfile
 import time
 from importlib import resources
@@ -57,12 +58,18 @@ class SimulatedDesktopWorld:
         ...         await world.stop()
         >>> asyncio.run(main())
         ['evaluate', 'vm']
+
+    Args:
+        scene: What the desktop shows at its start.
+        guarded: Answer only who sends `token` as bearer token: neither the VM nor the server then
+            obeys another program that finds their ports.
     """
 
     name = "waa"
 
-    def __init__(self, scene: Scene | None = None) -> None:
+    def __init__(self, scene: Scene | None = None, *, guarded: bool = False) -> None:
         self._scene = scene
+        self.token = secrets.token_urlsafe(32) if guarded else None
         self.vm: SimulatedVm | None = None
         self._evaluate_url: str | None = None
         self._open = contextlib.ExitStack()
@@ -141,13 +148,17 @@ class SimulatedDesktopWorld:
             self.vm = self._listening(seed, overrides)
             stack.callback(self.vm.stop)
             settings = EvaluatorSettings(
-                cache=cache / "evaluations", assets=store.folder, offline=True, skip_sleeps=True
-            )
+                cache=cache / "evaluations", assets=store.folder, offline=True, skip_sleeps=True,
+                vm_token=self.token,
+            )  # fmt: skip
             service_settings = ServiceSettings(
-                vm=self.vm.address, cache=settings.cache, tasks=folder.folder
+                vm=self.vm.address,
+                cache=settings.cache,
+                tasks=folder.folder,
+                vm_token=self.token,
             )
             service = stack.enter_context(Service(make_evaluator(settings), service_settings))
-            server = stack.enter_context(running_server(service))
+            server = stack.enter_context(running_server(service, token=self.token))
             self._evaluate_url = f"http://127.0.0.1:{server.port}"
             self._open = stack.pop_all()
 
@@ -156,7 +167,9 @@ class SimulatedDesktopWorld:
             # worlds that start together in several processes try different addresses first
             number = (os.getpid() * 7919 + next(_starts)) % (254 * 254)
             host = f"127.88.{number // 254 + 1}.{number % 254 + 1}"
-            vm = SimulatedVm(self._scene, host=host, seed=seed, overrides=overrides)
+            vm = SimulatedVm(
+                self._scene, host=host, seed=seed, overrides=overrides, token=self.token
+            )
             with contextlib.suppress(InputError):
                 vm.start()
                 return vm

@@ -52,6 +52,7 @@ class EvaluatorSettings(Record):
         max_memory: Bytes of memory that a worker process may have, where the system can limit it.
         skip_sleeps: Do not wait where a task says `sleep`; for replays and fixtures, where nothing
             happens meanwhile.
+        vm_token: Sent to the VM as bearer token; a simulated one may ask for it.
     """
 
     cache: Path
@@ -65,6 +66,7 @@ class EvaluatorSettings(Record):
     web_timeout_s: PositiveFloat = 300.0
     max_memory: PositiveInt = 6 * 1024 * 1024 * 1024
     skip_sleeps: bool = False
+    vm_token: str | None = Field(default=None, repr=False)
 
 
 class Description(Record):

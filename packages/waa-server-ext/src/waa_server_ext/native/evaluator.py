@@ -164,7 +164,13 @@ class NativeEvaluator:
             settings, HostRule.of(settings, vm), deadline, record=record, bodies=bodies
         )
         with VmHttp(
-            vm, settings.vm_timeout_s, deadline, settings.max_download, record, bodies
+            vm,
+            settings.vm_timeout_s,
+            deadline,
+            settings.max_download,
+            record,
+            bodies,
+            settings.vm_token,
         ) as client:
             yield RunEnvironment(client, downloads.fetch, record)
 

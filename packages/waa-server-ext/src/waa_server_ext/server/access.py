@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from dataclasses import dataclass
 
-__all__ = ["TOKEN_VARIABLE", "Access", "is_loopback"]
+from bench_core.errors import InputError
+
+__all__ = ["TOKEN_VARIABLE", "Access", "foreign_origin", "host_name", "is_loopback"]
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 
 
+_SHORTEST = 8
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
 @dataclass(frozen=True)
 class Access:
-    """The rule of one server."""
+    """The rule of one server.
+
+    Raises:
+        InputError: The token is so short that it can be guessed.
+    """
 
     token: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.token is not None and len(self.token) < _SHORTEST:
+            raise InputError(
+                f"a token of {len(self.token)} characters can be guessed: ${TOKEN_VARIABLE} needs "
+                f"{_SHORTEST} or more"
+            )
 
     def refusal(self, authorization: str | None, peer: str | None, host: str | None) -> str | None:
         """Return why a request is refused; None lets it in.
@@ -29,7 +48,7 @@ class Access:
             return None if right else f"send 'Authorization: Bearer ...' with ${TOKEN_VARIABLE}"
         if not is_loopback(peer or ""):
             return f"only this machine may ask a server without a token: set ${TOKEN_VARIABLE}"
-        if not is_loopback(_name(host or "")):
+        if not is_loopback(host_name(host or "")):
             return f"only a loopback name may be asked without a token: set ${TOKEN_VARIABLE}"
         return None
 
@@ -46,8 +65,18 @@ def is_loopback(host: str) -> bool:
     return bool((mapped or address).is_loopback)
 
 
-def _name(host: str) -> str:
-    """Return a Host header without its port."""
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+def host_name(host: str) -> str:
+    """Return a Host header without its port; empty text where it is none."""
+    found = _HOST.fullmatch(host)
+    return found[1] if found else ""
+
+
+def foreign_origin(method: str, origin: str | None, host: str | None) -> str | None:
+    """Return why a request that changes something is refused for the page it comes from.
+
+    A browser names the page's origin with each such request; programs name none.
+    """
+    if origin is None or method in _READING:
+        return None
+    own = {f"http://{host}", f"https://{host}"}
+    return None if origin in own else f"a page of {origin[:100]} may change nothing here"

@@ -9,7 +9,7 @@ from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
-from waa_server_ext.server.access import Access
+from waa_server_ext.server.access import Access, foreign_origin
 from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_rescoring
 from waa_server_ext.server.journal import KeyRefusedError
 from waa_server_ext.server.service import UnknownBodyError, VmUnreachableError
@@ -109,7 +109,12 @@ def _refused(access: Access) -> ResponseReturnValue | None:
     why = access.refusal(
         request.headers.get("Authorization"), request.remote_addr, request.headers.get("Host")
     )
-    return _error(401, "unauthorized", why) if why else None
+    if why:
+        return _error(401, "unauthorized", why)
+    foreign = foreign_origin(
+        request.method, request.headers.get("Origin"), request.headers.get("Host")
+    )
+    return _error(403, "foreign_origin", foreign) if foreign else None
 
 
 def _refuse_single_thread() -> ResponseReturnValue | None:

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from bench_core.closing import Closing
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
@@ -59,12 +59,14 @@ class ServiceSettings(Record):
         vm: `host` or `host:port`.
         timeout_s: Longest that one evaluation or set-up may take.
         tasks: The folder of tasks that requests may name.
+        vm_token: Sent to the VM as bearer token; a simulated one may ask for it.
     """
 
     vm: str
     cache: Path
     tasks: Path | None = None
     timeout_s: PositiveFloat = 900.0
+    vm_token: str | None = Field(default=None, repr=False)
 
 
 class Service(Closing):
@@ -224,7 +226,8 @@ class Service(Closing):
 
     def _probe(self) -> tuple[World | None, str | None]:
         """Return the VM's world, or `None` and why it does not answer."""
-        with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536) as http:
+        token = self.settings.vm_token
+        with VmHttp(self.settings.vm, timeout_s=_REACH_S, max_bytes=65536, token=token) as http:
             try:
                 answer = http.get("/probe")
             except VmTransportError as error:

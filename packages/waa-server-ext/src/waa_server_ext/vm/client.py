@@ -119,6 +119,7 @@ class VmHttp(Closing):
         deadline: An instant of `time.monotonic()` after which every call fails.
         record: Gets one `Exchange` per call, failed ones too.
         bodies: Where the bodies of the record go.
+        token: Sent as bearer token, where the VM asks for one.
     """
 
     vm: str
@@ -127,6 +128,7 @@ class VmHttp(Closing):
     max_bytes: int = 256 * 1024 * 1024
     record: list[Exchange] = field(default_factory=list)
     bodies: BodyStore = field(default_factory=BodyStore)
+    token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         import httpx  # noqa: PLC0415  # takes longer than all else that starts
@@ -135,6 +137,7 @@ class VmHttp(Closing):
         # without the environment: users of V2 set HTTPS_PROXY, which would swallow calls to the VM
         self._client = httpx.Client(
             base_url=f"http://{host}:{port}",
+            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
             trust_env=False,
             follow_redirects=False,
             verify=False,  # noqa: S501  # plain HTTP: loading certificates takes 30 ms a client

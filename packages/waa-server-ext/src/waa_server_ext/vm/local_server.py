@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["LocalServer", "make_threaded_server"]
 
 _IDLE_S = 60.0
+_RECEIVE_S = 120.0
+"""Longest time from the first byte of a request to its last."""
+
 _BACKLOG = 128
 
 
@@ -70,10 +75,46 @@ class LocalServer:
             server.server_close()
 
 
+class _Arriving(io.RawIOBase):
+    """What a client sends, as long as it does so in time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        """Expect a request, whose time begins with its first byte."""
+        self._end = None
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what has come.
+
+        Raises:
+            TimeoutError: Nothing came, or the request takes too long.
+        """
+        now = time.monotonic()
+        left = _IDLE_S if self._end is None else min(_IDLE_S, self._end - now)
+        if left <= 0:
+            raise TimeoutError("the request is not complete in time")
+        self._connection.settimeout(left)
+        try:
+            count = self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(_IDLE_S)
+        if self._end is None:
+            self._end = now + _RECEIVE_S
+        return count
+
+
 def make_threaded_server(host: str, port: int, app: Any) -> BaseWSGIServer:
     """Return a listening server of a WSGI application, one thread per connection.
 
-    A connection that says nothing for a minute is closed.
+    A connection that says nothing for a minute is closed, and so is one whose request is not
+    complete two minutes after it began.
 
     Raises:
         OSError: The address is taken or not this machine's.
@@ -86,6 +127,15 @@ def make_threaded_server(host: str, port: int, app: Any) -> BaseWSGIServer:
     class Handler(WSGIRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = _IDLE_S
+
+        def setup(self) -> None:
+            super().setup()
+            self._arriving = _Arriving(self.connection)
+            self.rfile = io.BufferedReader(self._arriving)
+
+        def handle_one_request(self) -> None:
+            self._arriving.begin()
+            super().handle_one_request()
 
         def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002  # werkzeug's name
             """Say nothing: what matters is recorded elsewhere."""

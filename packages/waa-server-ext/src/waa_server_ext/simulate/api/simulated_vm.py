@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from flask import request
+
 from bench_core.errors import InputError
+from waa_server_ext.server.access import Access, foreign_origin
 from waa_server_ext.simulate.api.control import control_routes
 from waa_server_ext.simulate.api.vm_api import VmApi
 from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
@@ -32,9 +36,9 @@ class SimulatedVm:
         'Untitled - Notepad'
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keywords with defaults
         self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
-        overrides: Overrides | None = None,
+        overrides: Overrides | None = None, token: str | None = None,
     ) -> None:  # fmt: skip
         if not _is_loopback(host):
             raise InputError(
@@ -45,6 +49,7 @@ class SimulatedVm:
         self._overrides = overrides or Overrides()
         self.api = VmApi(self.scene.build(seed=seed), self._overrides)
         self.api.app.register_blueprint(control_routes(self.reset))
+        self.api.app.before_request(partial(_refused, Access(token)))
         self._server = LocalServer("the simulated VM", host, port)
 
     @classmethod
@@ -103,6 +108,13 @@ class SimulatedVm:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+def _refused(access: Access) -> tuple[dict[str, str], int] | None:
+    headers = request.headers
+    why = access.refusal(headers.get("Authorization"), request.remote_addr, headers.get("Host"))
+    why = why or foreign_origin(request.method, headers.get("Origin"), headers.get("Host"))
+    return ({"status": "error", "message": why}, 403) if why else None
 
 
 def _is_loopback(host: str) -> bool:

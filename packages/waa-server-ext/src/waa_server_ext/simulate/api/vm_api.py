@@ -34,7 +34,7 @@ __all__ = ["VmApi"]
 
 _REQUEST_S = 1.0
 """What a request takes in simulated time: files of two requests differ in their time stamps."""
-_MAX_BODY = 300 * 2**20
+_MAX_BODY = 128 * 2**20
 _OPEN_FILE_S = 5.0  # the real server sleeps that long
 Answer = Any
 
