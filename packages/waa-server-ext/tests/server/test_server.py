@@ -13,7 +13,7 @@ from waa_server_ext.evaluation.evaluators import Description
 from waa_server_ext.evaluation.verdicts import SetupReport, SetupStep, Verdict
 from waa_server_ext.fixture import FixtureVm
 from waa_server_ext.server import Service, ServiceSettings, create_app, make_blueprint
-from waa_server_ext.server.access import Access
+from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.state import VmState
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from bench_core.errors import BenchError, EnvironmentFaultError
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
 from waa_server_ext.evaluation.isolation import IsolatedEvaluator
-from waa_server_ext.server.access import TOKEN_VARIABLE, Access
 from waa_server_ext.server.app import make_blueprint
 from waa_server_ext.server.service import Service, ServiceSettings
+from waa_server_ext.vm.access import TOKEN_VARIABLE, Access
 
 if TYPE_CHECKING:
     from flask import Flask

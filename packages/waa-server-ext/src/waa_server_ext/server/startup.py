@@ -63,9 +63,9 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     )
     from waa_server_ext.evaluation.isolation import IsolatedEvaluator  # noqa: PLC0415
     from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415
-    from waa_server_ext.server.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
     from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
     from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415
+    from waa_server_ext.vm.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
 
     if token is None and not is_loopback(host):
         raise InputError(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from flask import request
 
 from bench_core.errors import InputError
-from waa_server_ext.server.access import Access, foreign_origin
 from waa_server_ext.simulate.api.control import control_routes
 from waa_server_ext.simulate.api.vm_api import VmApi
 from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
+from waa_server_ext.vm.access import Access, foreign_origin
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalServer
 
