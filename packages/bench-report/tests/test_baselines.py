@@ -171,6 +171,48 @@ def test_compare_shows_differences_slices_and_tasks(run: Runs, baseline_file: Pa
     assert f"{100 * found['value']:+.1f} pp".replace("-", "\N{MINUS SIGN}") in out
 
 
+def test_a_run_is_compared_with_the_baseline_stored_beside_it(run: Runs) -> None:
+    good, new = run("good", tasks=30, trials=2), run("new", tasks=30, trials=2, seed=9)
+    stored = good.parent / "baseline.json"
+    assert invoke("export", "baseline", good, "--out", stored)[0] == 0
+
+    code, out, err = invoke("gate", new, "--json")
+
+    assert err == f"compared with {stored.absolute()}\n"
+    assert (code, out) == invoke("gate", new, "--against", stored, "--json")[:2]
+    assert invoke("compare", new)[1] == invoke("compare", new, "--against", stored)[1]
+
+
+def test_a_stored_baseline_of_other_tasks_is_refused(run: Runs) -> None:
+    good = run("good", tasks=12)
+    invoke("export", "baseline", good, "--out", good.parent / "baseline.json")
+
+    code, _, err = invoke("gate", run("new", tasks=13))
+
+    assert code == 2
+    assert "task set" in err
+
+
+def test_a_baseline_in_the_working_directory_comes_second(
+    run: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    invoke("export", "baseline", run("good", tasks=12), "--out", "baseline.json")
+
+    _, _, err = invoke("gate", run("new", tasks=12, seed=9))
+
+    assert err == f"compared with {here / 'baseline.json'}\n"
+
+
+def test_without_a_stored_baseline_it_is_said_how_to_make_one(run: Runs) -> None:
+    code, _, err = invoke("gate", run("new"))
+
+    assert code == 2
+    assert "export baseline" in err
+
+
 def test_a_single_run_is_nothing_to_compare(run: Runs) -> None:
     assert invoke("compare", run())[0] == 2
 

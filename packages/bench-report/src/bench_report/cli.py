@@ -132,7 +132,8 @@ def schema() -> None:
     "--against",
     type=_PATH,
     metavar="RUN|FILE",
-    help="Run folder or baseline file to compare with.  [default: the first RUN]",
+    help="Run folder or baseline file to compare with.  [default: the first of several runs; of one, "
+    "baseline.json beside it, or here]",
 )
 @_STRICT
 @_MIX
@@ -141,11 +142,14 @@ def compare(
     runs: tuple[Path, ...], against: Path | None, *, strict: bool, mix: bool, as_json: bool
 ) -> None:
     """Compare runs with a baseline, paired by task: overall, by slice, by task."""
-    from bench_report.comparison.baselines import read_sides  # noqa: PLC0415  # loads statistics
+    from bench_report.comparison.baselines import read_sides, stored_baseline  # noqa: PLC0415  # loads statistics
     from bench_report.comparison.comparability import check_comparable  # noqa: PLC0415  # as above
     from bench_report.comparison.differences import compare as compare_sides  # noqa: PLC0415  # as above
     from bench_report.terminal import comparison_lines  # noqa: PLC0415  # as above
 
+    if against is None and len(runs) == 1:
+        against = stored_baseline(runs[0])
+        click.echo(f"compared with {against}", err=True)
     sides = read_sides(runs if against is None else (against, *runs))
     check_comparable(sides, mix=mix)
     found = compare_sides(sides, strict=strict)
@@ -159,9 +163,8 @@ def compare(
 @click.option(
     "--against",
     type=_PATH,
-    required=True,
     metavar="RUN|FILE",
-    help="Run folder or baseline file to compare with.",
+    help="Run folder or baseline file to compare with.  [default: baseline.json beside the run, or here]",
 )
 @click.option(
     "--tolerance",
@@ -204,17 +207,21 @@ def compare(
 @_MIX
 @json_option
 @click.pass_context
-def gate(ctx: click.Context, /, new: Path, against: Path, **options: Any) -> None:
+def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any) -> None:
     """Decide whether a run is worse than a baseline.
 
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
     not enough evidence for either.
     """
-    from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # loads statistics
+    from bench_report.comparison.baselines import stored_baseline  # noqa: PLC0415  # loads statistics
+    from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # as above
     from bench_report.terminal import gate_lines  # noqa: PLC0415  # as above
 
     as_json, fail_broken = options.pop("as_json"), options.pop("fail_broken")
     strict = options.pop("strict")
+    if against is None:
+        against = stored_baseline(new)
+        click.echo(f"compared with {against}", err=True)
     found = gate_runs(new, against, count_errors_as_failures=strict, **options)
     click.echo(found.model_dump_json() if as_json else "\n".join(gate_lines(found)))
     broken = fail_broken and found.broken

@@ -6,6 +6,7 @@ kilobytes, fit to be committed beside the agent it belongs to.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat, ValidationError
@@ -19,11 +20,22 @@ from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bench_report.run_data.sources import Source
 
-__all__ = ["Baseline", "Side", "baseline_of", "read_side", "read_sides", "side_of"]
+__all__ = [
+    "Baseline",
+    "Side",
+    "baseline_of",
+    "read_side",
+    "read_sides",
+    "side_of",
+    "stored_baseline",
+]
+
+
+_STORED = "baseline.json"
+"""What a stored baseline is called where no other is named."""
 
 
 class Baseline(Record):
@@ -113,6 +125,23 @@ def baseline_of(run: Source) -> Baseline:
         scores=side.scores,
         effort=side.effort,
     )
+
+
+def stored_baseline(run: Path) -> Path:
+    """Return the baseline kept beside a run folder, else in the working directory: `baseline.json`.
+
+    Raises:
+        InputError: There is none.
+    """
+    places = (run.absolute().parent / _STORED, Path.cwd() / _STORED)
+    found = next((each for each in places if each.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"nothing to compare {run} with: store a good run once by `bench-report export baseline RUN "
+            f"--out {places[0]}` and every later run beside it is compared with that, or name another run "
+            "by --against"
+        )
+    return found
 
 
 def read_sides(paths: Sequence[Path]) -> list[Side]:
