@@ -26,6 +26,9 @@ __all__ = ["Selection", "next_to_label", "selection_of", "stratified_rate", "str
 _DRAWS = 4_000
 _UNLIKELY = 0.05
 _LEAST = 2
+_EVERYWHERE = 0.7  # of what a random choice would label of each verdict
+_BELIEF = 1.5  # labels that the judge's own verdict counts for
+_BELIEVED = {"pass": 0.8, "fail": 0.2}
 _LARGE = 0.05  # a verdict that fewer cases have cannot shift the rate by more
 # rates of success to begin with, until labels of that verdict are there
 _GUESSES = {
@@ -34,6 +37,10 @@ _GUESSES = {
     "undecided, said pass": 0.8,
     "undecided, said otherwise": 0.2,
 }
+
+
+_Row = tuple[int, int, int, tuple[float, float]]
+"""Of a verdict: cases, successes among the labelled, labelled, and what is added to successes and failures."""
 
 
 class Selection(Record):
@@ -79,13 +86,26 @@ def selection_of(verdicts: Iterable[Verdict], labels: Mapping[str, bool]) -> Sel
 
 
 def stratified_rate(
-    verdicts: Sequence[Verdict], labels: Mapping[str, bool], *, level: float = 0.95, seed: int = 0
+    verdicts: Sequence[Verdict],
+    labels: Mapping[str, bool],
+    *,
+    level: float = 0.95,
+    believed: bool = False,
+    seed: int = 0,
 ) -> Interval:
     """Return the rate of success over these cases, each verdict corrected by its own labels.
 
     Right also where the labels were chosen by verdict, as long as they are random within each. LabelledCase
     cases count as they are; the others of a verdict succeed with a rate estimated from its labels (Jeffreys
     prior), by simulation.
+
+    Args:
+        verdicts: Of all cases.
+        labels: Case to whether it is a success.
+        level: Nominal confidence.
+        believed: Count the verdict itself for a label and a half, of which four in five agree with it; for
+            labels of which `next_to_label` gave each verdict its share.
+        seed: Of the simulation.
 
     Raises:
         NotEstimableError: A verdict that many cases have has no label: nothing shows how often it errs.
@@ -103,7 +123,11 @@ def stratified_rate(
                 f"{len(known)} of the {len(ids)} cases that the judge gave {name!r} are labelled, so nothing shows "
                 f"how often it is wrong there: label some of each verdict (`llm-judge label`)"
             )
-        table.append((len(ids), sum(known), len(known)))
+        prior = (0.5, 0.5)
+        if believed:
+            success = _BELIEVED.get(name, 0.5)
+            prior = (_BELIEF * success, _BELIEF * (1 - success))
+        table.append((len(ids), sum(known), len(known), prior))
     rng = random.Random(seed)  # noqa: S311  # not cryptography
     rates = sorted(_drawn(table, n, rng) for _ in range(_DRAWS))
     tail = (1.0 - level) / 2.0
@@ -112,7 +136,7 @@ def stratified_rate(
         low=rates[int(tail * _DRAWS)],
         high=rates[min(_DRAWS - 1, int((1.0 - tail) * _DRAWS))],
         level=level,
-        method="stratified by verdict, Jeffreys prior, simulated",
+        method=f"stratified by verdict, {'its own' if believed else 'Jeffreys'} prior, simulated",
         estimand="these_results",
         n=n,
     )
@@ -123,8 +147,9 @@ def next_to_label(
 ) -> tuple[str, ...]:
     """Return the cases whose labels shrink the interval of the corrected rate fastest.
 
-    One after the other, from the verdict that leaves most of the variance open; within it at random,
-    since the correction rests on that.
+    Each verdict first gets seven tenths of what a random choice would give it, since few labels without
+    an error do not show that there are none; then one after the other, from the verdict that leaves
+    most of the variance open. Within a verdict at random, since the correction rests on that.
     """
     rng = random.Random(seed)  # noqa: S311  # not cryptography
     open_cases: dict[str, list[str]] = defaultdict(list)
@@ -139,10 +164,14 @@ def next_to_label(
     for cases in open_cases.values():
         cases.sort()
         rng.shuffle(cases)
+    share = _EVERYWHERE * (sum(drawn.values()) + count)
+    judged = {name: len(cases) + drawn.get(name, 0) for name, cases in open_cases.items()}
+    total = sum(judged.values())
     while len(chosen) < count and any(open_cases.values()):
         name = max(
             (name for name, cases in open_cases.items() if cases),
             key=lambda each: (
+                max(0.0, share * judged[each] / total - drawn.get(each, 0)),
                 _gain(each, known[each], drawn.get(each, 0), len(open_cases[each])),
                 each,
             ),
@@ -162,13 +191,13 @@ def _gain(name: str, known: Sequence[bool], drawn: int, left: int) -> float:
     return now - then
 
 
-def _drawn(table: Sequence[tuple[int, int, int]], n: int, rng: random.Random) -> float:
+def _drawn(table: Sequence[_Row], n: int, rng: random.Random) -> float:
     total = 0.0
-    for size, hits, known in table:
+    for size, hits, known, (successes, failures) in table:
         left = size - known
         total += hits
         if left:
-            rate = rng.betavariate(hits + 0.5, known - hits + 0.5)
+            rate = rng.betavariate(hits + successes, known - hits + failures)
             total += _binomial(left, rate, rng)
     return total / n
 

@@ -110,7 +110,11 @@ class CalibrationReport(Record):
 
 
 def calibrate(
-    verdicts: Iterable[Verdict], labels: Mapping[str, bool], *, level: float = 0.95
+    verdicts: Iterable[Verdict],
+    labels: Mapping[str, bool],
+    *,
+    level: float = 0.95,
+    by_verdict: bool = False,
 ) -> CalibrationReport:
     """Compare a judge's verdicts with labels.
 
@@ -119,6 +123,8 @@ def calibrate(
         labels: Case to whether it truly is a success. Label a random choice of cases, not those
             the judge passed: everything but the confusion table depends on it.
         level: Nominal confidence of the intervals.
+        by_verdict: The labels are those that `next_to_label` chose, so that each verdict is corrected
+            by its own.
 
     Raises:
         InputError: The verdicts are of different judges.
@@ -142,7 +148,7 @@ def calibrate(
         roc=report.roc(decided),
         reliability=report.reliability(decided),
         reliability_after=report.reliability_after(decided, identity),
-        corrected=report.corrected(list(last.values()), selection),
+        corrected=report.corrected(list(last.values()), selection, by_verdict=by_verdict),
         selection=selection,
         calibration=report.fitted(decided, identity),
         refused=report.refused,
@@ -281,7 +287,9 @@ class _Report:
             identity=identity, scores=tuple(means), chances=tuple(chances), n=len(scores)
         )
 
-    def corrected(self, verdicts: Sequence[Verdict], selection: Selection) -> CorrectedRate | None:
+    def corrected(
+        self, verdicts: Sequence[Verdict], selection: Selection, *, by_verdict: bool
+    ) -> CorrectedRate | None:
         # errors are left out: a provider's failure says nothing about the agent
         judged = {
             each.case_id: each.outcome == "pass" for each in verdicts if each.outcome != "error"
@@ -289,9 +297,9 @@ class _Report:
         truth = {case: label for case, label in self._labels.items() if case in judged}
         try:
             found = corrected_rate(judged, truth, level=self._level)
-            if not selection.biased:
+            if not (selection.biased or by_verdict):
                 return found
-            apart = stratified_rate(verdicts, self._labels, level=self._level)
+            apart = stratified_rate(verdicts, self._labels, level=self._level, believed=by_verdict)
         except NotEstimableError as error:
             self.refused["corrected"] = str(error)
             return None

@@ -210,10 +210,15 @@ def verify(
 @click.option("--out", type=_OUT, metavar="FILE", help="Write what `--calibration` reads.")
 @click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, metavar="SHARE",
               help="Nominal confidence of the intervals.")  # fmt: skip
+@click.option(
+    "--by-verdict",
+    is_flag=True,
+    help="The labels are all cases that `label --next` proposed, and no others.",
+)
 @json_option
-def calibrate(
-    labels_file: Path, verdicts_file: Path, out: Path | None, level: float, *, as_json: bool
-) -> None:
+def calibrate(  # noqa: PLR0913  # what the command line gives
+    labels_file: Path, verdicts_file: Path, out: Path | None, level: float, *, by_verdict: bool, as_json: bool
+) -> None:  # fmt: skip
     """Compare verdicts with labels: how often the judge errs, what its confidence is worth.
 
     LABELS are JSON lines or CSV with case_id and passed; VERDICTS is what `batch` wrote.
@@ -224,7 +229,9 @@ def calibrate(
     from llm_judge.cli import output  # noqa: PLC0415
 
     labels = read_labels(labels_file)
-    report = reports.calibrate(read_verdicts(verdicts_file), labels, level=level)
+    report = reports.calibrate(
+        read_verdicts(verdicts_file), labels, level=level, by_verdict=by_verdict
+    )
     output.show_calibration(report, as_json=as_json)
     if report.useless is not None:
         raise click.ClickException(report.useless)
