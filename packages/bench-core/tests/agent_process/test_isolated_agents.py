@@ -197,7 +197,7 @@ def process_of(agent: str, out: Path, process: Any = None, **run_environment: An
     view = read_run(out / "run")
     assert view.info.agent_code is not None
     (result,) = view.results.values()
-    assert result.agent_code == view.info.agent_code
+    assert result.agent_code == view.info.agent_code.model_copy(update={"files": ()})
     return view.info.agent_code.process
 
 
