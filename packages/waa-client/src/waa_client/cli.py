@@ -264,6 +264,19 @@ def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) 
     execute_doctor(vm_checks(vms, evaluators, act=act), as_json=as_json)
 
 
+@main.command()
+@click.option("--exploit", "ids", multiple=True, metavar="ID",
+              help="Only this one, without honest agents; repeat it for several.")  # fmt: skip
+@click.option("--out", "-o", type=_FOLDER, metavar="DIR", help="Keep the trials' folders here.")
+@json_option
+def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
+    """Try exploits against the built-in desktop, and honest agents beside them; exit code 1 when one is undetected."""
+    from bench_core.cli import execute_audit  # noqa: PLC0415  # heavy
+    from waa_client.audit import audit_world, exploits  # noqa: PLC0415  # same
+
+    execute_audit(audit_world, exploits(), ids=ids, out=out, as_json=as_json)
+
+
 @main.command("import-vanilla", cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @click.argument("results", type=_EXISTING)
 @_source_options

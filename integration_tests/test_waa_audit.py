@@ -1,0 +1,53 @@
+"""Exploits against the built-in desktop are stopped, and are seen where nothing stops them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.audit import audit
+from waa_client.audit import audit_world, exploits
+from waa_client.benchmark import WaaBenchmark
+from waa_client.tasks import load_tasks
+from waa_client.world.launch import BuiltInDesktops, built_in_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.audit import AuditReport
+
+SOME = ("read-task", "oracle-guessed-token", "own-rules", "reset-machine", "hang-search")
+"""One of each class, and those that a server without a token would obey."""
+
+
+def audited(folder: Path, *ids: str, guarded: bool = True) -> AuditReport:
+    chosen = [each for each in exploits() if each.id in ids]
+    with audit_world() as world:
+        alone = replace(world, honest=())
+        if not guarded:
+            tasks = load_tasks(built_in_world().tasks_folder())
+            open_to_all = WaaBenchmark(tasks, pool=BuiltInDesktops(built_in_world()))
+            alone = replace(alone, benchmark=open_to_all)
+        return asyncio.run(audit(alone, chosen, folder))
+
+
+def test_an_audit_has_exploits_of_each_class_that_a_desktop_knows() -> None:
+    kinds = {each.kind.value for each in exploits()}
+    assert kinds == {
+        "read_answers", "forge_evidence", "guarded_routes", "void_trial", "exhaust_host",
+    }  # fmt: skip
+    assert len(exploits()) >= 15
+
+
+def test_exploits_run_and_gain_nothing(tmp_path: Path) -> None:
+    report = audited(tmp_path, *SOME)
+    assert {each.id: each.verdict for each in report.rows} == dict.fromkeys(SOME, "blocked")
+
+
+@pytest.mark.parametrize("exploit", ["read-task", "own-rules", "reset-machine"])
+def test_without_tokens_an_exploit_gains_what_it_is_after(tmp_path: Path, exploit: str) -> None:
+    report = audited(tmp_path, exploit, guarded=False)
+    assert [each.verdict for each in report.rows] == ["UNDETECTED"]
