@@ -173,7 +173,7 @@ async def command(lease: Lease, method: str) -> None:
             await session.send(method)
 
 
-@pytest.mark.parametrize("method", ["Browser.close", "Browser.crash"])
+@pytest.mark.parametrize("method", ["Browser.close"])
 @pytest.mark.parametrize("stays", [True, False], ids=["stays", "returns-at-once"])
 async def test_agent_that_ends_its_browser_has_failed(
     runner: Any,

@@ -271,7 +271,7 @@ async def send(browser: BrowserHandle, method: str) -> None:
             await asyncio.wait_for(cdp.send_raw(method), 20)
 
 
-@pytest.mark.parametrize("method", ["Browser.close", "Browser.crash"])
+@pytest.mark.parametrize("method", ["Browser.close"])
 @pytest.mark.parametrize("after", ["waits", "raises"])
 async def test_ending_the_browser_is_the_agents_failure(
     world: BuiltInWorld, tmp_path: Path, method: str, after: str

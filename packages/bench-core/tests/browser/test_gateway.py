@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.browser import open_gateway, websocket_url
+from bench_core.browser import RuleBook, open_gateway, websocket_url
 from bench_core.browser.frames import FrameError, read_frame
 from bench_core.errors import BrowserError
 
@@ -71,11 +71,12 @@ class Browser:
         self._talk = talk or self._keep
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Gateway]:
+    async def serving(self, rules: RuleBook | None = None) -> AsyncIterator[Gateway]:
+        """Serve behind a gateway that passes everything, or what `rules` let pass."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         try:
-            async with open_gateway(f"http://127.0.0.1:{port}") as gateway:
+            async with open_gateway(f"http://127.0.0.1:{port}", rules or RuleBook(())) as gateway:
                 yield gateway
         finally:
             server.close()
@@ -412,3 +413,72 @@ async def test_frame_that_is_cut_short_or_too_large_is_refused() -> None:
     reader.feed_data(frame(b"hello"))
     with pytest.raises(FrameError):
         await read_frame(reader, 4)
+
+
+def judged(chance: random.Random, number: int) -> tuple[bytes, str]:
+    """Draw one message that names its number, and what the rules for agents make of it."""
+    mark = {"mark": f"<{number}>", "text": "ü" * chance.choice([0, 3, 200, 70_000])}
+    told, does = chance.choice([
+        ({"method": "Runtime.evaluate", "params": mark}, "pass"),
+        ({"method": "Page.navigate", "params": {**mark, "url": "http://shop.test/file:///x"}}, "pass"),
+        ({"method": "Target.createTarget", "params": {**mark, "url": "about:blank"}}, "pass"),
+        ({"method": "Fetch.continueRequest", "params": {**mark, "requestId": "1"}}, "pass"),
+        ({"method": "Page.navigate", "params": {**mark, "url": "fI\nle:///etc/passwd"}}, "refuse"),
+        ({"method": "Target.createTarget", "params": {**mark, "url": "chrome://version"}}, "refuse"),
+        ({"method": "DOM.setFileInputFiles", "params": {**mark, "files": ["/x"]}}, "refuse"),
+        ({"method": "Extensions.loadUnpacked", "params": mark}, "refuse"),
+        ({"method": "Target.sendMessageToTarget", "params": mark}, "refuse"),
+        ({"method": 7, "params": mark}, "refuse"),
+        ({"method": "Fetch.fulfillRequest", "params": {**mark, "requestId": "1"}}, "rewrite"),
+    ])  # fmt: skip
+    payload = json.dumps({"id": number, **told}, ensure_ascii=chance.random() < 0.5)
+    if chance.random() < 0.05:  # which of two keys counts is the reader's choice
+        payload, does = payload[:-1] + ', "method": "Runtime.enable"}', "refuse"
+    return payload.encode(), does
+
+
+def in_parts(chance: random.Random, payload: bytes) -> bytes:
+    cut = chance.randrange(len(payload) + 1)
+    if chance.random() < 0.7:
+        return frame(payload, key=bytes(4))
+    return frame(payload[:cut], final=False, key=bytes(4)) + frame(payload[cut:], 0, key=bytes(4))
+
+
+@pytest.mark.slow
+async def test_law_what_is_allowed_passes_in_order_and_what_is_refused_never_does() -> None:
+    chance = random.Random(f"{SEED} rules")  # noqa: S311  # reproducible, not secret
+    drawn_ones = [judged(chance, number) for number in range(MESSAGES // 10)]
+    wires = [(in_parts(chance, payload), payload, does) for payload, does in drawn_ones]
+    allowed = [wire for wire, _, does in wires if does == "pass"]
+    heard: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        raw = b""
+        while True:
+            part = await read_frame(reader, 1 << 30)
+            raw += part.raw
+            if part.final:
+                heard.append(raw)
+                raw = b""
+
+    async with Browser(talk).serving(RuleBook()) as gateway, websocket(gateway) as (reader, writer):
+        answers = asyncio.ensure_future(reader.read())
+        await send(writer, "rules", b"".join(wire for wire, _, _ in wires))
+        passed = sum(does != "refuse" for _, _, does in wires)
+        await until(lambda: len(heard) >= passed, 300)
+        answers.cancel()
+    rewritten = sum(does == "rewrite" for _, _, does in wires)
+    assert len(heard) == passed
+    known = set(allowed)
+    assert [each for each in heard if each in known] == allowed
+    others = [json.loads((await _payload(each)).decode()) for each in heard if each not in known]
+    assert len(others) == rewritten
+    assert {each["method"] for each in others} == {"Fetch.continueRequest"}
+    assert gateway.fault is None
+
+
+async def _payload(raw: bytes) -> bytes:
+    reader = asyncio.StreamReader()
+    reader.feed_data(raw)
+    reader.feed_eof()
+    return (await read_frame(reader, 1 << 30)).payload

@@ -12,7 +12,13 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from bench_core.browser import launch_chromium, open_gateway, websocket_url, why_ended
+from bench_core.browser import (
+    RuleBook,
+    launch_chromium,
+    open_gateway,
+    websocket_url,
+    why_ended,
+)
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ async def chromium() -> AsyncIterator[Chromium]:
 
 @pytest.fixture
 async def gateway(chromium: Chromium) -> AsyncIterator[Gateway]:
-    async with open_gateway(chromium.cdp_url) as running:
+    async with open_gateway(chromium.cdp_url, RuleBook(())) as running:
         yield running
 
 

@@ -95,7 +95,9 @@ class MultiRealBenchmark:
         definition = self._located(task)
         # a CDP URL shows the pages of every context of its Chromium, those of other trials too
         alone = not getattr(agent, "in_process", False)
-        async with self.browsers.open_context(alone=alone, hidden=context.hidden) as lease:
+        origins = [site.origin for site in definition.sites]
+        opened = self.browsers.open_context(alone=alone, origins=origins, hidden=context.hidden)
+        async with opened as lease:
             environment = AppEnvironment(
                 definition,
                 lease=lease,

@@ -11,15 +11,27 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, why_ended
+from bench_core.browser import (
+    ChromiumOptions,
+    Places,
+    RuleBook,
+    launch_chromium,
+    open_gateway,
+    open_guard,
+    why_ended,
+)
 from bench_core.errors import BrowserError
+from bench_core.records import IntegrityCode
+from bench_core.trial import IntegrityWatch
+from multireal_harness.guard import is_guarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
-    from bench_core.browser import Chromium, Gateway
+    from bench_core.browser import BrowserGuard, Chromium, Gateway
 
 __all__ = ["BrowserSettings", "Browsers", "Lease"]
 
@@ -70,11 +82,15 @@ class Lease:
     Attributes:
         context: Playwright's `BrowserContext`, without cookies or storage of earlier trials.
         gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
+        guard: Refuses paths of the apps in the whole of that Chromium, once it is armed.
+        watch: What is found of the agent.
     """
 
     context: Any
     chromium: Chromium
     gateway: Gateway | None = None
+    guard: BrowserGuard | None = None
+    watch: IntegrityWatch = field(default_factory=IntegrityWatch)
 
     @property
     def alone(self) -> bool:
@@ -108,6 +124,20 @@ class Lease:
         self.chromium.check_alive()
         return None
 
+    async def arm(self) -> None:
+        """Begin to refuse the harness's paths in every page and context of a Chromium of its own.
+
+        Raises:
+            BrowserError: Chromium does not answer.
+        """
+        if self.guard is not None:
+            await self.guard.arm()
+
+    async def disarm(self) -> None:
+        """Let the harness open these paths itself."""
+        if self.guard is not None:
+            await self.guard.disarm()
+
     async def cut_agent(self) -> None:
         """Close the agent's connections to Chromium."""
         if self.gateway is not None:
@@ -127,19 +157,20 @@ class Browsers:
 
     @asynccontextmanager
     async def open_context(
-        self, *, alone: bool = False, hidden: tuple[Path, ...] = ()
+        self, *, alone: bool = False, origins: Iterable[str] = (), hidden: tuple[Path, ...] = ()
     ) -> AsyncIterator[Lease]:
         """Open a fresh context for the time of the block.
 
         Args:
             alone: In a Chromium of its own.
+            origins: The apps', whose guarded paths are then refused in all of it.
             hidden: Files that its Chromium must not read; a shared one keeps those it began with.
 
         Raises:
             BrowserError: Chromium is missing, did not start, or died.
         """
-        opened = self._open_alone if alone else self._open_shared
-        async with opened(hidden) as lease:
+        opened = self._open_alone(tuple(origins), hidden) if alone else self._open_shared(hidden)
+        async with opened as lease:
             yield lease
 
     async def close(self) -> None:
@@ -153,20 +184,35 @@ class Browsers:
         shared = await self._running(hidden)
         context = await _new_context(shared.browser, self.settings)
         try:
-            yield Lease(context, shared.chromium)
+            yield Lease(context, shared.chromium, watch=IntegrityWatch(watched=True))
         finally:
             if not await _closed(context):
                 # Chromium hangs, and would in every later trial; the next one starts another
                 await shared.chromium.close()
 
     @asynccontextmanager
-    async def _open_alone(self, hidden: tuple[Path, ...]) -> AsyncIterator[Lease]:
+    async def _open_alone(
+        self, origins: tuple[str, ...], hidden: tuple[Path, ...]
+    ) -> AsyncIterator[Lease]:
+        watch = IntegrityWatch(watched=True)
+
+        def found(code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
+            watch.note(code, "blocked" if blocked else "succeeded", act)
+
         async with _connected(self._options(hidden)) as (chromium, browser):
             # the default context: an agent that attaches by CDP (browser-use, say) works in this one
             context = browser.contexts[0]
             await _size(context, self.settings.viewport)
-            async with open_gateway(chromium.cdp_url) as gateway:
-                yield Lease(context, chromium, gateway)
+            port = urlsplit(chromium.cdp_url).port or 0
+            places = Places({port: IntegrityCode.DEBUGGING_PORT}, origins, is_guarded)
+            async with (
+                open_guard(
+                    chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)
+                ) as guard,
+                open_gateway(chromium.cdp_url, RuleBook(places=places), found) as gateway,
+            ):
+                await guard.disarm()  # the harness opens these paths first
+                yield Lease(context, chromium, gateway, guard, watch)
 
     def _options(self, hidden: tuple[Path, ...]) -> ChromiumOptions:
         return replace(self.settings.options(), hidden=hidden)

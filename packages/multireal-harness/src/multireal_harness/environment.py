@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.agents import BrowserEnvironment
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import BrowserHandle
+from bench_core.records import IntegrityCode
 from bench_core.run_folder import TrialArtifacts
 from bench_core.trial import TrialEnvironment
 from multireal_harness.guard import PathGuard
@@ -102,6 +103,7 @@ class AppEnvironment(TrialEnvironment):
             handle=handle.with_live(AppBrowser(lease, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
             details={"browser": lease.version},
+            integrity=lease.watch,
         )
         self.browser_sealed = lease.chromium.sealed
         self._definition = definition
@@ -161,6 +163,7 @@ class AppEnvironment(TrialEnvironment):
         await pages[0].bring_to_front()
         self._guard.arm()
         self._watch.arm()
+        await self._lease.arm()
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
@@ -193,6 +196,7 @@ class AppEnvironment(TrialEnvironment):
         # from here on the harness itself opens `/finish`
         self._guard.disarm()
         self._watch.disarm()
+        await self._lease.disarm()
         self._note_visits()
         if CLOSED_BROWSER in self.flags:
             self._note_states({}, ())
@@ -224,8 +228,10 @@ class AppEnvironment(TrialEnvironment):
 
     def _note_visits(self) -> None:
         guard = self._guard
-        if guard.visits:
+        if guard.visits or IntegrityCode.GUARDED_PATH in {e.code for e in self.integrity.findings}:
             self.flags["guarded_path"] = None
+        for visit in guard.visits:
+            self.integrity.note(IntegrityCode.GUARDED_PATH, "blocked", visit.url)
         if guard.strangers:
             self.flags["left_the_apps"] = None
         self.details["guarded_visits"] = [each.model_dump(mode="json") for each in guard.visits]

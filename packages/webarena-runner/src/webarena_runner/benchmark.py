@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
-from webarena_runner.environment import RECORDING_FULL, EnvironmentSettings, open_environment
+from webarena_runner.environment import (
+    RECORDING_FULL,
+    EnvironmentSettings,
+    Private,
+    open_environment,
+)
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
 from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
@@ -88,7 +93,9 @@ class WebArenaBenchmark:
         reset_s = await self._reset(task)
         # before the agent begins: scoring needs it even where the trial breaks off
         write_config(context.folder, config)
-        opened = open_environment(task, config, context, self._settings, self._redactor)
+        began, served = time.monotonic(), self.sites.served
+        private = Private(self.sites.ports, None if served is None else lambda: served(began))
+        opened = open_environment(task, config, context, self._settings, self._redactor, private)
         async with opened as environment:
             environment.timings.update(reset_s)
             yield environment

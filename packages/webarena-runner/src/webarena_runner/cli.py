@@ -11,6 +11,7 @@ from bench_core import exit_codes
 from bench_core.cli import (
     demo_out_option,
     demo_workers_option,
+    execute_audit,
     execute_demo,
     execute_doctor,
     execute_prepared,
@@ -230,6 +231,31 @@ def doctor(*, as_json: bool, **options: Any) -> None:
     from webarena_runner.doctor import checks  # noqa: PLC0415  # heavy
 
     execute_doctor(checks(**options), as_json=as_json)
+
+
+@main.command()
+@click.argument("ids", metavar="[EXPLOIT]...", nargs=-1)
+@click.option(
+    "--every-task", is_flag=True, help="Run the honest agent on all tasks of the stand-in sites."
+)
+@click.option(
+    "--out",
+    "-o",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the trials' folders in DIR.",
+)
+@json_option
+def audit(*, ids: tuple[str, ...], every_task: bool, out: Path | None, as_json: bool) -> None:  # fmt: skip
+    """Try to score on the stand-in sites without doing the task; exit code 1 if something goes undetected."""
+    from functools import partial  # noqa: PLC0415  # as below
+
+    from bench_core.audit import exploits_of  # noqa: PLC0415  # pydantic
+    from webarena_runner.audit_world import audit_world  # noqa: PLC0415  # heavy
+    from webarena_runner.exploits import EXPLOITS  # noqa: PLC0415  # heavy
+
+    world, known = partial(audit_world, every_task=every_task), exploits_of("webarena", EXPLOITS)
+    execute_audit(world, known, ids=ids, out=out, as_json=as_json)
 
 
 @main.command()

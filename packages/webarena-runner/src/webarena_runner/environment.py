@@ -11,13 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from bench_core.browser import ChromiumOptions, launch_chromium, open_gateway, why_ended
+from bench_core.browser import (
+    ChromiumOptions,
+    Places,
+    RuleBook,
+    launch_chromium,
+    open_gateway,
+    open_guard,
+    why_ended,
+)
 from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
 from bench_core.protocols import BrowserHandle
-from bench_core.trial import TrialEnvironment
+from bench_core.records import IntegrityCode
+from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
@@ -30,9 +40,10 @@ from webarena_runner.site_checks import check_sites
 from webarena_runner.tab_setup import login_headers, tab_setup
 from webarena_runner.tabs import open_tabs
 from webarena_runner.tasks import start_urls, task_sites
+from webarena_runner.unserved import unserved
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -49,6 +60,7 @@ __all__ = [
     "CONTACT_PROBE",
     "RECORDING_FULL",
     "EnvironmentSettings",
+    "Private",
     "SiteEnvironment",
     "open_environment",
     "restated_answer",
@@ -82,6 +94,20 @@ class EnvironmentSettings:
 
 
 @dataclass(frozen=True)
+class Private:
+    """What the harness knows of the sites of a trial and the agent does not.
+
+    Attributes:
+        ports: Ports of this machine that no agent may open, and what opening one is.
+        served: What the sites were asked since the trial began, by method and URL; None where they
+            write nothing down.
+    """
+
+    ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
+    served: Callable[[], Collection[tuple[str, str]]] | None = None
+
+
+@dataclass(frozen=True)
 class _Conditions:
     """The arguments with which a trial's environment is opened."""
 
@@ -90,6 +116,7 @@ class _Conditions:
     context: TrialContext
     settings: EnvironmentSettings
     redactor: Redactor
+    private: Private
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -97,25 +124,29 @@ class _Conditions:
 
 
 @asynccontextmanager
-async def open_environment(
+async def open_environment(  # noqa: PLR0913, PLR0917  # the last has a default
     task: Task,
     config: EnvironmentConfig,
     context: TrialContext,
     settings: EnvironmentSettings,
     redactor: Redactor,
+    private: Private | None = None,
 ) -> AsyncIterator[SiteEnvironment]:
     """Open a fresh Chromium on the task's sites, logged in and with its traffic recorded.
+
+    What is `private` of the sites is kept from the agent, or its evidence held against it.
 
     Raises:
         EnvironmentFaultError: A site, Chromium or the recorder failed.
     """
-    given = _Conditions(task, config, context, settings, redactor)
+    given = _Conditions(task, config, context, settings, redactor, private or Private())
     urls = config.render(start_urls(task), given.sites)
     sessions, live = await _open_sites(given)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
+    watch = IntegrityWatch(watched=True)
     async with (
         launch_chromium(replace(settings.chromium, hidden=context.hidden)) as chromium,
-        open_gateway(chromium.cdp_url) as gateway,
+        _guarded(chromium, given, watch) as gateway,
     ):
         if chromium.pid is not None:
             context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
@@ -126,6 +157,7 @@ async def open_environment(
             chromium.cdp_url, limits=settings.recording, tab_setup=setup
         ) as recorder:
             environment = SiteEnvironment(given, urls, chromium, gateway, recorder)
+            environment.integrity = watch
             try:
                 opening_s = settings.start_page_s
                 opening = open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
@@ -133,6 +165,27 @@ async def open_environment(
                 yield environment
             finally:
                 await environment.stop_recording()
+
+
+@asynccontextmanager
+async def _guarded(
+    chromium: Chromium, given: _Conditions, watch: IntegrityWatch
+) -> AsyncIterator[Gateway]:
+    """Stand between the agent and Chromium, and keep pages from what is the harness's alone."""
+
+    def found(code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
+        watch.note(code, "blocked" if blocked else "succeeded", act)
+
+    places = Places({**given.private.ports, _port(chromium.cdp_url): IntegrityCode.DEBUGGING_PORT})
+    async with (
+        open_guard(chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)),
+        open_gateway(chromium.cdp_url, RuleBook(places=places), found) as gateway,
+    ):
+        yield gateway
+
+
+def _port(url: str) -> int:
+    return urlsplit(url).port or 0
 
 
 async def _answered(work: Awaitable[None]) -> None:
@@ -218,8 +271,17 @@ class SiteEnvironment(TrialEnvironment):
             return
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # Only known keys are removed from evidence: what is scored must be what was recorded.
+        self._compare_traffic(self._har)
         self._har.write(self._given.context.folder / HAR_FILE, self._without_secrets)
         self.details["browser"] = dict(self._har.document["log"]["browser"])
+
+    def _compare_traffic(self, har: Har) -> None:
+        """Flag answers that no site gave; only sites that write down what they were asked can say so."""
+        served = self._given.private.served
+        if served is None:
+            return
+        for method, url in unserved(har.document, served()):
+            self.integrity.note(IntegrityCode.FORGED_TRAFFIC, "succeeded", f"{method} {url}")
 
     async def capture(self, ending: AgentEnding) -> None:
         """Write the answer beside the traffic.
@@ -233,6 +295,9 @@ class SiteEnvironment(TrialEnvironment):
         write_answer(given.context.folder, without_patterns(_parsed(answer)))
         if self._har is not None and self._har.dropped:
             self.flags[RECORDING_FULL] = None
+        if self._gateway.log.ending is not None and self._har is not None and self._har.problems:
+            act = str(self._gateway.log.ending)
+            self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", act)
         if self._har is not None and self._har.problems and self._act is None:
             raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(given.context.folder):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import ErrorInfo, Status
+from bench_core.records import ErrorInfo, IntegrityCode, IntegrityFinding, Status
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.trial import Evaluation as TrialEvaluation
 from webarena_runner.failures import classify_failure, suspect_cause
 from webarena_runner.reference_solutions.scorability import installed_notes
 
 if TYPE_CHECKING:
+    from bench_core.records.integrity import IntegrityOutcome
     from webarena_runner.evaluation import Evaluation
 
 __all__ = ["as_evaluation"]
@@ -39,11 +40,22 @@ def as_evaluation(
         failure_mode=FailureMode(failure[0]) if failure else None,
         suspect=(SuspectCause(cause),) if cause else (),
         error=error,
+        findings=_findings(evaluation),
         details={
             **_official(evaluation),
             "failure_evidence": failure and failure[1],
             **_evidence_of(cause, evaluation),
         },
+    )
+
+
+def _findings(evaluation: Evaluation) -> tuple[IntegrityFinding, ...]:
+    """Return what the answer itself shows: alternatives and patterns fit whatever is expected."""
+    games = [flag for flag in evaluation.flags if flag in {"alternatives-answer", "regex-answer"}]
+    outcome: IntegrityOutcome = "succeeded" if evaluation.score else "blocked"
+    return tuple(
+        IntegrityFinding(code=IntegrityCode.ANSWER_GAME, outcome=outcome, detail=flag)
+        for flag in games
     )
 
 

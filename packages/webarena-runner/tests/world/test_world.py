@@ -145,14 +145,38 @@ async def test_an_unknown_fault_is_refused(world: BuiltInWorld) -> None:
         world.faults["map"].switch_on("explode")  # type: ignore[arg-type]
 
 
-def _control(world: BuiltInWorld, path: str, order: dict[str, Any]) -> tuple[int, Any]:
-    port = urlsplit(world.control_url).port
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("POST", path, json.dumps(order))
+def _control(
+    world: BuiltInWorld, path: str, order: dict[str, Any], prefix: str | None = None, **headers: str
+) -> tuple[int, Any]:
+    parts = urlsplit(world.control_url)
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port)
+    path = (parts.path if prefix is None else prefix) + path
+    connection.request("POST", path, json.dumps(order), headers)
     answer = connection.getresponse()
     body = json.loads(answer.read())
     connection.close()
     return answer.status, body
+
+
+@pytest.mark.parametrize(
+    ("prefix", "headers"),
+    [
+        pytest.param("", {}, id="no token"),
+        pytest.param("/x", {}, id="another token"),
+        pytest.param("/", {}, id="an empty token"),
+        pytest.param(None, {"Origin": "http://shop.test"}, id="a page's"),
+        pytest.param(None, {"Sec-Fetch-Site": "cross-site"}, id="a page's without an origin"),
+        pytest.param(None, {"Host": "evil.test"}, id="another host"),
+        pytest.param(None, {"Host": "[::1]evil"}, id="a host that is none"),
+    ],
+)
+async def test_the_controls_are_for_nobody_else(
+    world: BuiltInWorld, prefix: str | None, headers: dict[str, str]
+) -> None:
+    status, body = _control(world, "/faults", {"kind": "error"}, prefix, **headers)
+
+    assert (status, body) == (403, {"error": "not for you"})
+    assert WebClient().get(world.urls["map"]).status == 200
 
 
 async def test_another_process_can_control_the_world(world: BuiltInWorld) -> None:

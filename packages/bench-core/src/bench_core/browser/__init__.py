@@ -14,21 +14,36 @@ if TYPE_CHECKING:
     from bench_core.browser.blame import why_ended
     from bench_core.browser.chromium import Chromium, launch_chromium
     from bench_core.browser.commands import AgentCommand, CommandLog
+    from bench_core.browser.connection import CdpConnection, CdpError
     from bench_core.browser.endpoints import websocket_url
     from bench_core.browser.executable import find_chromium, install_command
+    from bench_core.browser.exploit_agent import ExploitAgent
     from bench_core.browser.gateway import Gateway, open_gateway
+    from bench_core.browser.guard import BrowserGuard, open_guard
     from bench_core.browser.options import ChromiumOptions
+    from bench_core.browser.places import Places, is_local_page
+    from bench_core.browser.rules import AGENT_RULES, Rule, RuleBook
 
 __all__ = [
+    "AGENT_RULES",
     "AgentCommand",
+    "BrowserGuard",
+    "CdpConnection",
+    "CdpError",
     "Chromium",
     "ChromiumOptions",
     "CommandLog",
+    "ExploitAgent",
     "Gateway",
+    "Places",
+    "Rule",
+    "RuleBook",
     "find_chromium",
     "install_command",
+    "is_local_page",
     "launch_chromium",
     "open_gateway",
+    "open_guard",
     "websocket_url",
     "why_ended",
 ]
@@ -39,9 +54,14 @@ __getattr__ = lazy_exports(
         "blame": ("why_ended",),
         "chromium": ("Chromium", "launch_chromium"),
         "commands": ("AgentCommand", "CommandLog"),
+        "connection": ("CdpConnection", "CdpError"),
         "endpoints": ("websocket_url",),
         "executable": ("find_chromium", "install_command"),
+        "exploit_agent": ("ExploitAgent",),
         "gateway": ("Gateway", "open_gateway"),
+        "guard": ("BrowserGuard", "open_guard"),
         "options": ("ChromiumOptions",),
+        "places": ("Places", "is_local_page"),
+        "rules": ("AGENT_RULES", "Rule", "RuleBook"),
     },
 )

@@ -61,6 +61,7 @@ class CommandLog:
         recent: The last thousand commands.
         ending: The last one that ends a browser or closed its only page; None without any.
         crashed: Whether one was to crash a page.
+        refused: How often each method was refused, which then never reached the browser.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class CommandLog:
         self.recent: deque[AgentCommand] = deque(maxlen=_RECENT)
         self.ending: AgentCommand | None = None
         self.crashed = False
+        self.refused: Counter[str] = Counter()
         self._closed: set[str] = set()
 
     def note(self, command: AgentCommand, pages: Collection[str] = ()) -> None:
@@ -79,6 +81,12 @@ class CommandLog:
             self.ending = command
         elif command.method in _OPENS_PAGE and self.ending and closes_page(self.ending):
             self.ending = None  # so it did not end with its last page
+
+    def refuse(self, command: AgentCommand) -> None:
+        """Add a command that was refused: it ends nothing."""
+        known = command.method in self.refused or len(self.refused) < _NAMES
+        self.refused[command.method if known else _OTHERS] += 1
+        self.recent.append(command)
 
     def _name(self, method: str) -> str:
         return method if method in self.counts or len(self.counts) < _NAMES else _OTHERS

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Frame", "FrameError", "read_frame"]
+__all__ = ["Frame", "FrameError", "encode_frame", "read_frame"]
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
 _CLOSE = 8
+_TEXT = 1
+_SHORT, _LONG = 126, 1 << 16
 _WIDTHS = {126: 2, 127: 8}
 _KEY = 4
 
@@ -65,6 +68,19 @@ async def read_frame(reader: asyncio.StreamReader, largest: int) -> Frame:
     body = await reader.readexactly(length) if length else b""
     payload = _unmasked(body, more[width:]) if key_width else body
     return Frame(head + more + body, bool(head[0] & _FINAL), head[0] & _OPCODE, payload)
+
+
+def encode_frame(payload: bytes, *, masked: bool, opcode: int = _TEXT) -> bytes:
+    """Return one whole message as a frame; what is sent to a server is `masked`."""
+    length, mark = len(payload), _MASKED if masked else 0
+    if length < _SHORT:
+        size = bytes([mark | length])
+    elif length < _LONG:
+        size = bytes([mark | _SHORT]) + length.to_bytes(2, "big")
+    else:
+        size = bytes([mark | 127]) + length.to_bytes(8, "big")
+    key = os.urandom(_KEY) if masked else b""
+    return bytes([_FINAL | opcode]) + size + key + (_unmasked(payload, key) if masked else payload)
 
 
 def _unmasked(body: bytes, key: bytes) -> bytes:

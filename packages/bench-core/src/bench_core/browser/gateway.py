@@ -2,7 +2,8 @@
 
 The agent gets the relay's address instead of Chromium's. Requests and answers pass unchanged: Chromium
 names the address it was asked at in the websocket URLs it gives, so these lead through the relay, too. Of
-websockets the frames are passed on as they came, in both directions, so no library stands between.
+websockets the frames are passed on as they came, in both directions, so no library stands between; what
+`bench_core.browser.rules` refuses or rewrites is not.
 
 The relay has a thread and an event loop of its own: an agent that blocks its own loop still gets answers.
 """
@@ -15,23 +16,27 @@ import json
 import re
 import threading
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from bench_core.browser.commands import (
+    AgentCommand,
     CommandLog,
     closes_page,
     command_of_message,
     command_of_request,
 )
-from bench_core.browser.frames import FrameError, read_frame
+from bench_core.browser.frames import FrameError, encode_frame, read_frame
+from bench_core.browser.rules import REQUESTS, RuleBook
 from bench_core.errors import BrowserError
+from bench_core.records.integrity import IntegrityCode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
-    from bench_core.browser.commands import AgentCommand
+    from bench_core.browser.frames import Frame
+    from bench_core.browser.rules import Decision
 
 __all__ = ["Gateway", "open_gateway"]
 
@@ -41,9 +46,12 @@ _HEAD_S = 30.0
 _JOIN_S = 5.0
 _PAGES_S = 5.0
 _CHUNK = 1024 * 1024
+_NOTED = 200
 _LARGEST = 256 * 1024 * 1024  # what Chromium takes is less
 _GONE = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _PAGE = "/devtools/page/"
+_WEBSOCKETS = ("/devtools/browser/", _PAGE)
 # Compressed messages could not be read, and on one machine compressing only costs time.
 _EXTENSIONS = re.compile(rb"^sec-websocket-extensions:[^\r]*\r\n", re.IGNORECASE | re.MULTILINE)
 _CONNECTION = re.compile(rb"^connection:[^\r]*\r\n", re.IGNORECASE | re.MULTILINE)
@@ -65,12 +73,16 @@ class _Connection:
     Attributes:
         path: What it asked for.
         leaving: Whether the agent has announced that it closes it.
+        within: Whether a message of Chromium's has begun and not ended.
+        answers: What the agent gets once it has.
     """
 
     number: int
     agent: _Side
     path: str = ""
     leaving: bool = False
+    within: bool = False
+    answers: bytearray = field(default_factory=bytearray)
 
     @property
     def page(self) -> str:
@@ -79,13 +91,23 @@ class _Connection:
 
 
 @asynccontextmanager
-async def open_gateway(cdp_url: str) -> AsyncIterator[Gateway]:
+async def open_gateway(
+    cdp_url: str,
+    rules: RuleBook | None = None,
+    found: Callable[[IntegrityCode, bool, str], None] | None = None,
+) -> AsyncIterator[Gateway]:
     """Relay between an agent and the Chromium at `cdp_url`, `http://HOST:PORT`, while the block runs.
+
+    Args:
+        cdp_url: Chromium's own address.
+        rules: What the agent may do; by default `AGENT_RULES`.
+        found: Called with what the agent did that its task does not need, whether it was blocked, and
+            the command; from a thread of the gateway's own.
 
     Raises:
         BrowserError: No port can be opened.
     """
-    gateway = Gateway(cdp_url)
+    gateway = Gateway(cdp_url, rules, found)
     gateway.start()
     try:
         yield gateway
@@ -103,8 +125,15 @@ class Gateway:
         fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
     """
 
-    def __init__(self, chromium: str) -> None:
+    def __init__(
+        self,
+        chromium: str,
+        rules: RuleBook | None = None,
+        found: Callable[[IntegrityCode, bool, str], None] | None = None,
+    ) -> None:
         self.cdp_url = ""
+        self._rules = rules or RuleBook()
+        self._found = found or (lambda _code, _blocked, _command: None)
         self.log = CommandLog()
         self.hung_up = False
         self.fault: Exception | None = None
@@ -136,9 +165,35 @@ class Gateway:
         await asyncio.to_thread(self._thread.join, _JOIN_S)
 
     async def _look(self, command: AgentCommand) -> None:
-        """Note a command before it is passed on; any handling of commands begins here."""
+        """Note a command before it is passed on."""
         pages = await self._pages() if closes_page(command) else ()
         self.log.note(command, pages)
+
+    async def _decide(self, message: bytes, connection: _Connection) -> Decision:
+        """Say what becomes of a message, and note it and what it means."""
+        command = command_of_message(message, connection.number, connection.page)
+        decision = self._rules.decide(message)
+        if decision.message is None:
+            self.log.refuse(command)
+        else:
+            await self._look(command)
+        if decision.code is not None:
+            self._found(decision.code, decision.blocked, str(command))
+        return decision
+
+    async def _may_ask(self, command: AgentCommand | None, path: str) -> bool:
+        """Whether a request over HTTP is passed on; it is noted in any case."""
+        plain = path.partition("?")[0].rstrip("/")
+        known = plain in REQUESTS or path.startswith(_WEBSOCKETS)
+        if known or self._rules.passes_all:
+            if command is not None:
+                await self._look(command)
+            return True
+        command = command or AgentCommand(path[:_NOTED])
+        self.log.refuse(command)
+        code = self._rules.places.code_of(unquote(path.partition("?")[2]))
+        self._found(code or IntegrityCode.REFUSED_COMMAND, True, str(command))  # noqa: FBT003  # blocked
+        return False
 
     def _run(self) -> None:
         try:
@@ -179,8 +234,9 @@ class Gateway:
         head = await asyncio.wait_for(agent.reader.readuntil(_END), _HEAD_S)
         connection.path = head.split(b" ", 2)[1].decode("latin-1") if head.count(b" ") > 1 else ""
         command = command_of_request(connection.path, connection.number)
-        if command is not None:
-            await self._look(command)
+        if not await self._may_ask(command, connection.path):
+            agent.writer.write(_REFUSED)
+            return
         try:
             chromium = _Side(*await asyncio.open_connection(*self._chromium, limit=_CHUNK))
         except OSError:
@@ -218,30 +274,53 @@ class Gateway:
 
     async def _pass_commands(self, connection: _Connection, chromium: _Side) -> None:
         """Pass on the agent's messages, each as a whole and after a look at it."""
-        reader, raw, message, begun = connection.agent.reader, bytearray(), bytearray(), False
+        reader, begun = connection.agent.reader, False
+        frames: list[Frame] = []
         while True:
-            frame = await read_frame(reader, _LARGEST - len(raw))
-            raw += frame.raw
+            taken = sum(len(each.raw) for each in frames)
+            frame = await read_frame(reader, _LARGEST - taken)
+            frames.append(frame)
             if not frame.control:
-                message += frame.payload
                 begun = not frame.final
-                if frame.final:
-                    command = command_of_message(bytes(message), connection.number, connection.page)
-                    await self._look(command)
-                    message = bytearray()
-            if (
-                not begun or frame.closes
-            ):  # a ping between the frames of a message waits for its end
-                await _send(chromium.writer, bytes(raw))
-                raw = bytearray()
+            if not begun and not frame.control:
+                await self._pass_message(frames, connection, chromium)
+                frames = []
+            elif not begun or frame.closes:
+                # a ping between the frames of a message waits for its end
+                await _send(chromium.writer, b"".join(each.raw for each in frames))
+                frames = []
             if frame.closes:  # whatever comes after it is no message
                 connection.leaving = True
                 while await _read(reader):
                     pass
 
+    async def _pass_message(
+        self, frames: list[Frame], connection: _Connection, chromium: _Side
+    ) -> None:
+        """Pass on the frames of one message, or what a rule puts in their place."""
+        message = b"".join(each.payload for each in frames if not each.control)
+        decision = await self._decide(message, connection)
+        if decision.message == message:
+            await _send(chromium.writer, b"".join(each.raw for each in frames))
+            return
+        others = b"".join(each.raw for each in frames if each.control)
+        changed = decision.message
+        more = b"" if changed is None else encode_frame(changed, masked=True)
+        if others or more:
+            await _send(chromium.writer, others + more)
+        if decision.answer is not None:
+            connection.answers += encode_frame(decision.answer, masked=False)
+            await _answer(connection)
+
     async def _pass_answers(self, connection: _Connection, chromium: _Side) -> None:
-        while chunk := await _read(chromium.reader):
-            await _send(connection.agent.writer, chunk)
+        """Pass on Chromium's messages; the gateway's own answers go between them, never into one."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                frame = await read_frame(chromium.reader, _LARGEST)
+                if not frame.control:
+                    connection.within = not frame.final
+                await _send(connection.agent.writer, frame.raw)
+                await _answer(connection)
         if not connection.leaving and not connection.page:
             self.hung_up = True
 
@@ -268,6 +347,12 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(_CHUNK)
     except OSError:
         return b""
+
+
+async def _answer(connection: _Connection) -> None:
+    if connection.answers and not connection.within:
+        ready, connection.answers = bytes(connection.answers), bytearray()
+        await _send(connection.agent.writer, ready)
 
 
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:

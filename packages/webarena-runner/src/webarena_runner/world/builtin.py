@@ -50,6 +50,7 @@ class BuiltInWorld:
         self.sites: dict[str, Site] = {}
         self._servers: dict[str, SiteServer] = {}
         self._control: SiteServer | None = None
+        self._prefix = ""
 
     async def start(self) -> WorldInfo:
         """Start every site with fresh state and return their URLs."""
@@ -79,15 +80,22 @@ class BuiltInWorld:
 
     @property
     def control_url(self) -> str:
-        """The URL at which other processes reset sites, expire sessions and switch faults on."""
+        """The URL at which other processes reset sites, expire sessions and switch faults on.
+
+        It holds a token: give it to no agent.
+        """
         if self._control is None:
             raise RuntimeError("the world is not started")
-        return self._control.origin
+        return self._control.origin + self._prefix
 
     @property
     def faults(self) -> dict[str, FaultSwitches[FaultKind]]:
         """The fault switches of each site."""
         return {name: server.faults for name, server in self._servers.items()}
+
+    def served_since(self, moment: float) -> set[tuple[str, str]]:
+        """Return method and URL of every request to a site since a `moment` of `time.monotonic`."""
+        return set().union(*(each.served_since(moment) for each in self._servers.values()))
 
     def reset(self, sites: Iterable[str] | None = None) -> None:
         """Reset the state of `sites` (all by default) to the initial one of every trial."""
@@ -98,6 +106,8 @@ class BuiltInWorld:
         self.sites = {each.name: each() for each in _SITES}
         for name, site in self.sites.items():
             self._servers[name] = SiteServer(site, site.hostname)
-        self._control = SiteServer(ControlEndpoint(self), "127.0.0.1")
+        endpoint = ControlEndpoint(self)
+        self._prefix = endpoint.prefix
+        self._control = SiteServer(endpoint, "127.0.0.1")
         for server in (*self._servers.values(), self._control):
             server.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from webarena_runner.world.site import Site
 
 __all__ = ["ControlEndpoint"]
+
+_HOSTS = frozenset({"127.0.0.1", "localhost"})
 
 
 class ControlledWorld(Protocol):
@@ -39,21 +42,44 @@ class ControlEndpoint:
     """Answers `GET /` and `POST /reset`, `/expire`, `/faults`, `/clear-faults`, all in JSON.
 
     Bodies name the sites: `{"sites": ["gitlab"]}`, all when absent; `/faults` also takes `kind`,
-    `path` and `times`.
+    `path` and `times`. Every path begins with a token, so that only who was given the whole URL is
+    answered; pages are not, whatever they know.
     """
 
     def __init__(self, world: ControlledWorld) -> None:
         self._world = world
+        self._token = secrets.token_urlsafe(24)
+        self.refused = 0
+
+    @property
+    def prefix(self) -> str:
+        """What every path begins with."""
+        return f"/{self._token}"
 
     def handle(self, request: Request) -> Response:
         """Carry out a command and return the URLs of the sites."""
+        if not self._may_ask(request):
+            self.refused += 1
+            return json_response({"error": "not for you"}, HTTPStatus.FORBIDDEN)
+        return self._answer(request, request.path.removeprefix(self.prefix) or "/")
+
+    def _may_ask(self, request: Request) -> bool:
+        """Whether a request has the token, is no page's, and names this machine by its address."""
+        given = request.path.split("/")[1] if "/" in request.path else ""
+        known = secrets.compare_digest(given.encode(), self._token.encode())
+        host = request.headers.get("host", "").partition(":")[0]
+        # a browser says which page asks; who was given the URL is no page
+        asked_by_page = "origin" in request.headers or "sec-fetch-site" in request.headers
+        return known and not asked_by_page and host in _HOSTS
+
+    def _answer(self, request: Request, path: str) -> Response:
         command = request.json if isinstance(request.json, dict) else {}
         sites = command.get("sites") or list(self._world.sites)
         unknown = sorted(set(sites) - set(self._world.sites))
         if unknown:
             return json_response({"error": f"unknown sites {unknown}"}, HTTPStatus.BAD_REQUEST)
-        if request.method == "POST" and not self._carry_out(request.path, sites, command):
-            return json_response({"error": f"cannot do {request.path}"}, HTTPStatus.BAD_REQUEST)
+        if request.method == "POST" and not self._carry_out(path, sites, command):
+            return json_response({"error": f"cannot do {path}"}, HTTPStatus.BAD_REQUEST)
         return json_response({"sites": self._world.urls})
 
     def _carry_out(self, path: str, sites: list[str], command: dict[str, object]) -> bool:

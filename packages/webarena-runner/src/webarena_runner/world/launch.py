@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from bench_core.records import IntegrityCode
 from webarena_runner.config import EnvironmentConfig, default_config, load_config
 from webarena_runner.reset import Resets, parse_policies
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from webarena_runner.world.builtin import BuiltInWorld
@@ -35,11 +37,15 @@ class Environment:
         reset: Resets sites before a mutating trial, which has exclusive use of them; None for no
             resets.
         shared: Whether other processes can reach the sites, so that trials must lock them.
+        ports: Ports of this machine that no agent may open, and what opening one is.
+        served: What sites that write it down were asked since a moment, by method and URL.
     """
 
     config: EnvironmentConfig
     reset: Callable[[Sequence[str]], Awaitable[None]] | None = None
     shared: bool = True
+    ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
+    served: Callable[[float], Collection[tuple[str, str]]] | None = None
 
 
 class WorldReset:
@@ -74,7 +80,14 @@ def environment_of(world: BuiltInWorld) -> Environment:
         for name, url in world.urls.items()
     }
     config = EnvironmentConfig.model_validate({"sites": sites})
-    return Environment(config, reset=WorldReset(world), shared=False)
+    controls = {urlsplit(world.control_url).port or 0: IntegrityCode.CONTROL_ROUTE}
+    return Environment(
+        config,
+        reset=WorldReset(world),
+        shared=False,
+        ports=controls,
+        served=world.served_since,
+    )
 
 
 def real_environment(path: Path | None = None, host: str | None = None) -> Environment:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
+from collections import deque
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -20,6 +22,7 @@ __all__ = ["Answerer", "SiteServer"]
 
 LOG = logging.getLogger(__name__)
 _GARBAGE = bytes(range(128, 256))
+_REMEMBERED = 100_000  # requests; a trial makes a few hundred
 _MISSING = 1000  # bytes that a truncated page announces and never sends
 _HANGING_PAGE = (
     "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
@@ -45,6 +48,7 @@ class SiteServer:
         self.site = site
         self.faults = FaultSwitches(FAULTS)
         self.closing = threading.Event()
+        self._served: deque[tuple[float, str, str]] = deque(maxlen=_REMEMBERED)
         self._hostname = hostname
         self._http = _Server(self)
         self._thread = threading.Thread(
@@ -63,6 +67,16 @@ class SiteServer:
     def start(self) -> None:
         """Begin to answer."""
         self._thread.start()
+
+    def remember(self, method: str, target: str) -> None:
+        """Write down a request that reached the site."""
+        self._served.append((time.monotonic(), method, target))
+
+    def served_since(self, moment: float) -> set[tuple[str, str]]:
+        """Return method and URL of all requests since a `moment` of `time.monotonic`."""
+        return {
+            (method, self.origin + path) for at, method, path in list(self._served) if at >= moment
+        }
 
     def stop(self) -> None:
         """Stop answering and close every connection."""
@@ -116,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         owner = cast("_Server", self.server).owner
         request = self._request()
+        owner.remember(request.method, request.target)
         fault = owner.faults.take(request.path)
         kind = fault.kind if fault is not None else None
         if kind in {"stall", "drop", "garbage"}:

@@ -1,0 +1,100 @@
+"""Which URLs are not for an agent: files of this machine, ports and paths of the harness."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bench_core.records.integrity import IntegrityCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["WEB_SCHEMES", "Places", "is_local_page"]
+
+WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"})
+"""Schemes that an agent may open; `about:` only for pages without content."""
+
+_EMPTY_PAGES = frozenset({"about:blank", "about:srcdoc"})
+# what Chromium itself shows in a new tab, which clients ask for by name
+_NEW_TAB = ("chrome://newtab", "chrome://new-tab-page")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
+# Chromium drops these from a URL wherever they are, and controls and spaces before it
+_DROPPED = re.compile(r"[\t\r\n]")
+_BEFORE = "".join(map(chr, range(0x21)))
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+def is_local_page(url: str) -> bool:
+    r"""Return whether a URL leads to files of this machine or to pages of the browser itself.
+
+    >>> is_local_page(" FI\nLE:///etc/passwd"), is_local_page("http://shop.test/")
+    (True, False)
+    """
+    plain = _DROPPED.sub("", url).lstrip(_BEFORE).casefold()
+    found = _SCHEME.match(plain)
+    if found is None:
+        return False
+    if found[1] not in WEB_SCHEMES:
+        # a host and port without a scheme is no URL, and nothing opens it
+        return not plain.startswith(_NEW_TAB) and not plain[found.end() :].split("/")[0].isdigit()
+    if found[1] == "about":
+        return re.split(r"[?#]", plain, maxsplit=1)[0] not in _EMPTY_PAGES
+    return plain.startswith("blob:file:")
+
+
+@dataclass(frozen=True)
+class Places:
+    """What of the URLs around a trial is the harness's alone.
+
+    Attributes:
+        ports: Ports of this machine that no agent may open, and what opening one is.
+        origins: Origins of which some paths are the harness's.
+        guards: Whether a URL of one of them is such a path.
+    """
+
+    ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
+    origins: tuple[str, ...] = ()
+    guards: Callable[[str], bool] | None = None
+
+    def code_of(self, url: str) -> IntegrityCode | None:
+        """Return what it means that an agent opens a URL; None where it may."""
+        if is_local_page(url):
+            return IntegrityCode.LOCAL_PAGE
+        try:
+            parts = urlsplit(_DROPPED.sub("", url).strip(_BEFORE).replace("\\", "/"))
+            host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+        except ValueError:
+            return None
+        if port is not None and port in self.ports and _is_this_machine(host):
+            return self.ports[port]
+        home = f"{parts.scheme}://{parts.netloc}".casefold() in self.origins
+        if self.guards is not None and home and self.guards(url):
+            return IntegrityCode.GUARDED_PATH
+        return None
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The URLs among which some are refused, as patterns of the DevTools protocol."""
+        ports = (f"*://*:{port}/*" for port in self.ports)
+        return ("file://*", *ports, *(f"{origin}/*" for origin in self.origins))
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        # `127.1`, `2130706433` and `0x7f.1` are addresses to Chromium, too
+        address: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.IPv4Address(
+            socket.inet_aton(host)
+        )
+    except OSError:
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+    return address.is_loopback or address.is_unspecified

@@ -1,0 +1,225 @@
+"""What an agent may ask of its browser: rules as data, and the decision about one message.
+
+A message that no rule names passes as it came. What is refused is answered with an error by the gateway
+and never reaches Chromium; what is rewritten reaches it in another form.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench_core.browser.places import Places
+from bench_core.records.integrity import IntegrityCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = [
+    "AGENT_RULES",
+    "REQUESTS",
+    "Decision",
+    "Rule",
+    "RuleBook",
+]
+
+_REFUSED = -32000  # DevTools' own code for errors of the server
+_TEXT = 200
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is done with a command.
+
+    Attributes:
+        method: Its name; `Domain.*` for a whole domain.
+        does: `refuse`, `rewrite`, or `flag`, which passes it.
+        code: What it is recorded as; None where it is not recorded.
+        why: For the agent's error, and for the documentation.
+        when: Which of `CONDITIONS` must hold.
+        rewrite: Which of `REWRITES` is applied.
+    """
+
+    method: str
+    does: Literal["refuse", "rewrite", "flag"]
+    code: IntegrityCode | None
+    why: str
+    when: str = "always"
+    rewrite: str = ""
+
+
+_OPENS = ("Page.navigate", "Target.createTarget", "Network.loadNetworkResource")
+_LOCAL = "files of this machine and pages of the browser itself are no part of a task"
+_CHANGED = "requests and answers between pages and sites are evidence"
+_CRASH = "a browser that crashes leaves nothing to score"
+_PAST = "it would pass commands by the gateway"
+_C = IntegrityCode
+
+AGENT_RULES: tuple[Rule, ...] = (
+    *(Rule(method, "refuse", None, _LOCAL, when="forbidden_url") for method in _OPENS),
+    Rule("DOM.setFileInputFiles", "refuse", _C.LOCAL_FILE, _LOCAL, when="files"),
+    Rule("Input.dispatchDragEvent", "refuse", _C.LOCAL_FILE, _LOCAL, when="dragged_files"),
+    Rule("Browser.setDownloadBehavior", "rewrite", None, "nothing is written to this machine",
+         rewrite="no_download"),
+    Rule("Page.setDownloadBehavior", "rewrite", None, "nothing is written to this machine",
+         rewrite="no_download"),
+    Rule("Extensions.*", "refuse", _C.EXTENSION, "an extension changes the browser itself"),
+    Rule("PWA.*", "refuse", _C.EXTENSION, "an installed app is outside of the task's pages"),
+    Rule("Fetch.fulfillRequest", "rewrite", _C.FORGED_RESPONSE, _CHANGED, rewrite="continue"),
+    Rule("Fetch.continueRequest", "rewrite", _C.FORGED_REQUEST, _CHANGED, when="changed_request",
+         rewrite="continue"),
+    Rule("Fetch.continueResponse", "rewrite", _C.FORGED_RESPONSE, _CHANGED, when="changed_response",
+         rewrite="continue"),
+    Rule("Network.setRequestInterception", "refuse", _C.FORGED_REQUEST, _CHANGED),
+    Rule("Network.continueInterceptedRequest", "refuse", _C.FORGED_REQUEST, _CHANGED),
+    Rule("Network.setExtraHTTPHeaders", "flag", _C.FORGED_REQUEST, _CHANGED, when="headers"),
+    Rule("DOMStorage.setDOMStorageItem", "refuse", _C.FORGED_STORAGE, "apps write their own storage"),
+    Rule("Target.createBrowserContext", "refuse", _C.FOREIGN_CONTEXT,
+         "work in the default context: another one is not logged in and not watched"),
+    Rule("Browser.crash", "refuse", _C.BROWSER_ENDED, _CRASH),
+    Rule("Browser.crashGpuProcess", "refuse", _C.BROWSER_ENDED, _CRASH),
+    Rule("Page.crash", "flag", _C.BROWSER_ENDED, "its page is the agent's to lose"),
+    Rule("Emulation.setVirtualTimePolicy", "refuse", _C.VIRTUAL_TIME, "time is part of the evidence"),
+    Rule("Target.sendMessageToTarget", "refuse", _C.REFUSED_COMMAND, f"{_PAST}: use flat sessions"),
+    Rule("Target.exposeDevToolsProtocol", "refuse", _C.REFUSED_COMMAND, _PAST),
+    Rule("Target.setRemoteLocations", "refuse", _C.REFUSED_COMMAND, _PAST),
+    Rule("Target.openDevTools", "refuse", _C.REFUSED_COMMAND, _PAST),
+    Rule("Tethering.*", "refuse", _C.REFUSED_COMMAND, _PAST),
+)  # fmt: skip
+"""The rules for agents; the first whose method and condition fit is applied."""
+
+REQUESTS = frozenset({"/json", "/json/list", "/json/version"})
+"""The paths of the DevTools HTTP port that agents get, beside the websockets."""
+
+_CHANGES = ("url", "method", "postData", "headers")
+_ANSWERS = ("responseCode", "responsePhrase", "responseHeaders", "binaryResponseHeaders")
+_KEPT = ("requestId", "interceptResponse")
+
+_Params = dict[str, Any]
+_CONDITIONS: Mapping[str, Callable[[_Params], bool]] = MappingProxyType(
+    {
+        "always": lambda _: True,
+        "files": lambda params: bool(params.get("files")),
+        "dragged_files": lambda params: bool(_dictionary(params.get("data")).get("files")),
+        "changed_request": lambda params: any(params.get(each) is not None for each in _CHANGES),
+        "changed_response": lambda params: any(params.get(each) is not None for each in _ANSWERS),
+        "headers": lambda params: bool(params.get("headers")),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of one message.
+
+    Attributes:
+        message: What reaches Chromium; None where nothing does.
+        answer: What the agent gets for it at once.
+        code: What is recorded; None for nothing.
+        blocked: Whether what is recorded took no effect.
+    """
+
+    message: bytes | None
+    answer: bytes | None = None
+    code: IntegrityCode | None = None
+    blocked: bool = True
+
+
+class RuleBook:
+    """Rules looked up by method; without any, everything passes.
+
+    Args:
+        rules: The first that fits is applied.
+        places: Which URLs are refused.
+    """
+
+    def __init__(self, rules: Iterable[Rule] = AGENT_RULES, places: Places | None = None) -> None:
+        self.places = places or Places()
+        self.passes_all = True
+        self._by_method: dict[str, list[Rule]] = {}
+        for rule in rules:
+            self._by_method.setdefault(rule.method, []).append(rule)
+            self.passes_all = False
+
+    def decide(self, message: bytes) -> Decision:
+        """Say what becomes of a message; one that cannot be read in one way only is refused."""
+        if self.passes_all:
+            return Decision(message)
+        command = read_command(message)
+        if command is None:
+            return Decision(None)
+        method, params = command["method"], _dictionary(command.get("params"))
+        domain = f"{method.partition('.')[0]}.*"
+        for rule in (*self._by_method.get(method, ()), *self._by_method.get(domain, ())):
+            if rule.when == "forbidden_url":
+                code = self.places.code_of(str(params.get("url", "")))
+                if code is not None:
+                    return _refusal(command, rule, code)
+            elif _CONDITIONS[rule.when](params):
+                return _apply(rule, command, message)
+        return Decision(message)
+
+
+def read_command(message: bytes) -> dict[str, Any] | None:
+    """Return the command in a message; None where Chromium may read it otherwise or not at all."""
+    try:
+        command = json.loads(message.decode(), object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(command, dict) or not isinstance(command.get("method"), str):
+        return None
+    return command
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key twice: which of them counts is the reader's choice")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _apply(rule: Rule, command: dict[str, Any], message: bytes) -> Decision:
+    if rule.does == "flag":
+        return Decision(message, code=rule.code, blocked=False)
+    if rule.does == "refuse":
+        return _refusal(command, rule, rule.code)
+    changed = _REWRITES[rule.rewrite](command)
+    return Decision(json.dumps(changed).encode(), code=rule.code)
+
+
+def _refusal(command: dict[str, Any], rule: Rule, code: IntegrityCode | None) -> Decision:
+    text = f"{command['method'][:_TEXT]} is refused: {rule.why}"
+    answer = {"id": command.get("id"), "error": {"code": _REFUSED, "message": text}}
+    if "sessionId" in command:
+        answer["sessionId"] = command["sessionId"]
+    return Decision(None, json.dumps(answer).encode(), code)
+
+
+def _no_download(command: dict[str, Any]) -> dict[str, Any]:
+    params = {**_dictionary(command.get("params")), "behavior": "deny"}
+    params.pop("downloadPath", None)
+    return {**command, "params": params}
+
+
+def _continue(command: dict[str, Any]) -> dict[str, Any]:
+    """Return a command that lets a paused request or answer go on as it is: refusing would hang it."""
+    method = command["method"]
+    method = "Fetch.continueRequest" if method == "Fetch.fulfillRequest" else method
+    params = _dictionary(command.get("params"))
+    kept = {name: params[name] for name in _KEPT if name in params}
+    return {**command, "method": method, "params": kept}
+
+
+_REWRITES: Mapping[str, Callable[[_Params], _Params]] = MappingProxyType(
+    {"no_download": _no_download, "continue": _continue}
+)
+
+
+def _dictionary(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
