@@ -1,7 +1,7 @@
 """Remove keys from text: everything that leaves the process as text goes through here.
 
 Two kinds of secrets are removed. *Known values*: what the environment variables that hold keys
-contain, also URL-encoded, JSON-escaped, HTML-escaped, in hexadecimal and inside base64. *Key
+contain and what `remember_secrets` was given, in the encodings of `bench_core.secret_forms`. *Key
 shapes*: strings that look like a provider's key, and what follows a header that carries one. Evidence
 (HAR, end states) loses known values only, because what was stored is what is scored and a site's
 own tokens may look like keys.
@@ -9,8 +9,6 @@ own tokens may look like keys.
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 import logging
 import os
@@ -18,12 +16,14 @@ import re
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import unquote, urlsplit
+
+from bench_core.secret_forms import forms_of, wrapped_forms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["MARKER", "RedactingFilter", "Redactor"]
+__all__ = ["MARKER", "RedactingFilter", "Redactor", "remember_secrets"]
 
 MARKER = "[REDACTED]"
 """What stands where a secret stood."""
@@ -35,9 +35,13 @@ _MIN_DISTINCT = 4
 _MIN_DIGITS = 16
 _SECRET_NAME = re.compile(
     r"(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE"
-    r"|CREDENTIALS?|_KEY|_PAT|_AUTH)(?:_\d+)?$",
+    r"|CREDENTIALS?|_KEY|_PAT|_AUTH|_PASS|_PWD|_DSN)(?:_\d+)?$|_KEY_",
     re.IGNORECASE,
 )
+_URL_NAME = re.compile(r"(?:_|^)(?:URL|URI|DSN)(?:_\d+)?$", re.IGNORECASE)
+"""Variables like `DATABASE_URL`: secret where the URL has a password in it."""
+_LONG_USER = 16
+"""From here on the user of a URL without password is a key, as in `SENTRY_DSN`."""
 _COMMON = frozenset({"password", "changeme", "disabled", "undefined", "anonymous", "localhost"})
 
 # A key starts where a word does. Inside JSON and URLs the letter before it may belong to an
@@ -67,10 +71,46 @@ def _prefixed(*prefixes: str, length: int, anchors: tuple[str, ...] = ()) -> _Sh
 
 _HEADERS = (
     "x-api-key", "x-goog-api-key", "api-key", "ocp-apim-subscription-key", "x-auth-token",
-    "authorization", "proxy-authorization",
+    "authorization", "proxy-authorization", "private-token", "job-token", "cookie", "set-cookie",
 )  # fmt: skip
 _HEADER_SET = frozenset(_HEADERS)
+_KEY_HEADERS = [each for each in _HEADERS if "cookie" not in each]
 _SHAPES = (
+    _prefixed("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", length=10),
+    _Shape(("ya29.",), re.compile(rf"(ya29\.{_WORD}{{20,}})")),
+    # variables of npm's begin alike, but have words and underscores
+    _Shape(("npm_",), re.compile(r"(npm_[A-Za-z0-9]{36,})")),
+    _Shape(
+        ("pypi-",),
+        re.compile(
+            rf"{_START}(pypi-(?={_WORD}{{0,40}}[A-Z])(?={_WORD}{{0,40}}[0-9]){_WORD}{{32,}})"
+        ),
+    ),
+    _Shape(("sg.",), re.compile(rf"(SG\.{_WORD}{{16,}}\.{_WORD}{{16,}})")),
+    _Shape(
+        ("hooks.slack.com",),
+        re.compile(r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})"),
+    ),
+    _Shape(
+        ("key=", "token=", "secret=", "password="),
+        re.compile(
+            # also after `%3F`, `%26`, `&amp;` and an escaped `&`
+            r"[?&;Ff6](?i:api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?token"
+            r"|client[_-]?secret|password)=([A-Za-z0-9_\-.~+/%]{8,})"
+        ),
+    ),
+    _Shape(("://",), re.compile(r"""://[^\s/:@"'<>\\]{0,64}:([^\s/@"'<>\\]{3,256})@""")),
+    _Shape(
+        ("cookie",),
+        re.compile(
+            r"""[Cc][Oo][Oo][Kk][Ii][Ee]\\*["']?\s*:\s*\\*["']?([A-Za-z0-9_.-]{1,64}=[^\r\n"'\\]{4,})"""
+        ),
+    ),
+    _Shape(
+        ("private key-----",),
+        # what a line of a body may have; escaped inside JSON
+        re.compile(r"PRIVATE KEY-----((?:[A-Za-z0-9+/=:,\s]|\\[nr]){16,})"),
+    ),
     _prefixed("sk-", "rk-", "pk-lf-", length=16),
     _prefixed("AIza", length=30),
     _prefixed("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", length=20),
@@ -98,9 +138,9 @@ _SHAPES = (
         ),
     ),
     _Shape(
-        ("api-key", "subscription-key", "auth"),
+        ("api-key", "subscription-key", "auth", "private-token", "job-token"),
         re.compile(
-            rf"(?:{'|'.join(_HEADERS)})"
+            rf"(?:{'|'.join(_KEY_HEADERS)})"
             r"""\\*["']?\s*[:=]\s*[bB]?\\*["']?(?:(?:bearer|basic|token|apikey)\s+)?"""
             r"([A-Za-z0-9_\-.~+/=]{8,})",
             re.IGNORECASE,
@@ -123,24 +163,22 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = tuple(dict.fromkeys(values))
-        variants = {variant for value in self._values for variant in _variants(value)}
+        variants = {variant for value in self._values for variant in forms_of(value)}
         # the inner letters of a short value's base64 are too few to name it, or none at all
         needles = {variant for variant in variants if len(variant) >= _SHORTEST_NEEDLE}
         # longest first, so that a value is removed before one it contains
-        self._needles = sorted(needles, key=lambda each: (-len(each), each))
+        self._needles = _grouped(sorted(needles, key=lambda each: (-len(each), each)))
+        self._wrapped = [each for value in self._values for each in wrapped_forms_of(value)]
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
         """Know the values of all variables whose names say that they hold a secret.
 
-        Values that are short, too common to be one, or the path of a file are left out.
+        Of URLs, the password is known, too. What `remember_secrets` was given is known. Values that are short, too common to be one, or the path of a file are left out.
         """
         variables = os.environ if environment is None else environment
-        return cls(
-            value.strip()
-            for name, value in variables.items()
-            if _SECRET_NAME.search(name) and _is_secret(value.strip())
-        )
+        found = [secret for name, value in variables.items() for secret in _secrets_in(name, value)]
+        return cls([*found, *_remembered])
 
     def with_values(self, values: Iterable[str]) -> Redactor:
         """Return a redactor that knows `values`, too."""
@@ -152,9 +190,11 @@ class Redactor:
     def redact(self, text: str, *, evidence: bool = False) -> str:
         """Return `text` without secrets; of `evidence` only known values are removed."""
         pieces = text.split(MARKER)
-        for needle in self._needles:
-            if needle in text:
-                pieces = [part for piece in pieces for part in piece.split(needle)]
+        for needle in self._found_in(text):
+            pieces = [part for piece in pieces for part in piece.split(needle)]
+        for wrapped in self._wrapped:
+            if any(sign in text for sign in wrapped.signs):
+                pieces = [part for piece in pieces for part in _cut(wrapped.pattern, piece)]
         if not evidence:
             lowered = text.lower()
             for shape in _SHAPES:
@@ -189,14 +229,26 @@ class Redactor:
 
     def _suspects(self, text: str) -> bool:
         """Whether something in `text` is worth a closer look; the cost of most records."""
-        for needle in self._needles:
-            if needle in text:
-                return True
+        for start, needles in self._needles:
+            if start in text:
+                for needle in needles:
+                    if needle in text:
+                        return True
+        for wrapped in self._wrapped:
+            for sign in wrapped.signs:
+                if sign in text:
+                    return True
         lowered = text.lower()
         for anchor in _ANCHORS:  # noqa: SIM110  # any() takes three times as long here
             if anchor in lowered:
                 return True
         return False
+
+    def _found_in(self, text: str) -> list[str]:
+        """Return the forms of known values that are in `text`, the longest first."""
+        starts = [needles for start, needles in self._needles if start in text]
+        found = [needle for needles in starts for needle in needles if needle in text]
+        return sorted(found, key=lambda each: (-len(each), each))
 
     def _redact_members(
         self, members: dict[Any, Any], *, evidence: bool, keep: frozenset[str]
@@ -244,6 +296,50 @@ class RedactingFilter(logging.Filter):
         return True
 
 
+_remembered: dict[str, None] = {}
+
+
+def remember_secrets(values: Iterable[str]) -> None:
+    """Let every redactor that is made in this process from now on know `values`.
+
+    Raises:
+        ValueError: One has fewer than four characters, and would blank words of ordinary text.
+    """
+    for value in values:
+        if len(value) < _SHORTEST_NEEDLE:
+            raise ValueError(
+                f"a value of {len(value)} characters is too short to be removed from text"
+            )
+        _remembered[value] = None
+
+
+def _secrets_in(name: str, value: str) -> Iterator[str]:
+    """Yield what is secret of a variable."""
+    value = value.strip()
+    login = _login_in(value) if _URL_NAME.search(name) else None
+    if login:
+        yield from dict.fromkeys(
+            each for each in (value, login, unquote(login)) if _is_secret(each)
+        )
+    # a URL without a login is an address
+    elif _SECRET_NAME.search(name) and _is_secret(value) and not _is_address(name, value):
+        yield value
+
+
+def _is_address(name: str, value: str) -> bool:
+    return "://" in value and _URL_NAME.search(name) is not None
+
+
+def _login_in(url: str) -> str | None:
+    """Return the password in a URL, or a user that is a key."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    user = parts.username or ""
+    return parts.password or (user if len(user) >= _LONG_USER else None)
+
+
 def _is_secret(value: str) -> bool:
     if len(value) < _MIN_LENGTH or len(set(value)) < _MIN_DISTINCT:
         return False
@@ -251,6 +347,14 @@ def _is_secret(value: str) -> bool:
         return False
     # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
     return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
+
+
+def _grouped(needles: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Group forms by how they start: most texts have none of an escape's first letters."""
+    groups: dict[str, list[str]] = {}
+    for each in needles:
+        groups.setdefault(each[:2], []).append(each)
+    return list(groups.items())
 
 
 def _is_header(name: object) -> bool:
@@ -271,52 +375,3 @@ def _free_name(name: str, taken: Mapping[str, object]) -> str:
         number += 1
         free = f"{name} {number}"
     return free
-
-
-def _variants(value: str) -> Iterator[str]:
-    """Yield the forms a known value takes in URLs, JSON, HTML and headers."""
-    encoded = value.encode("utf-8", "surrogatepass")
-    texts = [value, *_apply(_ESCAPES, value)]
-    texts += [form for text in list(texts) for form in _apply(_ESCAPES, text)]
-    yield from texts
-    yield from (encoded.hex(), encoded.hex().upper())
-    for offset in range(3):
-        yield from _inside_base64(encoded, offset)
-
-
-def _json_inner(text: str, *, ascii_only: bool) -> str:
-    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-
-
-def _lower_percent(text: str) -> str:
-    return re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), text)
-
-
-_ESCAPES: tuple[Callable[[str], str], ...] = (
-    lambda text: quote(text, safe="", errors="surrogatepass"),
-    lambda text: quote(text, errors="surrogatepass"),
-    lambda text: quote_plus(text, errors="surrogatepass"),
-    lambda text: _lower_percent(quote(text, safe="", errors="surrogatepass")),
-    lambda text: _json_inner(text, ascii_only=True),
-    lambda text: _json_inner(text, ascii_only=False),
-    lambda text: _json_inner(text, ascii_only=False).replace("/", "\\/"),
-    lambda text: repr(text)[1:-1],
-    html.escape,
-)
-
-
-def _apply(escapes: Iterable[Callable[[str], str]], text: str) -> list[str]:
-    return [escape(text) for escape in escapes]
-
-
-def _inside_base64(value: bytes, offset: int) -> Iterator[str]:
-    """Yield what `value` looks like in base64 when `offset` (modulo 3) bytes precede it.
-
-    Characters that also depend on the neighbours are left out: fewer than two bytes of the value.
-    """
-    head = (8 * offset + 5) // 6
-    whole = (8 * (offset + len(value))) // 6
-    coded = base64.b64encode(bytes(offset) + value).decode("ascii")[head:whole]
-    yield coded
-    yield coded.replace("+", "-").replace("/", "_")
-    yield coded.replace("/", "\\/")

@@ -161,6 +161,27 @@ def _split_groups(
     return groups
 
 
+def _remember(_ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]) -> None:
+    """Let every redactor know the values, and those in the files that are named."""
+    from bench_core.redaction import remember_secrets  # noqa: PLC0415  # only when it is asked for
+
+    for value in values:
+        lines = _lines_of(value)
+        try:
+            remember_secrets([value] if lines is None else lines)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+
+def _lines_of(value: str) -> list[str] | None:
+    """Return the lines of the file of that name, None where there is none."""
+    try:
+        text = Path(value).read_text(encoding="utf-8")
+    except (OSError, ValueError):  # a password may be no name that a file can have
+        return None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
 def _limit_options(attempts: int) -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option("--max-steps", type=_POSITIVE, metavar="N", help="Steps an agent may take per trial."),
@@ -215,6 +236,10 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
+        click.option("--redact", metavar="VALUE|FILE", multiple=True, expose_value=False,
+                     is_eager=True, callback=_remember,
+                     help="A secret, or a file with one a line, that is removed from everything written: a "
+                          "password that the agent types, say."),
         click.option("--sealing", type=click.Choice(["auto", "require", "off"]), default="auto",
                      show_default=True,
                      help="Hide the run's files and the benchmark's answers from agents and browsers where "

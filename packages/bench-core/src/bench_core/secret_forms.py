@@ -1,0 +1,144 @@
+"""The forms that a known secret takes in URLs, JSON, HTML, scripts, mails and headers."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import quopri
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Wrapped", "forms_of", "wrapped_forms_of"]
+
+_LINE_END = r"(?:\r?\n|\\r\\n|\\n)?"
+"""Where a line of base64 ends; inside JSON it is escaped."""
+_PIECE = 32
+"""Half of the shortest line of base64 in use (64, PEM): of two pieces in a row, one has no line's end."""
+
+
+class Wrapped(NamedTuple):
+    """Base64 of a secret that may be broken into lines.
+
+    Attributes:
+        signs: Where `pattern` matches, one of these is in the text.
+        pattern: Matches it with and without line ends.
+    """
+
+    signs: tuple[str, str]
+    pattern: re.Pattern[str]
+
+
+def forms_of(value: str) -> Iterator[str]:
+    """Yield `value` as it is and in its encodings, some twice encoded; a form may come twice."""
+    encoded, wide = (
+        value.encode("utf-8", "surrogatepass"),
+        value.encode("utf-16-le", "surrogatepass"),
+    )
+    texts = [value, *_apply(_ESCAPES, value)]
+    yield from texts
+    for text in texts:
+        yield from _apply(_ESCAPES, text)
+    for whole in _whole(value, encoded):
+        yield whole
+        yield quote(whole, safe="")
+        yield _json_inner(whole, ascii_only=True)
+    for data in (encoded, wide):
+        yield from _hexadecimal(data)
+        for offset in range(3):
+            for coded in _inside_base64(data, offset):
+                yield coded
+                yield quote(coded, safe="")
+                yield coded.replace("/", "\\/")
+    # of base64 in base64, as of a header in a stored request
+    for offset in range(3):
+        inner = base64.b64encode(bytes(3 - offset) + encoded)[4:].rstrip(b"=")
+        for outer in range(3):
+            yield from _inside_base64(inner[1:-1], outer)
+
+
+def wrapped_forms_of(value: str) -> Iterator[Wrapped]:
+    """Yield what finds base64 of `value` that is broken into lines."""
+    encoded = value.encode("utf-8", "surrogatepass")
+    for offset in range(3):
+        coded = next(_inside_base64(encoded, offset))
+        if len(coded) < _SHORTEST_WRAPPED:
+            continue
+        size = min(_PIECE, len(coded) // 2)
+        pattern = re.compile(f"({_LINE_END.join(map(re.escape, coded))})")
+        yield Wrapped((coded[:size], coded[size : 2 * size]), pattern)
+
+
+_SHORTEST_WRAPPED = 8
+
+
+def _whole(value: str, encoded: bytes) -> Iterator[str]:
+    """Yield forms in which every character is escaped, also those that need not be."""
+    units = [ord(each) for each in value]
+    yield "".join(f"%{each:02X}" for each in encoded)
+    yield "".join(f"%{each:02x}" for each in encoded)
+    yield "".join(f"\\x{each:02x}" for each in encoded)
+    yield "".join(f"\\x{each:02X}" for each in encoded)
+    wide = value.encode("utf-16-be", "surrogatepass")
+    pairs = [wide[at : at + 2].hex() for at in range(0, len(wide), 2)]
+    yield "".join(f"\\u{each}" for each in pairs)
+    yield "".join(f"\\u{each.upper()}" for each in pairs)
+    yield "".join(f"\\u{{{each:x}}}" for each in units)
+    yield "".join(f"&#{each};" for each in units)
+    yield "".join(f"&#x{each:x};" for each in units)
+    yield "".join(f"&#x{each:X};" for each in units)
+    yield "".join(f"\\{each:03o}" for each in encoded)
+
+
+def _hexadecimal(data: bytes) -> Iterator[str]:
+    for text in (data.hex(), data.hex(":"), data.hex(" ")):
+        yield text
+        yield text.upper()
+
+
+def _json_inner(text: str, *, ascii_only: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _lower_percent(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), text)
+
+
+def _quoted_printable(text: str) -> str:
+    data = quopri.encodestring(text.encode("utf-8", "surrogatepass"), quotetabs=True)
+    return data.decode("ascii").replace("=\n", "")
+
+
+_ESCAPES: tuple[Callable[[str], str], ...] = (
+    lambda text: quote(text, safe="", errors="surrogatepass"),
+    lambda text: quote(text, errors="surrogatepass"),
+    lambda text: quote_plus(text, errors="surrogatepass"),
+    lambda text: _lower_percent(quote(text, safe="", errors="surrogatepass")),
+    lambda text: _json_inner(text, ascii_only=True),
+    lambda text: _json_inner(text, ascii_only=False),
+    lambda text: _json_inner(text, ascii_only=False).replace("/", "\\/"),
+    lambda text: repr(text)[1:-1],
+    html.escape,
+    lambda text: html.escape(text).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),
+    _quoted_printable,
+)
+
+
+def _apply(escapes: Iterable[Callable[[str], str]], text: str) -> list[str]:
+    return [escape(text) for escape in escapes]
+
+
+def _inside_base64(value: bytes, offset: int) -> Iterator[str]:
+    """Yield what `value` looks like in base64 when `offset` (modulo 3) bytes precede it.
+
+    Characters that also depend on the neighbours are left out: fewer than two bytes of the value.
+    """
+    head = (8 * offset + 5) // 6
+    whole = (8 * (offset + len(value))) // 6
+    coded = base64.b64encode(bytes(offset) + value).decode("ascii")[head:whole]
+    yield coded
+    yield coded.replace("+", "-").replace("/", "_")
