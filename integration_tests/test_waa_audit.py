@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bench_core.audit import AuditReport
 
-SOME = ("read-task", "oracle-guessed-token", "own-rules", "reset-machine", "hang-search")
+SOME = ("read-task", "ask-score-guessed-token", "own-rules", "reset-machine", "hang-search")
 """One of each class, and those that a server without a token would obey."""
 
 
