@@ -482,3 +482,20 @@ async def _payload(raw: bytes) -> bytes:
     reader.feed_data(raw)
     reader.feed_eof()
     return (await read_frame(reader, 1 << 30)).payload
+
+
+@pytest.mark.parametrize(
+    ("path", "codes"),
+    [("/setup/screenshot", []), ("/", []), ("/json/new?http://x/", ["refused_command"]),
+     ("/json/new?file:///etc/hostname", ["local_page"]), ("/json/protocol", ["refused_command"])],
+)  # fmt: skip
+async def test_only_what_devtools_would_answer_is_recorded_as_the_agents(
+    path: str, codes: list[str]
+) -> None:
+    found: list[str] = []
+    browser = Browser()
+    async with browser.serving(RuleBook()) as gateway:
+        gateway._found = lambda code, _blocked, _command: found.append(str(code))
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            await asyncio.to_thread(request, f"{gateway.cdp_url}{path}")
+    assert (browser.heads, found) == ([], codes)

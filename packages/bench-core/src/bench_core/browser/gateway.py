@@ -189,7 +189,10 @@ class Gateway:
             if command is not None:
                 await self._look(command)
             return True
-        command = command or AgentCommand(path[:_NOTED])
+        if command is None:
+            # no path of DevTools: whatever looks through the ports of this machine asks for such
+            self.log.refuse(AgentCommand(path[:_NOTED]))
+            return False
         self.log.refuse(command)
         code = self._rules.places.code_of(unquote(path.partition("?")[2]))
         self._found(code or IntegrityCode.REFUSED_COMMAND, True, str(command))  # noqa: FBT003  # blocked
