@@ -38,4 +38,4 @@ def task() -> AgentTask:
 
 @pytest.fixture
 def context(tmp_path: Path) -> TrialContext:
-    return TrialContext(run_id="r", folder=tmp_path, limits=Limits(max_steps=8, time_limit_s=30))
+    return TrialContext(run_id="r", folder=tmp_path, limits=Limits(max_steps=8, time_limit_s=300))

@@ -104,7 +104,7 @@ async def test_a_tool_calling_agent_saves_the_note(  # noqa: PLR0913, PLR0917  #
     assert "Write hello and save it." in str(server.requests[0].body)
 
 
-async def test_only_the_latest_screenshots_are_sent_again(
+async def test_only_the_latest_screenshots_are_sent_again_where_asked_for(
     provider: str,
     server: ModelServer,
     handle: DesktopHandle,
@@ -183,7 +183,9 @@ async def test_claude_uses_the_computer_through_its_native_tool(
         call("done", answer=None),
     )
     async with connect("anthropic", server) as model:
-        agent = computer_use_agent(model, screen=(320, 200), browser=False)
+        agent = computer_use_agent(
+            model, screen=(320, 200), browser=False, tool="computer_20251124"
+        )
         outcome = await agent.run(task, handle, context)
     assert (outcome.status, outcome.steps, desktop.saved) == (Status.COMPLETED, 5, "hello")
     first = server.requests[0]
@@ -313,7 +315,9 @@ async def test_claude_computer_use_works_tabs_and_keys_in_a_real_browser(
         update={"limits": context.limits.model_copy(update={"max_steps": 20})}
     )
     async with connect("anthropic", server) as model:
-        outcome = await computer_use_agent(model, screen=(640, 480)).run(task, browser, longer)
+        outcome = await computer_use_agent(model, tool="computer_20251124").run(
+            task, browser, longer
+        )
     assert (outcome.status, outcome.answer) == (Status.COMPLETED, "ok")
     assert page.saved == ["note=hello"]
     assert "there is no tab 7" in str(server.requests[-1].body)
@@ -387,7 +391,7 @@ def test_any_computer_call_is_actions_or_a_message_for_the_model(
     [
         ({"action": "key", "text": "ctrl+shift+t"}, PressKeys(keys=("ctrl", "shift", "t"))),
         ({"action": "key", "text": "Return"}, PressKeys(keys=("enter",))),
-        ({"action": "key", "text": "ctrl++"}, PressKeys(keys=("ctrl", "plus"))),
+        ({"action": "key", "text": "ctrl++"}, PressKeys(keys=("ctrl", "+"))),
         ({"action": "type", "text": "hi"}, TypeText(text="hi")),
     ],
 )

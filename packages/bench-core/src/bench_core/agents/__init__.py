@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bench_core.agents.browser import BrowserEnvironment
     from bench_core.agents.computer_use import computer_use_agent
     from bench_core.agents.conversation import Conversation
+    from bench_core.agents.dialects import Dialect, Screen, dialect_for, dialect_named
     from bench_core.agents.element_finder import named_element
     from bench_core.agents.environment import CLASSIC, Environment, Offering, offered
     from bench_core.agents.handles import Connect, connect
@@ -82,6 +83,7 @@ __all__ = [
     "Connect",
     "Conversation",
     "Decision",
+    "Dialect",
     "Done",
     "Drag",
     "Element",
@@ -111,6 +113,7 @@ __all__ = [
     "Reload",
     "RemoteEnvironment",
     "RunCode",
+    "Screen",
     "Screenshot",
     "Scroll",
     "ScrollTo",
@@ -125,6 +128,8 @@ __all__ = [
     "action_of",
     "computer_use_agent",
     "connect",
+    "dialect_for",
+    "dialect_named",
     "http_agent",
     "images_shown",
     "named_element",
@@ -144,6 +149,7 @@ __getattr__ = lazy_exports(
         "browser": ("BrowserEnvironment",),
         "computer_use": ("computer_use_agent",),
         "conversation": ("Conversation",),
+        "dialects": ("Dialect", "Screen", "dialect_for", "dialect_named"),
         "element_finder": ("named_element",),
         "environment": ("CLASSIC", "Environment", "Offering", "offered"),
         "handles": ("Connect", "connect"),

@@ -1,4 +1,4 @@
-"""A conversation with a model that acts: bounded history, one reply at a time."""
+"""A conversation with a model that acts: what was sent stays as it was, one reply at a time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation"]
 
+_MOST_OUTPUT = 16_000
+"""Thinking counts as output, and the SDKs refuse more than about 21,000 tokens without streaming."""
 _GONE = TextPart(text="(an earlier screenshot)")
 
 
 class Conversation:
-    """Keeps the turns of one trial and sends them, old screenshots left out.
+    """Keeps the turns of one trial and sends them all.
+
+    Earlier turns are sent unchanged, which lets providers read them from their caches at a tenth of the
+    price and less, and which models demand that keep their thinking from turn to turn.
 
     Args:
-        images: How many of the latest screenshots are kept; each costs about a thousand tokens on
-            every later call.
+        images: How many of the latest screenshots are kept, for models with little room; None for all.
+            Leaving out earlier ones changes earlier turns.
         system: The system prompt, instead of the one all agents share.
     """
 
@@ -45,8 +50,9 @@ class Conversation:
         native_tools: tuple[dict[str, JsonValue], ...] = (),
         headers: dict[str, str] | None = None,
         system: str | None = None,
-        images: int = 3,
-        max_output_tokens: int = 4096,
+        images: int | None = None,
+        max_output_tokens: int = _MOST_OUTPUT,
+        body: dict[str, JsonValue] | None = None,
     ) -> None:  # fmt: skip
         self._model = model
         self._context = context
@@ -56,6 +62,10 @@ class Conversation:
         self._system = system or system_prompt()
         self._images = images
         self._max_output_tokens = max_output_tokens
+        self._body = dict(body or {})
+        if images is None and model.name.startswith("anthropic:"):
+            # the other providers cache by themselves
+            self._body.setdefault("cache_control", {"type": "ephemeral"})
         self._turns: list[Message] = []
         self._pending: tuple[ToolCall, ...] = ()
 
@@ -68,14 +78,24 @@ class Conversation:
             ModelError: The provider failed.
             AgentError: The model declined, which is the agent's own end.
         """
-        self._turns.append(Message(role="user", parts=self._answered(parts, errors or {})))
+        return await self.send(self._answered(parts, errors or {}))
+
+    async def send(self, parts: tuple[Part, ...]) -> Reply:
+        """Send the model a turn as it is, results of its calls included, and get its reply.
+
+        Raises:
+            ModelError: The provider failed.
+            AgentError: The model declined, which is the agent's own end.
+        """
+        self._turns.append(Message(role="user", parts=parts))
         reply = await self._model.complete(
             ModelRequest(
-                messages=_thinned(self._turns, self._images),
+                messages=self._messages(),
                 system=self._system,
                 tools=self._tools,
                 native_tools=self._native_tools,
                 headers=self._headers,
+                body=self._body,
                 max_output_tokens=self._max_output_tokens,
                 trial=self._context.trial,
             ),
@@ -88,6 +108,11 @@ class Conversation:
             self._turns.append(reply.message)
         self._pending = reply.tool_calls
         return reply
+
+    def _messages(self) -> tuple[Message, ...]:
+        if self._images is None:
+            return tuple(self._turns)
+        return _thinned(self._turns, self._images)
 
     def _answered(self, parts: tuple[Part, ...], errors: dict[str, str]) -> tuple[Part, ...]:
         """Answer every pending call, as the APIs demand; the last one carries what is to be seen."""
@@ -127,9 +152,10 @@ def _thin(part: Part, left: int) -> tuple[Part, int]:
         return (part, left - 1) if left > 0 else (_GONE, left)
     if isinstance(part, OpaquePart) or not isinstance(part, ToolResult):
         return part, left
-    content: list[TextPart | ImagePart] = []
-    for each in part.content:
+    content: list[TextPart | ImagePart | OpaquePart] = []
+    # from the end, as a result may hold several pictures
+    for each in reversed(part.content):
         kept, left = _thin(each, left)
-        if isinstance(kept, TextPart | ImagePart):
-            content.append(kept)
+        if isinstance(kept, TextPart | ImagePart | OpaquePart):
+            content.insert(0, kept)
     return part.model_copy(update={"content": tuple(content)}), left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.agents.computer_use import DEFAULT_TOOL, computer_use_agent
+from bench_core.agents.computer_use import computer_use_agent
 from bench_core.agents.tool_calling import tool_calling_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
@@ -23,8 +23,6 @@ __all__ = [
     "ToolCallingPlugin",
     "images_shown",
 ]
-
-_IMAGES = 3
 
 
 class DoNothingPlugin:
@@ -69,7 +67,8 @@ class ScriptedPlugin:
 class ToolCallingPlugin:
     """`tool-calling`: any model with tools, in a browser or on a desktop.
 
-    The run's configuration may say how many of the latest screenshots it is shown, `{"images": 3}`.
+    The run's configuration may say how many of the latest screenshots it is shown, `{"images": 3}`,
+    instead of all.
     """
 
     name = "tool-calling"
@@ -86,10 +85,10 @@ class ToolCallingPlugin:
 
 
 class ComputerUsePlugin:
-    """`computer-use`: Claude through its native tool.
+    """`computer-use`: a model through its provider's own tool, in the dialect documented for it.
 
-    The run's configuration may name another version of it, `{"computer_tool": "computer_..."}`, and
-    say how many of the latest screenshots it is shown, `{"images": 3}`.
+    The run's configuration may name another, `{"dialect": "computer_..."}` (or by its earlier name,
+    `computer_tool`), and say how many of the latest screenshots the model is shown, `{"images": 3}`.
     """
 
     name = "computer-use"
@@ -105,22 +104,29 @@ class ComputerUsePlugin:
             agent = computer_use_agent(
                 model,
                 screen=_screen_of(environment) or (1280, 720),
-                tool=str(context.agent_option("computer_tool") or DEFAULT_TOOL),
+                tool=_text(context, "dialect") or _text(context, "computer_tool"),
                 browser=isinstance(environment, BrowserHandle),
                 images=images_shown(context),
             )
             return await agent.run(task, environment, context)
 
 
-def images_shown(context: TrialContext) -> int:
+def _text(context: TrialContext, name: str) -> str | None:
+    value = context.agent_option(name)
+    return str(value) if value else None
+
+
+def images_shown(context: TrialContext) -> int | None:
     """Return how many of the latest screenshots an agent's model is shown, by its option `images`.
+
+    Without it, None: all of them.
 
     Raises:
         InputError: It is no number.
     """
-    images = context.agent_option("images", _IMAGES)
+    images = context.agent_option("images")
     try:
-        return int(images)
+        return None if images is None else int(images)
     except (TypeError, ValueError):
         raise InputError(f"the option images is a number, not {images!r}") from None
 

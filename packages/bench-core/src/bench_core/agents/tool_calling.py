@@ -10,7 +10,7 @@ from bench_core.agents.prompts import observation_parts, task_text
 from bench_core.agents.records import Decision
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.errors import AgentError
-from bench_core.models.records import TextPart
+from bench_core.models.records import OpaquePart, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["CallingStepper", "tool_calling_agent"]
+__all__ = ["CallingStepper", "add_reply", "tool_calling_agent"]
 
 _MOST_BAD_REPLIES = 3
 _NOT_DONE = "Not carried out, because another call of the same turn was wrong."
@@ -63,7 +63,7 @@ class CallingStepper:
         for _ in range(_MOST_BAD_REPLIES):
             reply = await self._conversation.say(parts, errors)
             actions, errors = self._actions(reply)
-            spent = _add(spent, reply, actions)
+            spent = add_reply(spent, reply, actions)
             if actions:
                 return spent
             parts = (TextPart(text=_NUDGE if not errors else "Try again."),)
@@ -84,26 +84,42 @@ class CallingStepper:
         return tuple(actions), errors
 
 
-def _add(spent: Decision, reply: Reply, actions: tuple[Action, ...]) -> Decision:
+def add_reply(
+    spent: Decision, reply: Reply, actions: tuple[Action, ...], flags: tuple[str, ...] = ()
+) -> Decision:
+    """Return a decision with what one more reply says and has cost."""
     first = spent.usage.requests == 0
     before = 0.0 if first else spent.cost_usd
     cost = None if before is None or reply.cost_usd is None else before + reply.cost_usd
     truncated = ("truncated_reply",) if reply.stop == "length" else ()
     return Decision(
         actions=actions,
-        thought=reply.text or None,
+        thought=reply.text or thinking_of(reply),
         usage=spent.usage + reply.usage,
         cost_usd=cost,
         model_reported=reply.model_reported,
-        flags=tuple(dict.fromkeys([*spent.flags, *truncated])),
+        flags=tuple(dict.fromkeys([*spent.flags, *truncated, *flags])),
     )
+
+
+def thinking_of(reply: Reply) -> str | None:
+    """Return what a model thought aloud, as far as its provider shows it."""
+    message: list[str] = []
+    for part in reply.message.parts:
+        if isinstance(part, OpaquePart):
+            summary = part.data.get("summary")
+            pieces = summary if isinstance(summary, list) else []
+            message += [str(each.get("text") or "") for each in pieces if isinstance(each, dict)]
+            message += [str(part.data.get("thinking") or "")]
+            message += [str(part.data.get("text") or "")] if part.data.get("thought") else []
+    return "\n".join(filter(None, message)) or None
 
 
 def tool_calling_agent(
     model: Model,
     *,
     name: str = "tool-calling",
-    images: int = 3,
+    images: int | None = None,
     connect: Connect | None = None,
 ) -> LoopAgent:
     """Return an agent that acts through tools of `model`."""

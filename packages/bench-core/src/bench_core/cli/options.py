@@ -89,6 +89,8 @@ def run_options(
                          show_default=True, help="Who works on the tasks."),
             click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
                          help="The agent's model."),
+            click.option("--dialect", metavar="NAME",
+                         help="The tool that the agent computer-use speaks.  [default: by the model]"),
             click.option("--trials", "-k", type=_POSITIVE, default=1, metavar="N", show_default=True,
                          help="Trials of each task."),
             click.option("--workers", "-j", type=_POSITIVE, default=workers, metavar="N",

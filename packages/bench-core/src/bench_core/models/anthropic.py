@@ -96,7 +96,8 @@ def _block(part: Part) -> dict[str, Any]:
         source = {"type": "base64", "media_type": part.media_type, "data": part.data}
         return {"type": "image", "source": source}
     if isinstance(part, ToolCall):
-        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments or {}}
+        call = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments or {}}
+        return {**call, "toolset_name": part.toolset} if part.toolset else call
     if isinstance(part, ToolResult):
         return {
             "type": "tool_result",
@@ -111,7 +112,9 @@ def _part(block: dict[str, Any]) -> Part:
     if block["type"] == "text":
         return TextPart(text=block["text"])
     if block["type"] == "tool_use":
-        return tool_call(block["id"], block["name"], block["input"])
+        call = tool_call(block["id"], block["name"], block["input"])
+        toolset = block.get("toolset_name")
+        return call.model_copy(update={"toolset": toolset}) if toolset else call
     return OpaquePart(provider="anthropic", data=block)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
@@ -23,6 +24,7 @@ _REFUSALS = frozenset(
         "IMAGE_PROHIBITED_CONTENT", "MODEL_ARMOR",
     }
 )  # fmt: skip
+_MADE_UP = re.compile(r"call_\d+")
 _CHOICES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
@@ -125,9 +127,13 @@ def _config(request: ModelRequest, timeout_s: float) -> Any:
         }
         for tool in request.tools
     ]
-    tools = [*([{"function_declarations": declared}] if declared else []), *request.native_tools]
-    if tools:
-        options["tools"] = tools
+    own = [{"function_declarations": declared}] if declared else []
+    body = dict(request.body)
+    if request.native_tools:
+        # past the SDK's types, which know no tool that is younger than they are
+        body["tools"] = [_wired(tool) for tool in (*own, *request.native_tools)]
+    elif own:
+        options["tools"] = own
         options["automatic_function_calling"] = {"disable": True}
     if declared:
         options["tool_config"] = {
@@ -136,10 +142,27 @@ def _config(request: ModelRequest, timeout_s: float) -> Any:
     options["http_options"] = types.HttpOptions(
         timeout=max(1, round(timeout_s * 1000)),  # milliseconds
         headers=dict(request.headers) or None,
-        extra_body=dict(request.body) or None,
+        extra_body=body or None,
         retry_options=types.HttpRetryOptions(attempts=1),
     )
     return types.GenerateContentConfig(**options)
+
+
+def _wired(value: Any, *, schema: bool = False) -> Any:
+    """Return a tool with names as they are on the wire; a JSON Schema has names of its own."""
+    if schema or not isinstance(value, dict | list | tuple):
+        return value
+    if not isinstance(value, dict):
+        return [_wired(each) for each in value]
+    return {
+        _camel(key): _wired(each, schema=key == "parameters_json_schema")
+        for key, each in value.items()
+    }
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _parts(part: Part) -> list[dict[str, Any]]:
@@ -148,16 +171,24 @@ def _parts(part: Part) -> list[dict[str, Any]]:
     if isinstance(part, ImagePart):
         return [{"inlineData": {"mimeType": part.media_type, "data": part.data}}]
     if isinstance(part, ToolCall):
-        call = {"id": part.id, "name": part.name, "args": part.arguments or {}}
+        call = {"name": part.name, "args": part.arguments or {}, **_id_of(part.id)}
         return [{"functionCall": call}]
     if isinstance(part, ToolResult):
         texts = [each.text for each in part.content if isinstance(each, TextPart)]
         images = [each for each in part.content if isinstance(each, ImagePart)]
         key = "error" if part.is_error else "output"
-        response = {"id": part.call_id, "name": part.name, "response": {key: "\n".join(texts)}}
+        message = part.extra.get("response", {key: "\n".join(texts)})
+        response: dict[str, Any] = {"name": part.name, "response": message, **_id_of(part.call_id)}
         pictures = [piece for image in images for piece in _parts(image)]
+        if "response" in part.extra:  # Google's own tool: its pictures are inside
+            return [{"functionResponse": {**response, "parts": pictures} if pictures else response}]
         return [{"functionResponse": response}, *pictures]
     return [dict(part.data)]
+
+
+def _id_of(call_id: str) -> dict[str, str]:
+    """Return the id of a call; one that was made up here is not sent back."""
+    return {} if _MADE_UP.fullmatch(call_id) else {"id": call_id}
 
 
 def _part(index: int, part: dict[str, Any]) -> Part:

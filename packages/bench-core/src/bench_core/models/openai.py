@@ -57,8 +57,10 @@ class OpenAIAdapter(_OpenAIBase):
             model=self.model,
             input=[item for message in request.messages for item in self._items(message)],
             max_output_tokens=request.max_output_tokens,
-            # Every request has the whole conversation: nothing is left on the provider's servers.
+            # Every request has the whole conversation: nothing is left on the provider's servers,
+            # so that reasoning must come back encrypted for the next turn to go on from it.
             store=False,
+            include=["reasoning.encrypted_content"] if _reasons(self.model) else [],
             extra_headers=dict(request.headers) or None,
             extra_body=dict(request.body) or None,
             timeout=timeout_s,
@@ -166,6 +168,12 @@ class OpenAIChatAdapter(_OpenAIBase):
         )
 
 
+def _reasons(model: str) -> bool:
+    """Whether a model can give its reasoning encrypted; those before it refuse the question."""
+    plain = model.removeprefix("ft:")
+    return not plain.startswith(("gpt-3.5", "gpt-4", "chatgpt-4o"))
+
+
 def _schema(request: ModelRequest) -> dict[str, Any]:
     return {"name": request.output_name, "schema": request.output_schema, "strict": True}
 
@@ -204,14 +212,37 @@ def _response_item(part: ToolCall | ToolResult | OpaquePart) -> dict[str, Any]:
             "arguments": arguments or "{}",
         }  # fmt: skip
     if isinstance(part, ToolResult):
-        output = [_response_content(each, "user") for each in part.content]
+        if part.extra.get("type") == "computer_call_output":
+            return _computer_output(part)
+        shown = [each for each in part.content if isinstance(each, TextPart | ImagePart)]
+        output = [_response_content(each, "user") for each in shown]
         return {"type": "function_call_output", "call_id": part.call_id, "output": output}
     return dict(part.data)
+
+
+def _computer_output(part: ToolResult) -> dict[str, Any]:
+    picture = next(each for each in part.content if isinstance(each, ImagePart))
+    return {
+        "type": "computer_call_output", "call_id": part.call_id,
+        "acknowledged_safety_checks": part.extra.get("acknowledged_safety_checks") or [],
+        "output": {"type": "computer_screenshot", "image_url": _data_url(picture)},
+    }  # fmt: skip
+
+
+def _computer_call(item: dict[str, Any]) -> ToolCall:
+    """Read a call of the computer tool; the preview has one action, later versions several."""
+    actions = item.get("actions") or ([item["action"]] if item.get("action") else [])
+    checks = item.get("pending_safety_checks") or []
+    arguments = {"actions": actions, "pending_safety_checks": checks}
+    call = tool_call(item["call_id"], "computer", arguments)
+    return call.model_copy(update={"toolset": "computer"})
 
 
 def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
     if item["type"] == "function_call":
         return [tool_call(item["call_id"], item["name"], item["arguments"])], []
+    if item["type"] == "computer_call":
+        return [_computer_call(item)], []
     if item["type"] != "message":
         return [OpaquePart(provider="openai", data=item)], []
     texts: list[Part] = [

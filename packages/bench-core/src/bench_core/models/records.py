@@ -78,23 +78,17 @@ def _media_type(data: bytes) -> str:
 
 
 class ToolCall(Record):
-    """The model asks for a tool; `arguments` is None where it sent something that is not JSON."""
+    """The model asks for a tool; `arguments` is None where it sent something that is not JSON.
+
+    `toolset` names the provider's own tool that the call is for; None for tools of one's own.
+    """
 
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
+    toolset: str | None = None
     arguments: dict[str, JsonValue] | None = None
     raw: str | None = None
-
-
-class ToolResult(Record):
-    """What a tool gave back for the call `call_id`."""
-
-    type: Literal["tool_result"] = "tool_result"
-    call_id: str
-    name: str
-    content: tuple[TextPart | ImagePart, ...] = ()
-    is_error: bool = False
 
 
 class OpaquePart(Record):
@@ -103,6 +97,21 @@ class OpaquePart(Record):
     type: Literal["opaque"] = "opaque"
     provider: str
     data: dict[str, JsonValue]
+
+
+class ToolResult(Record):
+    """What a tool gave back for the call `call_id`.
+
+    `extra` has what a provider's own tools are answered with: OpenAI's type of the item and the safety checks,
+    Google's `response`.
+    """
+
+    type: Literal["tool_result"] = "tool_result"
+    call_id: str
+    name: str
+    content: tuple[TextPart | ImagePart | OpaquePart, ...] = ()
+    is_error: bool = False
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 Part = Annotated[
@@ -182,7 +191,17 @@ class ModelRequest(Record):
         data: dict[str, Any] = self.model_dump(
             mode="json", exclude={"messages": {"__all__": {"native"}}}
         )
-        return {key: _hash_pictures(value) for key, value in data.items() if value}
+        return {key: _hash_pictures(_plain(value)) for key, value in data.items() if value}
+
+
+_NATIVE_ONLY = ("toolset", "extra")
+
+
+def _plain(value: Any) -> Any:
+    """Leave out what only providers' own tools have where it is empty: older cassettes do not know it."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if v or k not in _NATIVE_ONLY}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _hash_pictures(value: Any) -> Any:

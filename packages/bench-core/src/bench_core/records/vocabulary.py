@@ -106,6 +106,8 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "usage_unknown": "the agent made model calls that could not be counted, or may have",
         "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
         "gave_up": "the agent declared that the task cannot be done",
+        "ended_by_text": "the model ended with text instead of a call, which is its answer",
+        "safety_check_acknowledged": "the provider asked to have an action confirmed, and it was",
         "truncated_reply": "a reply of the model was cut off at its length limit",
         "model_mismatch": "the API answered with another model than the one asked for",
         "closed_browser": "the agent closed its browser, and the state of its apps with it",

@@ -44,6 +44,7 @@ class RunOptions(TaskOptions):
     Attributes:
         agent: Who works on the tasks.
         model: The agent's model, `provider:model`.
+        dialect: The computer-use tool, instead of the one documented for the model.
         workers: Trials at once; None leaves it to the runner.
         out: The run folder; by default one named by everything else.
         time_limit: Seconds a trial may take.
@@ -64,6 +65,7 @@ class RunOptions(TaskOptions):
 
     agent: str | None = None
     model: str | None = None
+    dialect: str | None = None
     trials: PositiveInt = 1
     workers: PositiveInt | None = None
     out: Path | None = None
@@ -137,7 +139,7 @@ class RunOptions(TaskOptions):
             sealing=self.sealing,
             rerun=self.rerun,
             accept_changes=self.accept_changes,
-            config=dict(config or {}),
+            config={**(config or {}), **({"dialect": self.dialect} if self.dialect else {})},
         )
 
     def folder(self, benchmark: str, spec: RunSpec) -> Path:

@@ -17,11 +17,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from bench_core.testing.model_requests import Seen
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from bench_core.testing.model_rules import Rules
 
 __all__ = ["Answer", "ModelServer", "Seen"]
 
@@ -33,6 +37,9 @@ class Answer:
     """What the server says to one request, whatever API it came by.
 
     Attributes:
+        toolset: The provider's own tool that the calls are for: Claude's toolset, or OpenAI's `computer`, whose calls
+            are the actions of one call.
+        safety_checks: What OpenAI asks to have acknowledged.
         stop: `end`, `tool_use`, `length` or `refusal`.
         status: HTTP status; from 400 on an error body of the API in question.
         raw: Send this body as it is (an HTML page, half a document).
@@ -43,6 +50,8 @@ class Answer:
     text: str = ""
     thinking: str | None = None
     tool_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    toolset: str | None = None
+    safety_checks: tuple[str, ...] = ()
     stop: str = "end"
     model: str | None = None
     input_tokens: int = 100
@@ -58,25 +67,23 @@ class Answer:
     reset: bool = False
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One request as it arrived."""
-
-    path: str
-    headers: dict[str, str]
-    body: dict[str, Any]
-    time: float
-
-
 class ModelServer:
     """A loopback server; a context manager.
+
+    With `rules` it refuses what the providers refuse.
 
     >>> with ModelServer([Answer(text="hello")]) as server:
     ...     server.base_url("openai").startswith("http://127.0.0.1:")
     True
     """
 
-    def __init__(self, answers: Iterable[Answer] | Callable[[Seen], Answer] = ()) -> None:
+    def __init__(
+        self,
+        answers: Iterable[Answer] | Callable[[Seen], Answer] = (),
+        *,
+        rules: Rules | None = None,
+    ) -> None:
+        self.rules = rules
         self.requests: list[Seen] = []
         self._answer = answers if callable(answers) else None
         self._answers = [] if callable(answers) else list(answers)
@@ -102,6 +109,9 @@ class ModelServer:
         with self._lock:
             self.requests.append(seen)
             self._arrived.set()
+            refused = self.rules.refusal(seen) if self.rules else None
+            if refused is not None:
+                return Answer(status=refused[0], message=refused[1])
             if self._answer is not None:
                 return self._answer(seen)
             if self._answers:
@@ -210,8 +220,9 @@ def _anthropic(answer: Answer, seen: Seen) -> dict[str, Any]:
     if answer.text:
         content.append({"type": "text", "text": answer.text})
     for number, (name, arguments) in enumerate(answer.tool_calls):
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
-        content.append(block)
+        made = f"toolu_{_turns(seen, 'messages')}{number}"
+        block = {"type": "tool_use", "id": made, "name": name, "input": arguments}
+        content.append({**block, "toolset_name": answer.toolset} if _own(answer, name) else block)
     stops = {"end": "end_turn", "length": "max_tokens"}
     return {
         "id": "msg_1", "type": "message", "role": "assistant",
@@ -226,6 +237,26 @@ def _anthropic(answer: Answer, seen: Seen) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _own(answer: Answer, name: str) -> bool:
+    """Whether a call is of the provider's own tool, and not of the tools that agents add."""
+    return answer.toolset is not None and name not in {"done", "fail", "goto", "back", "switch_tab"}
+
+
+def _turns(seen: Seen, key: str) -> str:
+    """Return what makes the ids of a conversation's later calls others than those of its first."""
+    turns = len(seen.body.get(key) or ())
+    return f"{turns}_" if turns > 1 else ""
+
+
+def _computer_call(answer: Answer, actions: list[dict[str, Any]], made: str) -> dict[str, Any]:
+    checks = [{"id": each, "code": each, "message": each} for each in answer.safety_checks]
+    call = {"type": "computer_call", "id": f"cu_{made}", "call_id": f"call_{made}",
+            "status": "completed", "pending_safety_checks": checks}  # fmt: skip
+    if answer.toolset == "computer_use_preview":
+        return {**call, "action": actions[0]}
+    return {**call, "actions": actions}
+
+
 def _openai_error(answer: Answer) -> dict[str, Any]:
     error = {"message": answer.message, "type": "error", "param": None, "code": None}
     return {"error": error}
@@ -236,7 +267,9 @@ def _openai_responses(answer: Answer, seen: Seen) -> dict[str, Any]:
         return _openai_error(answer)
     output: list[dict[str, Any]] = []
     if answer.thinking is not None:
-        output.append({"type": "reasoning", "id": "rs_1", "summary": []})
+        encrypted = "reasoning.encrypted_content" in (seen.body.get("include") or ())
+        thought: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+        output.append({**thought, "encrypted_content": "c2VjcmV0"} if encrypted else thought)
     content: list[dict[str, Any]] = []
     if answer.stop == "refusal":
         content.append({"type": "refusal", "refusal": answer.text or "I cannot help with that."})
@@ -245,8 +278,14 @@ def _openai_responses(answer: Answer, seen: Seen) -> dict[str, Any]:
     if content:
         turn = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
         output.append({**turn, "content": content})
+    own = [{"type": name, **args} for name, args in answer.tool_calls if _own(answer, name)]
+    if own:
+        output.append(_computer_call(answer, own, f"{_turns(seen, 'input')}c"))
     for number, (name, arguments) in enumerate(answer.tool_calls):
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
+        if _own(answer, name):
+            continue
+        made = f"{_turns(seen, 'input')}{number}"
+        call = {"type": "function_call", "id": f"fc_{made}", "call_id": f"call_{made}"}
         output.append({**call, "name": name, "arguments": json.dumps(arguments)})
     short = answer.stop == "length"
     return {
@@ -278,7 +317,7 @@ def _openai_chat(answer: Answer, seen: Seen) -> dict[str, Any]:
     if answer.tool_calls:
         message["tool_calls"] = [
             {
-                "id": f"call_{number}", "type": "function",
+                "id": f"call_{_turns(seen, 'messages')}{number}", "type": "function",
                 "function": {"name": name, "arguments": json.dumps(arguments)},
             }
             for number, (name, arguments) in enumerate(answer.tool_calls)

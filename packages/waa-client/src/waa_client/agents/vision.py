@@ -35,7 +35,7 @@ pixels of the picture. A demonstration, if you are shown one, was made on anothe
 does, not where it clicks.
 
 Some tasks cannot be done on this computer. If you are sure that this one cannot, call `fail`.
-Write what you must not forget into your notes with `remember`; older pictures disappear."""
+Write what you must not forget into your notes with `remember`."""
 _NOT_ON_A_DESKTOP = frozenset({"goto", "back"})
 _REMEMBER = Tool(
     name="remember",
@@ -51,7 +51,7 @@ class VisionAgent:
     """Agent that sends a model the screen with marks and carries out its tool calls.
 
     Options: `marks` (true), `tree` (false: also the raw accessibility tree), `uia` (false: the slow
-    backend), `images` (3), `max_cost_usd` (none: of one trial), `base_url`.
+    backend), `images` (all: how many of the latest screenshots are sent), `max_cost_usd` (none: of one trial), `base_url`.
     """
 
     name = "vision"

@@ -1,0 +1,23 @@
+"""The ways in which models are given a computer, one module for each version of a provider's tool."""
+
+from __future__ import annotations
+
+from bench_core.agents.dialects.interface import Answered, Declaration, Dialect, Member, Screen
+from bench_core.agents.dialects.registry import (
+    UnknownDialectError,
+    dialect_for,
+    dialect_named,
+    dialects,
+)
+
+__all__ = [
+    "Answered",
+    "Declaration",
+    "Dialect",
+    "Member",
+    "Screen",
+    "UnknownDialectError",
+    "dialect_for",
+    "dialect_named",
+    "dialects",
+]

@@ -1,0 +1,54 @@
+"""Claude's computer tool before 2026: one tool with an argument `action`, and a picture in each turn's last result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools, reply_to
+from bench_core.agents.prompts import observation_parts
+from bench_core.models.records import ImagePart, TextPart
+
+if TYPE_CHECKING:
+    from bench_core.agents.dialects.interface import Answered, Screen
+    from bench_core.models.records import Part, ToolCall
+
+__all__ = ["ClaudeTool"]
+
+
+class ClaudeTool(Dialect):
+    """A version of the tool named `computer`; `beta` is its header."""
+
+    provider = "anthropic"
+    beta: ClassVar[str]
+
+    def declare(self, screen: Screen) -> Declaration:
+        """Declare the tool; see `Dialect`."""
+        native: dict[str, Any] = {
+            "type": self.name, "name": "computer",
+            "display_width_px": screen.size[0], "display_height_px": screen.size[1],
+        }  # fmt: skip
+        if "zoom" in self.members and "zoom" in screen.offers:
+            native["enable_zoom"] = True
+        return Declaration(
+            native_tools=(native,),
+            tools=function_tools(screen, navigation=True),
+            headers={"anthropic-beta": self.beta},
+        )
+
+    def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
+        """Return the member of a call; see `Dialect`."""
+        arguments = dict(call.arguments or {})
+        return (str(arguments.get("action")), arguments) if call.name == "computer" else None
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        """Answer a call; see `Dialect`."""
+        # errors take text only, and this tool's model is shown the screen after every turn
+        if done.last and not done.again:
+            shown = observation_parts(done.observation)
+            parts = [each for each in shown if isinstance(each, TextPart | ImagePart)]
+            own = done.result.image
+            if own is not None:
+                parts = [own if isinstance(each, ImagePart) else each for each in parts]
+            message = [TextPart(text=done.error)] if done.error else []
+            return (reply_to(done.call, *message, *parts),)
+        return super().answer(done)

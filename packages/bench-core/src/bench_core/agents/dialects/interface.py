@@ -1,0 +1,258 @@
+"""What a dialect is: one provider's way to declare a computer, to ask for actions and to be answered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import ValidationError
+
+from bench_core.agents.records import ActionResult, PressKeys
+from bench_core.agents.tools import FINAL_TOOLS, TOOLS, InvalidCallError, action_of
+from bench_core.models.records import TextPart, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import date
+
+    from pydantic import JsonValue
+
+    from bench_core.agents.records import Action, Observation
+    from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
+
+__all__ = [
+    "Answered",
+    "Declaration",
+    "Dialect",
+    "Member",
+    "Screen",
+    "function_tools",
+    "names_of_keys",
+]
+
+_DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|@\S+)$")
+_KEYS = {"return": "enter", "super": "meta", "cmd": "meta", "win": "meta", "page_up": "pageup",
+         "page_down": "pagedown", "prior": "pageup", "next": "pagedown", "control": "ctrl"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the agent acts on.
+
+    Attributes:
+        size: Width and height of screenshots in pixels.
+        offers: Kinds of actions that work; see `bench_core.agents.offered`.
+        browser: Whether it is a browser and not a desktop.
+    """
+
+    size: tuple[int, int]
+    offers: frozenset[str]
+    browser: bool
+
+
+@dataclass(frozen=True)
+class Member:
+    """One thing a model can ask for: the actions it becomes, and the kinds that must be offered for it.
+
+    `says` is what the model receives where the actions give no text and no picture.
+    """
+
+    make: Callable[[dict[str, Any], Screen], tuple[Action, ...]]
+    needs: tuple[str, ...]
+    says: str = "ok"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a request says of the tools."""
+
+    native_tools: tuple[dict[str, JsonValue], ...] = ()
+    tools: tuple[Tool, ...] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+    body: dict[str, JsonValue] = field(default_factory=dict)
+    system: str | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of one call.
+
+    Attributes:
+        results: Of its actions, in order.
+        error: Why it was not carried out, or failed.
+        observation: What there is to see after the whole turn.
+        last: Whether it is the last call of its turn.
+        again: Whether nothing was done since `observation` was shown.
+    """
+
+    call: ToolCall
+    results: tuple[ActionResult, ...]
+    error: str | None
+    observation: Observation
+    last: bool
+    again: bool = False
+
+    @property
+    def result(self) -> ActionResult:
+        """The result of its last action."""
+        return self.results[-1] if self.results else ActionResult()
+
+
+class Dialect:
+    """One tool version; a module of this package has one as `DIALECT`.
+
+    Attributes:
+        name: The tool's own name, where it has one.
+        provider: The API it is spoken over: `anthropic`, `openai`, `openai-chat` or `google`.
+        models: Regular expressions for the whole names of models, dates left out.
+        environments: `browser`, `desktop`.
+        coordinates: How places are given, for the table in the documentation.
+        since: Date of the documents it was written after.
+        append_only: Whether earlier turns must stay as they were.
+        stop_on_failure: Whether calls after one that failed are not carried out.
+        text_ends: Whether a reply without a call ends the provider's own loop.
+        default: Whether a model that fits gets it without being asked for.
+        images: How many of the latest screenshots are sent by default; None for all.
+        members: What a model can ask for, by name.
+        off: Members that are always declared disabled.
+    """
+
+    name: ClassVar[str]
+    provider: ClassVar[str]
+    models: ClassVar[tuple[str, ...]]
+    environments: ClassVar[tuple[str, ...]] = ("browser", "desktop")
+    coordinates: ClassVar[str] = "pixels"
+    since: ClassVar[date]
+    append_only: ClassVar[bool] = False
+    stop_on_failure: ClassVar[bool] = False
+    text_ends: ClassVar[bool] = True
+    default: ClassVar[bool] = True
+    images: ClassVar[int | None] = None
+    members: ClassVar[Mapping[str, Member]]
+    off: ClassVar[tuple[str, ...]] = ()
+
+    def speaks(self, provider: str, model: str) -> bool:
+        """Whether a model is documented to know this tool version."""
+        plain = _DATED.sub("", model)
+        named = {plain, plain.removesuffix("-preview")}
+        found = any(re.fullmatch(p, n, re.IGNORECASE) for p in self.models for n in named)
+        return provider == self.provider and found
+
+    def declare(self, screen: Screen) -> Declaration:
+        """Return what requests say of the tools."""
+        raise NotImplementedError
+
+    def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
+        """Return what a reply asks for; dialects that are text read it out of the text."""
+        return reply.tool_calls
+
+    def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
+        """Return the actions that a call stands for.
+
+        Raises:
+            InvalidCallError: It makes no sense, or the environment does not offer it.
+        """
+        found = self.member(call)
+        if found is None:
+            return (action_of(call),)
+        name, arguments = found
+        return self.make(name, arguments, screen)
+
+    def make(self, name: str, arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
+        """Return the actions of a member; see `read`."""
+        member = self.members.get(name)
+        if member is None:
+            raise InvalidCallError(f"{self.name} has no {name!r}")
+        missing = [kind for kind in member.needs if kind not in screen.offers]
+        if missing:
+            raise InvalidCallError(f"{name} is not available here")
+        try:
+            return member.make(arguments, screen)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(str(each) for each in first["loc"]) or "arguments"
+            raise InvalidCallError(f"{name}: {where}: {first['msg']}") from error
+        except InvalidCallError as error:
+            raise InvalidCallError(f"{name}: {error}") from error
+        except (
+            AttributeError,
+            IndexError,
+            KeyError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise InvalidCallError(f"{name}: the arguments do not fit: {error}") from error
+
+    def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
+        """Return the member and arguments of a call of the native tool, None of another tool."""
+        return (call.name, dict(call.arguments or {})) if call.name in self.members else None
+
+    def flags(self, call: ToolCall) -> tuple[str, ...]:
+        """Return what is to be known of a call in the trial's record."""
+        del call
+        return ()
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        """Return what the model receives for one call."""
+        if done.error is not None:
+            return (reply_to(done.call, TextPart(text=done.error), error=True),)
+        return (reply_to(done.call, *self.content(done)),)
+
+    def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
+        """Return the text and picture of a call that was carried out."""
+        found = self.member(done.call)
+        member = self.members.get(found[0]) if found else None
+        result = done.result
+        if result.image is not None:
+            return (result.image,)
+        says = member.says if member else "ok"
+        return (TextPart(text=result.text or _filled(says, found[1] if found else {})),)
+
+    def available(self, screen: Screen) -> tuple[str, ...]:
+        """Return the members that the environment offers."""
+        return tuple(n for n, m in self.members.items() if set(m.needs) <= screen.offers)
+
+
+def reply_to(
+    call: ToolCall,
+    *content: TextPart | ImagePart | OpaquePart,
+    error: bool = False,
+    extra: dict[str, JsonValue] | None = None,
+) -> ToolResult:
+    """Build the result of a call."""
+    return ToolResult(
+        call_id=call.id, name=call.name, content=content, is_error=error, extra=extra or {}
+    )
+
+
+def _filled(says: str, arguments: dict[str, Any]) -> str:
+    target = arguments.get("target")
+    named = {"ref": target.get("ref", "") if isinstance(target, dict) else "", **arguments}
+    for key in re.findall(r"\{(\w+)\}", says):
+        value = named.get(key, "")
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        says = says.replace("{" + key + "}", str(whole)[:200])
+    return says
+
+
+def function_tools(screen: Screen, *, navigation: bool) -> tuple[Tool, ...]:
+    """Return the tools beside the native one: how to end, and how to load pages in a browser."""
+    kinds = {"goto": "goto", "back": "back", "switch_tab": "switch_tab"} if navigation else {}
+    wanted = {name for name, kind in kinds.items() if kind in screen.offers and screen.browser}
+    return (*(tool for tool in TOOLS if tool.name in wanted), *FINAL_TOOLS)
+
+
+def names_of_keys(text: str) -> tuple[str, ...]:
+    """Return the keys of `ctrl+s`, in our names.
+
+    >>> names_of_keys("ctrl+Return"), names_of_keys("ctrl++")
+    (('ctrl', 'enter'), ('ctrl', '+'))
+    """
+    keys = PressKeys(keys=(text.strip(),)).keys if text.strip() else ()
+    names = tuple(each if len(each) == 1 else each.strip().lower() for each in keys)
+    if not names:
+        raise InvalidCallError("which key?")
+    lower = (each.lower() if len(names) > 1 else each for each in names)
+    return tuple(_KEYS.get(each, each) for each in lower)

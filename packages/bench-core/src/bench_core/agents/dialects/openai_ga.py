@@ -1,0 +1,28 @@
+"""OpenAI's `computer` tool, generally available since GPT-5.4."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from bench_core.agents.dialects.interface import Declaration, function_tools
+from bench_core.agents.dialects.openai_computer import OpenAIComputer
+
+if TYPE_CHECKING:
+    from bench_core.agents.dialects.interface import Screen
+
+__all__ = ["DIALECT"]
+
+
+class _Computer(OpenAIComputer):
+    name = "computer"
+    models = (r"gpt-5\.4(-mini|-pro)?", r"gpt-5\.5(-.+)?", r"gpt-6(\.\d+)?(-.+)?")
+    since = date(2026, 11, 22)
+
+    def declare(self, screen: Screen) -> Declaration:
+        return Declaration(
+            native_tools=({"type": "computer"},), tools=function_tools(screen, navigation=True)
+        )
+
+
+DIALECT = _Computer()

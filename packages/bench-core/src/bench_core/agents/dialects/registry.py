@@ -1,0 +1,72 @@
+"""Finding the dialect of a model: each module of this package with a `DIALECT` is one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench_core.agents.dialects.interface import Dialect
+
+__all__ = ["UnknownDialectError", "dialect_for", "dialect_named", "dialects"]
+
+
+class UnknownDialectError(InputError):
+    """No dialect is known for a model, or there is none of that name."""
+
+
+@lru_cache(maxsize=1)
+def dialects() -> Mapping[str, Dialect]:
+    """Return all dialects by name."""
+    package = importlib.import_module("bench_core.agents.dialects")
+    found: dict[str, Dialect] = {}
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda each: each.name):
+        dialect = getattr(
+            importlib.import_module(f"{package.__name__}.{module.name}"), "DIALECT", None
+        )
+        if dialect is not None:
+            found[dialect.name] = dialect
+    return found
+
+
+def dialect_named(name: str) -> Dialect:
+    """Return the dialect called `name`.
+
+    Raises:
+        UnknownDialectError: There is none.
+    """
+    found = dialects().get(name)
+    if found is None:
+        raise UnknownDialectError(
+            f"there is no dialect {name!r}: known are {', '.join(dialects())}"
+        )
+    return found
+
+
+def dialect_for(model: str, environment: str) -> Dialect:
+    """Return the dialect for `provider:model` in a `browser` or on a `desktop`.
+
+    Raises:
+        UnknownDialectError: None is documented for it.
+
+    >>> dialect_for("anthropic:claude-opus-5-5", "desktop").name
+    'computer_toolset_20260801'
+    """
+    provider, _, name = model.partition(":")
+    spoken = [
+        d for d in dialects().values() if d.speaks(provider, name) and environment in d.environments
+    ]
+    found = next((each for each in spoken if each.default), None)
+    if found is None:
+        listed = ", ".join(f"{each.name} ({each.provider})" for each in dialects().values())
+        raise UnknownDialectError(
+            f"no computer-use tool is known for {model} in a {environment}: name one with `--dialect`, "
+            f"one of {listed}; or use the agent 'tool-calling'"
+        )
+    return found

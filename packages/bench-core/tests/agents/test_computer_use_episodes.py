@@ -1,0 +1,302 @@
+"""Episodes through the real SDKs against a server that refuses what the providers refuse."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_core.agents.computer_use import computer_use_agent
+from bench_core.errors import InputError
+from bench_core.models import Cassette, Model, RetryPolicy, ScriptedAdapter, open_model
+from bench_core.records import Limits, Status
+from bench_core.testing.model_rules import Rules
+from bench_core.testing.model_server import Answer, ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from drawn import DrawnDesktop
+
+    from bench_core.protocols import DesktopHandle, TrialContext
+    from bench_core.records import AgentTask
+
+NOTE, SAVE = (160, 70), (60, 155)
+
+
+def grid(at: tuple[int, int]) -> dict[str, int]:
+    return {"x": round(at[0] * 1000 / 320), "y": round(at[1] * 1000 / 200)}
+
+
+def text(said: str) -> Answer:
+    return Answer(text=said, thinking="I think.")
+
+
+def calls(toolset: str | None, *made: tuple[str, dict[str, Any]], **more: Any) -> Answer:
+    return Answer(tool_calls=made, toolset=toolset, stop="tool_use", thinking="I think.", **more)
+
+
+def old(action: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "computer", {"action": action, **arguments}
+
+
+def qwen(action: str, **arguments: Any) -> str:
+    call = {"name": "computer_use", "arguments": {"action": action, **arguments}}
+    return f"<tool_call>{json.dumps(call)}</tool_call>"
+
+
+OLD = [
+    calls(None, old("screenshot")),
+    calls(None, old("left_click", coordinate=[*NOTE]), old("type", text="hello")),
+    calls(None, old("left_click", coordinate=[*SAVE])),
+    calls(None, ("done", {"answer": "saved"})),
+]
+TOOLSET = [
+    calls("computer", ("screenshot", {})),
+    calls(
+        "computer",
+        ("left_click", {"coordinate": [*NOTE]}),
+        ("screenshot", {}),
+        ("type", {"text": "hello"}),
+    ),
+    calls("computer", ("left_click", {"coordinate": [*SAVE]}), ("screenshot", {})),
+    text("It is saved."),
+]
+OPENAI = [
+    calls("computer", ("screenshot", {})),
+    calls(
+        "computer",
+        ("click", {"x": NOTE[0], "y": NOTE[1], "button": "left"}),
+        ("type", {"text": "hello"}),
+        safety_checks=("malicious_instructions",),
+    ),
+    calls("computer", ("click", {"x": SAVE[0], "y": SAVE[1], "button": "left"})),
+    text("It is saved."),
+]
+PREVIEW = [
+    calls("computer_use_preview", ("click", {"x": NOTE[0], "y": NOTE[1], "button": "left"})),
+    calls("computer_use_preview", ("type", {"text": "hello"})),
+    calls("computer_use_preview", ("click", {"x": SAVE[0], "y": SAVE[1], "button": "left"})),
+    text("It is saved."),
+]
+GOOGLE = [
+    calls(None, ("take_screenshot", {})),
+    calls(None, ("click", grid(NOTE)), ("type", {"text": "hello"})),
+    calls(None, ("click", {**grid(SAVE), "safety_decision": {"decision": "require_confirmation"}})),
+    text("It is saved."),
+]
+QWEN_TEXT = [
+    Answer(text=f"I click. {qwen('left_click', coordinate=[500, 350])}"),
+    Answer(text=qwen("type", text="hello")),
+    Answer(text=qwen("left_click", coordinate=[188, 775])),
+    Answer(text=qwen("terminate", status="success")),
+]
+QWEN_CALLS = [
+    calls(None, ("computer_use", {"action": "left_click", "coordinate": [500, 350]})),
+    calls(None, ("computer_use", {"action": "type", "text": "hello"})),
+    calls(None, ("computer_use", {"action": "left_click", "coordinate": [188, 775]})),
+    calls(None, ("computer_use", {"action": "terminate", "status": "success"})),
+]
+TARS = [
+    Answer(text="Thought: t\nAction: click(start_box='(182,78)')"),
+    Answer(text="Thought: t\nAction: type(content='hello')"),
+    Answer(text="Thought: t\nAction: click(start_box='(68,174)')"),
+    Answer(text="Thought: t\nAction: finished(content='saved')"),
+]
+EPISODES: dict[str, tuple[str, list[Answer]]] = {
+    "claude 2025-01": ("anthropic:claude-sonnet-4-5", OLD),
+    "claude 2025-11": ("anthropic:claude-opus-4-6", OLD),
+    "claude toolset": ("anthropic:claude-opus-5-5", TOOLSET),
+    "claude fable": ("anthropic:claude-fable-5-2", TOOLSET),
+    "openai": ("openai:gpt-5.5", OPENAI),
+    "openai preview": ("openai:computer-use-preview", PREVIEW),
+    "google": ("google:gemini-3.7-flash", GOOGLE),
+    "qwen in text": ("openai-chat:Qwen/Qwen3-VL-8B-Instruct", QWEN_TEXT),
+    "qwen by the api": ("openai-chat:Qwen/Qwen3-VL-8B-Instruct", QWEN_CALLS),
+    "ui-tars": ("openai-chat:ByteDance-Seed/UI-TARS-1.5-7B", TARS),
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(rules=Rules()) as running:
+        yield running
+
+
+def connect(name: str, server: ModelServer, **options: Any) -> Model:
+    provider = name.partition(":")[0]
+    module = {"openai-chat": "openai", "google": "google.genai"}.get(provider, provider)
+    try:
+        found = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        pytest.skip(f"the SDK of {provider} is not installed")
+    policy = RetryPolicy(attempts=1, deadline_s=60, timeout_s=60)
+    return open_model(
+        name,
+        api_key="a key of some length",
+        base_url=server.base_url(provider),
+        policy=policy,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("episode", EPISODES)
+async def test_an_episode_is_done_and_replays(  # noqa: PLR0913, PLR0917  # fixtures
+    episode: str,
+    server: ModelServer,
+    desktop: DrawnDesktop,
+    handle: DesktopHandle,
+    task: AgentTask,
+    context: TrialContext,
+) -> None:
+    name, script = EPISODES[episode]
+    server.say(*script)
+    tape = context.folder / "tape.jsonl"
+    async with connect(name, server, cassette=Cassette(tape, "record", "sequence")) as model:
+        outcome = await computer_use_agent(model, browser=False).run(task, handle, context)
+    assert (outcome.status, outcome.error) == (Status.COMPLETED, None)
+    assert (desktop.saved, outcome.steps) == ("hello", 4)
+    assert server.rules is not None
+    assert (server.rules.changed_prefixes, server.rules.follow_ups) == (0, 3)
+    assert "dialect" in outcome.details
+    assert ("safety_check_acknowledged" in outcome.flags) == (episode in {"openai", "google"})
+    desktop.saved, desktop.text = None, ""
+    again = context.model_copy(update={"folder": context.folder / "again"})
+    provider, _, model_name = name.partition(":")
+    silent = ScriptedAdapter([], model=model_name, provider=provider)
+    async with Model(silent, cassette=Cassette(tape, "replay", "sequence")) as model:
+        replayed = await computer_use_agent(model, browser=False).run(task, handle, again)
+    assert (desktop.saved, replayed.answer) == ("hello", outcome.answer)
+
+
+async def test_thirty_steps_change_nothing_that_was_sent(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    move = ("mouse_move", {"coordinate": [1, 2]})
+    server.say(*[calls("computer", move, ("screenshot", {}))] * 29, text("Done."))
+    longer = context.model_copy(update={"limits": Limits(max_steps=40, time_limit_s=300)})
+    async with connect("anthropic:claude-opus-5-5", server) as model:
+        outcome = await computer_use_agent(model, browser=False).run(task, handle, longer)
+    assert (outcome.status, outcome.steps) == (Status.COMPLETED, 30)
+    assert server.rules is not None
+    assert (server.rules.changed_prefixes, server.rules.follow_ups) == (0, 29)
+    bodies = [seen.body for seen in server.requests]
+    assert {json.dumps(body["cache_control"]) for body in bodies} == {'{"type": "ephemeral"}'}
+    steps = (context.folder / "trajectory.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(step)["usage"]["cached_input_tokens"] for step in steps] == [40] * 30
+
+
+async def test_what_follows_a_failed_call_is_not_carried_out(
+    server: ModelServer,
+    desktop: DrawnDesktop,
+    handle: DesktopHandle,
+    task: AgentTask,
+    context: TrialContext,
+) -> None:
+    server.say(
+        calls("computer", ("left_click", {"coordinate": [319, 199]}), ("left_click", {"coordinate": [*NOTE]}),
+              ("type", {"text": "no"})),
+        calls("computer", ("left_click", {"coordinate": [*NOTE]}), ("left_click", {"coordinate": [400, 1]}),
+              ("type", {"text": "no"})),
+        text("I stop."),
+    )  # fmt: skip
+    async with connect("anthropic:claude-opus-5-5", server) as model:
+        outcome = await computer_use_agent(model, browser=False).run(task, handle, context)
+    assert (outcome.status, outcome.answer, desktop.text) == (Status.COMPLETED, "I stop.", "")
+    answers = [seen.body["messages"][-1]["content"] for seen in server.requests[1:]]
+    said = [
+        [(block["is_error"], block["content"][0]["text"]) for block in turn] for turn in answers
+    ]
+    not_done = "Not carried out, because an earlier call of the same turn failed."
+    assert said[0] == [(True, "nothing is there"), (True, not_done), (True, not_done)]
+    assert said[1] == [
+        (False, "Clicked."), (True, "left_click: Coordinates 400, 1 are out of bounds"), (True, not_done),
+    ]  # fmt: skip
+
+
+async def test_three_calls_that_make_no_sense_are_the_agents_failure(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    server.say(*[calls("computer", ("click", {"x": 999, "y": 1, "button": "left"}))] * 3)
+    async with connect("openai:gpt-5.5", server) as model:
+        outcome = await computer_use_agent(model, browser=False).run(task, handle, context)
+    assert outcome.status is Status.AGENT_ERROR
+    assert "outside the screen" in str(outcome.error)
+    assert "The computer call failed" in json.dumps(server.requests[1].body["input"][-1])
+
+
+async def test_an_option_that_would_change_turns_is_refused(
+    server: ModelServer,
+) -> None:
+    async with connect("anthropic:claude-opus-5-5", server) as model:
+        with pytest.raises(InputError, match="leave out the option images"):
+            computer_use_agent(model, images=3)
+
+
+def refused(path: str, body: dict[str, Any], **headers: str) -> str | None:
+    from bench_core.testing.model_server import Seen  # noqa: PLC0415
+
+    found = Rules().refusal(Seen(path, headers, body, 0.0))
+    return found[1] if found else None
+
+
+def claude(model: str = "claude-opus-5-5", **more: Any) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": "hi"}], **more}
+
+
+def answered(*results: dict[str, Any], toolset: str = "browser") -> dict[str, Any]:
+    call = {
+        "type": "tool_use",
+        "id": "1",
+        "name": "list_tabs",
+        "toolset_name": toolset,
+        "input": {},
+    }
+    turns = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": list(results)},
+    ]
+    return {"model": "claude-opus-5-5", "messages": turns}
+
+
+STATE = {"type": "browser_state", "tabs": []}
+PICTURE = {"type": "image", "source": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (claude(tools=[{"type": "computer_20251124", "name": "computer"}]), "does not support the tool type"),
+        (claude("claude-sonnet-4-5", tools=[{"type": "computer_toolset_20260801"}]), "does not support"),
+        (claude("claude-opus-4-5", tools=[{"type": "computer_20251124", "name": "computer"}]), "needs the header"),
+        (claude(tools=[{"type": "computer_toolset_20260801", "name": "computer"}]), "extra inputs"),
+        (claude(tool_choice={"type": "any"}), "tool_choice any"),
+        (claude(thinking={"type": "disabled"}), "cannot be disabled"),
+        (answered({"type": "tool_result", "tool_use_id": "1", "content": [STATE, STATE]}), "at most one"),
+        (answered({"type": "tool_result", "tool_use_id": "1", "content": [STATE]}, toolset="computer"),
+         "browser toolset calls only"),
+        (answered({"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": [PICTURE]}), "text only"),
+        (answered({"type": "text", "text": "x"}), "must be answered"),
+    ],
+)  # fmt: skip
+def test_the_server_refuses_what_the_api_refuses(body: dict[str, Any], message: str) -> None:
+    assert message in str(refused("/v1/messages", body))
+
+
+def test_the_server_refuses_a_changed_prefix_and_reasoning_it_has_not_kept() -> None:
+    from bench_core.testing.model_server import Seen  # noqa: PLC0415
+
+    rules = Rules()
+    first = claude()
+    assert rules.refusal(Seen("/v1/messages", {}, first, 0.0)) is None
+    more = [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]
+    changed = {**first, "messages": [*first["messages"], *more], "system": "other"}
+    found = rules.refusal(Seen("/v1/messages", {}, changed, 0.0))
+    assert found == (400, "thinking blocks are bound to a different conversation")
+    body = {"model": "gpt-5.5", "input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}
+    assert "not persisted" in str(refused("/v1/responses", body))

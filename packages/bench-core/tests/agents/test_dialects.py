@@ -1,0 +1,262 @@
+"""Each tool version: its table of cases, the SDKs' own lists, coordinates, and which model gets it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from dialect_cases import CASES
+
+from bench_core.agents.computer_use import dialect_of
+from bench_core.agents.dialects import (
+    Screen,
+    UnknownDialectError,
+    dialect_for,
+    dialect_named,
+    dialects,
+)
+from bench_core.agents.dialects.coordinates import on_grid, resized, smart_resize, within
+from bench_core.agents.tools import InvalidCallError
+from bench_core.errors import InputError
+from bench_core.models import Message, Reply, TextPart, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.agents import Point
+
+SIZES = [(1024, 768), (1280, 720), (1366, 768), (1440, 900), (1920, 1080)]
+EVERYTHING = frozenset(
+    kind
+    for dialect in dialects().values()
+    for member in dialect.members.values()
+    for kind in member.needs
+)
+SCREEN = Screen((1280, 720), EVERYTHING, browser=True)
+DESKTOP = frozenset(
+    {"click", "move", "mouse_down", "mouse_up", "drag", "scroll", "type", "keys", "hold_keys", "key_down",
+     "key_up", "wait", "screenshot", "zoom", "pointer_position"}
+)  # fmt: skip
+
+
+def called(dialect: str, name: str, arguments: dict[str, Any]) -> ToolCall:
+    """Return the call of a member as the provider's adapter gives it."""
+    if dialect.startswith("computer_20"):
+        return ToolCall(id="1", name="computer", arguments={"action": name, **arguments})
+    if dialect in {"computer", "computer_use_preview"}:
+        actions = [{"type": name, **arguments}]
+        return ToolCall(id="1", name="computer", toolset="computer", arguments={"actions": actions})
+    if dialect.startswith("qwen"):
+        return ToolCall(id="1", name="computer_use", arguments={"action": name, **arguments})
+    family = dialect.partition("_toolset")[0] if "_toolset" in dialect else None
+    return ToolCall(id="1", name=name, toolset=family, arguments=arguments)
+
+
+ROWS = [(dialect, *row) for dialect, rows in CASES.items() for row in rows]
+
+
+@pytest.mark.parametrize(("dialect", "name", "arguments", "expected"), ROWS)
+def test_a_call_becomes_actions(
+    dialect: str, name: str, arguments: dict[str, Any], expected: Any
+) -> None:
+    call = called(dialect, name, arguments)
+    if isinstance(expected, str):
+        with pytest.raises(InvalidCallError, match=expected):
+            dialect_named(dialect).read(call, SCREEN)
+        return
+    actions = dialect_named(dialect).read(call, SCREEN)
+    assert list(actions) == (expected if isinstance(expected, list) else [expected])
+
+
+@pytest.mark.parametrize("name", sorted(dialects()))
+def test_every_member_has_a_case(name: str) -> None:
+    assert {row[0] for row in CASES[name]} >= set(dialects()[name].members)
+
+
+def test_what_an_environment_does_not_offer_is_declared_disabled() -> None:
+    on_desktop = Screen((1280, 720), DESKTOP - {"zoom"}, browser=False)
+    toolset = dialect_named("computer_toolset_20260801")
+    assert toolset.declare(on_desktop).native_tools == (
+        {"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}},
+    )
+    assert toolset.declare(SCREEN).native_tools == ({"type": "computer_toolset_20260801"},)
+    with pytest.raises(InvalidCallError, match="not available here"):
+        toolset.read(called(toolset.name, "zoom", {"region": [0, 0, 9, 9]}), on_desktop)
+    browser = dialect_named("browser_toolset_20260801").declare(SCREEN).native_tools[0]
+    assert set(browser["configs"]) == {  # type: ignore[arg-type]  # a dictionary
+        "javascript_exec", "file_upload", "read_console", "read_network",
+    }  # fmt: skip
+    google = dialect_named("google_computer_use_2026").declare(on_desktop).native_tools[0]
+    assert google["computer_use"] == {
+        "environment": "ENVIRONMENT_DESKTOP",
+        "excluded_predefined_functions": ["go_back", "go_forward", "navigate"],
+    }
+
+
+@pytest.mark.parametrize(("family", "mapped"), [("computer", 17), ("browser", 27)])
+def test_claudes_members_are_those_of_the_sdk(family: str, mapped: int) -> None:
+    pytest.importorskip("anthropic", reason="the SDK is an extra")
+    try:
+        module = importlib.import_module(f"anthropic.types.{family}_toolset_configs_param")
+    except ImportError:
+        pytest.skip("this line of the SDK is older than the toolsets")
+    listed = set(getattr(module, f"{family.title()}ToolsetConfigsParam").__annotations__)
+    dialect = dialect_named(f"{family}_toolset_20260801")
+    assert len(dialect.members) == mapped
+    assert {*dialect.members, *dialect.off} == listed
+
+
+def test_openais_actions_are_those_of_the_sdk() -> None:
+    pytest.importorskip("openai", reason="the SDK is an extra")
+    module = importlib.import_module("openai.types.responses.response_computer_tool_call")
+    union = get_args(module.Action)[0]
+    listed = {get_args(each.model_fields["type"].annotation)[0] for each in get_args(union)}
+    for name in ("computer", "computer_use_preview"):
+        assert set(dialect_named(name).members) == listed
+
+
+@pytest.mark.parametrize(
+    ("model", "environment", "name"),
+    [
+        ("anthropic:claude-sonnet-4-5-20250929", "browser", "computer_20250124"),
+        ("anthropic:claude-haiku-4-5", "desktop", "computer_20250124"),
+        ("anthropic:claude-opus-4-5-20251101", "browser", "computer_20251124"),
+        ("anthropic:claude-sonnet-4-6", "browser", "computer_20251124"),
+        ("anthropic:claude-opus-4-8", "browser", "computer_toolset_20260801"),
+        ("anthropic:claude-opus-5-5", "desktop", "computer_toolset_20260801"),
+        ("anthropic:claude-haiku-5-5-20261001", "browser", "computer_toolset_20260801"),
+        ("anthropic:claude-fable-5-2", "browser", "computer_toolset_20260801"),
+        ("openai:gpt-5.4-mini", "desktop", "computer"),
+        ("openai:gpt-5.5-2026-04-23", "browser", "computer"),
+        ("openai:gpt-6", "browser", "computer"),
+        ("openai:computer-use-preview", "desktop", "computer_use_preview"),
+        ("google:gemini-2.5-computer-use-preview-10-2025", "browser", "google_computer_use_2025"),
+        ("google:gemini-3-flash-preview", "browser", "google_computer_use_2025"),
+        ("google:gemini-3.1-pro-preview", "browser", "google_computer_use_2025"),
+        ("google:gemini-3.5-flash", "browser", "google_computer_use_2026"),
+        ("google:gemini-3.7-flash", "desktop", "google_computer_use_2026"),
+        ("openai-chat:Qwen/Qwen3-VL-8B-Instruct", "desktop", "qwen3_vl"),
+        ("openai-chat:Qwen/Qwen3.5-35B-A3B", "browser", "qwen3_5"),
+        ("openai-chat:ByteDance-Seed/UI-TARS-1.5-7B", "browser", "ui_tars_1_5"),
+        ("scripted:file", "browser", "computer_20251124"),
+    ],
+)
+def test_a_model_gets_the_dialect_documented_for_it(
+    model: str, environment: str, name: str
+) -> None:
+    assert dialect_of(model, None, browser=environment == "browser").name == name
+
+
+@pytest.mark.parametrize(
+    "model", ["anthropic:claude-opus-9", "openai:gpt-4o", "google:gemini-2.5-pro"]
+)
+def test_an_unknown_model_is_an_error_that_lists_the_dialects(model: str) -> None:
+    with pytest.raises(UnknownDialectError, match=r"--dialect.*computer_20250124.*ui_tars_1_5"):
+        dialect_for(model, "browser")
+
+
+def test_a_dialect_is_named_instead() -> None:
+    model = "anthropic:claude-opus-9"
+    assert dialect_of(model, "browser_toolset_20260801", browser=True).name.startswith("browser")
+    with pytest.raises(InputError, match="is for a browser, not for a desktop"):
+        dialect_of(model, "browser_toolset_20260801", browser=False)
+    with pytest.raises(InputError, match="spoken over 'openai', not over 'anthropic'"):
+        dialect_of(model, "computer", browser=True)
+    with pytest.raises(UnknownDialectError, match="there is no dialect 'x'"):
+        dialect_of(model, "x", browser=True)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (lambda at, _size: at, within),
+        (lambda at, size: at * 1000 / size, lambda x, y, size: on_grid(x, y, size, 1000)),
+        (lambda at, size: at * 999 / size, lambda x, y, size: on_grid(x, y, size, 999)),
+    ],
+    ids=["pixels", "0-1000", "0-999"],
+)
+def test_every_pixel_can_be_hit(
+    size: tuple[int, int], given: Callable[..., float], taken: Callable[..., Point]
+) -> None:
+    for x in range(size[0]):
+        y = x % size[1]
+        # a model that gives the middle of a pixel in its convention hits that pixel
+        found = taken(given(x + 0.5, size[0]), given(y + 0.5, size[1]), size)
+        assert (found.x, found.y) == (x, y)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_pixel_of_the_resized_picture_is_where_it_was(size: tuple[int, int]) -> None:
+    larger = smart_resize(size)
+    assert all(side % 28 == 0 for side in larger)
+    for x in range(size[0]):
+        y = x % size[1]
+        found = resized((x + 0.5) * larger[0] / size[0], (y + 0.5) * larger[1] / size[1], size)
+        assert (found.x, found.y) == (x, y)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    list(
+        zip(SIZES, [(1036, 756), (1288, 728), (1372, 756), (1428, 896), (1932, 1092)], strict=True)
+    ),
+)
+def test_pictures_are_resized_as_the_image_processor_does(
+    size: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    assert smart_resize(size) == expected
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_far_corner_is_the_last_pixel(size: tuple[int, int]) -> None:
+    last = (size[0] - 1, size[1] - 1)
+    larger = smart_resize(size)
+    for found in (
+        within(*size, size), on_grid(1000, 1000, size, 1000), on_grid(999, 999, size, 999),
+        resized(*larger, size),
+    ):  # fmt: skip
+        assert (found.x, found.y) == last
+
+
+def reply(text: str) -> Reply:
+    return Reply(
+        provider="p", model="m", message=Message(role="assistant", parts=(TextPart(text=text),))
+    )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "expected"),
+    [
+        ("qwen3_vl", ('I click.\n<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", '
+         '"coordinate": [500, 500]}}\n</tool_call>'), {"action": "left_click", "coordinate": [500, 500]}),
+        ("qwen3_5", ("<tool_call>\n<function=computer_use>\n<parameter=action>\ntype\n</parameter>\n"
+         "<parameter=text>\n12\n</parameter>\n</function>\n</tool_call>"), {"action": "type", "text": 12}),
+        ("ui_tars_1_5", "Thought: I click.\nAction: click(start_box='(10,20)')", {"start_box": "(10,20)"}),
+        ("ui_tars_1_5", "Thought: t\nAction: click(point='<point>10 20</point>')",
+         {"point": "<point>10 20</point>"}),
+        ("ui_tars_1_5", "Thought: t\nAction: type(content='it\\'s (done)\\n')", {"content": "it's (done)\n"}),
+        ("ui_tars_1_5", "Thought: t\nAction: finished(content='42')", {"content": "42"}),
+    ],
+)  # fmt: skip
+def test_calls_are_read_out_of_text(dialect: str, text: str, expected: dict[str, Any]) -> None:
+    (call,) = dialect_named(dialect).calls(reply(text))
+    assert call.arguments == expected
+    assert dialect_named(dialect).read(call, SCREEN)
+
+
+def test_several_actions_of_one_text_are_several_calls() -> None:
+    text = "Thought: t\nAction: click(start_box='(1,2)')\n\ntype(content='a')"
+    calls = dialect_named("ui_tars_1_5").calls(reply(text))
+    assert [call.name for call in calls] == ["click", "type"]
+
+
+def test_text_without_a_call_is_none() -> None:
+    for name in ("qwen3_vl", "qwen3_5", "ui_tars_1_5"):
+        assert dialect_named(name).calls(reply("I cannot see it.")) == ()
+
+
+def test_dialects_have_names_that_can_be_typed() -> None:
+    assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in dialects())
