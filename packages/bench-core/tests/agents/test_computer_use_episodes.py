@@ -106,7 +106,7 @@ TARS = [
     Answer(text="Thought: t\nAction: finished(content='saved')"),
 ]
 EPISODES: dict[str, tuple[str, list[Answer]]] = {
-    "claude 2025-01": ("anthropic:claude-sonnet-4-5", OLD),
+    "claude 2025-01": ("anthropic:claude-haiku-4-5", OLD),
     "claude 2025-11": ("anthropic:claude-opus-4-6", OLD),
     "claude toolset": ("anthropic:claude-opus-5-5", TOOLSET),
     "claude fable": ("anthropic:claude-fable-5-2", TOOLSET),
