@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,9 +64,10 @@ def _run(
     *,
     honest: bool,
 ) -> AuditReport:
-    from dataclasses import replace  # noqa: PLC0415  # as below
+    import asyncio  # noqa: PLC0415  # slow, which --help can do without
+    from dataclasses import replace  # noqa: PLC0415  # same
 
-    from bench_core.audit import audit  # noqa: PLC0415  # pydantic, which --help can do without
+    from bench_core.audit import audit  # noqa: PLC0415  # same
 
     with world() as started:
         chosen = started if honest else replace(started, honest=())
