@@ -51,3 +51,11 @@ def test_exploits_run_and_gain_nothing(tmp_path: Path) -> None:
 def test_without_tokens_an_exploit_gains_what_it_is_after(tmp_path: Path, exploit: str) -> None:
     report = audited(tmp_path, exploit, guarded=False)
     assert [each.verdict for each in report.rows] == ["UNDETECTED"]
+
+
+def test_the_honest_agent_does_its_task_and_is_not_flagged(tmp_path: Path) -> None:
+    with audit_world() as world:
+        one = replace(world.honest[0], tasks=built_in_world().demo_tasks()[:1])
+        report = asyncio.run(audit(replace(world, honest=(one,)), (), tmp_path))
+
+    assert [(each.score, each.codes) for each in report.honest] == [(1.0, ())]

@@ -14,6 +14,7 @@ import httpx
 from bench_core.agents import RunCode, connect
 from bench_core.audit import AuditWorld, Exploit, HonestAgent, Proof, exploits_of, report_proof
 from bench_core.records import AgentOutcome
+from waa_client.agents.guide import solution
 from waa_client.agents.simple import named_agent
 from waa_client.benchmark import WaaBenchmark
 from waa_client.tasks import load_tasks
@@ -55,11 +56,12 @@ def audit_world() -> Iterator[AuditWorld]:
         UnknownPluginError: No simulated desktop is installed.
     """
     world = built_in_world()
-    known = world.solutions()
     honest = HonestAgent(
         name="solution",
-        tasks=tuple(known),
-        make=lambda task: named_agent([(action,) for action in known[task].elements]),
+        tasks=tuple(world.solutions()),
+        make=lambda task: named_agent(solution(task)),
+        # names of elements that the solutions use are in this tree alone
+        config={"view": {"elements": True, "windows": True, "backend": "uia"}},
     )
     benchmark = WaaBenchmark(load_tasks(world.tasks_folder()), pool=BuiltInDesktops())
     yield AuditWorld(benchmark=benchmark, make=_Attacker, honest=(honest,), time_limit_s=300.0)
