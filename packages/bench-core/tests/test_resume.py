@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError, UnknownTaskError
-from bench_core.records import AgentOutcome, Event, Status, Task, TrialKey
+from bench_core.records import AgentOutcome, Event, Resource, Status, Task, TrialKey
 from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import RunFolder, check_run, list_artifacts, read_run, write_info
 from bench_core.run_spec import AgentProcessSpec, RunSpec, TaskFilter
@@ -308,6 +308,40 @@ def test_a_trial_that_was_given_up_is_tried_again_where_it_is_asked_for(
     assert toys.ran == []
     assert run(tasks=only, rerun=("unscored",)).statuses == {"completed": 1}
     assert toys.ran == ["quick-1"]
+
+
+def test_trials_that_run_alone_go_on_where_a_site_of_others_stays_down(
+    out: Path, agent: Path
+) -> None:
+    class Sites(Toys):
+        def tasks(self) -> list[Task]:
+            shop = (Resource(name="shop", mode="shared"),)
+            down = [Task(benchmark="toys", task_id=f"down-{each}", goal="", resources=shop)
+                    for each in range(8)]  # fmt: skip
+            return [*down, Task(benchmark="toys", task_id="quick-1", goal="")]
+
+    toys, key = Sites(), TrialKey(task_id="quick-1")
+    policy = Policy(attempts=1, backoff=Backoff(first_s=0.0), max_consecutive_faults=3)
+    spec = RunSpec(
+        agent="my_agent:Agent", agent_process=AgentProcessSpec(process="shared"), attempts=3
+    )
+
+    def go_on() -> RunOutcome:
+        run_environment = RunEnvironment(locks=NoLocks(), policy=policy)
+        return run_benchmark_sync(toys, spec, out, run_environment=run_environment)
+
+    go_on()
+    with RunFolder.resume(out) as folder:
+        before = folder.results()[key]
+        folder.append(before.model_copy(update={"status": Status.CANCELLED, "score": None,
+                                                "success": None, "sequence": None}))  # fmt: skip
+        folder.new_attempt(key)
+        folder.event(Event(time=folder.now(), kind="attempt_started", task_id="quick-1", trial=1,
+                           attempt=2, data={"alone": False}))  # fmt: skip
+    toys.ran.clear()
+    outcome = go_on()
+    assert toys.ran == ["quick-1"]
+    assert (outcome.outcome, outcome.remaining) == ("aborted", 8)
 
 
 # the agent's program

@@ -215,6 +215,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
         earlier = {key: result.attempts for key, result in before.items()} | crashed.attempts
         with_.progress.begin(_start_of(folder, before, spec.workers))
         abandoned = 0
+        outcome: SessionOutcome = "finished"
         stopped: Record | None = None
         batches = batches_of(folder.info)
         policy = with_.policy or _policy(spec)
@@ -237,9 +238,11 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
                 )
                 guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
                 with guards if guard else contextlib.nullcontext():
-                    outcome = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
+                    ended = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
                 abandoned += scheduler.abandoned
-                if outcome != "finished":
+                outcome = outcome if ended == "finished" else ended
+                # a site that stays down keeps nothing from the trials that do without it
+                if scheduler.stopped:
                     break
             if batch is None or outcome != "finished":
                 break

@@ -167,6 +167,11 @@ class Scheduler:
         self._stop_flights(StopReason.CANCELLED)
 
     @property
+    def stopped(self) -> bool:
+        """Whether the session is to end; false where trials were only left for what is broken."""
+        return self._outcome is not None
+
+    @property
     def in_flight(self) -> int:
         """How many trials run now."""
         return len(self._flights)
