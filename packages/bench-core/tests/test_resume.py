@@ -310,6 +310,23 @@ def test_a_trial_that_was_given_up_is_tried_again_where_it_is_asked_for(
     assert toys.ran == ["quick-1"]
 
 
+@pytest.mark.parametrize("touched", [False, True])
+def test_files_of_a_result_are_those_it_left_while_another_attempt_lies_over_it(
+    run: Callable[..., RunOutcome],
+    out: Path,
+    touched: bool,  # noqa: FBT001  # parametrized
+) -> None:
+    run()
+    key = TrialKey(task_id="down-1")
+    with RunFolder.resume(out) as folder:
+        folder.new_attempt(key).joinpath("answer.txt").write_text("of a process that was killed")
+    if touched:
+        (kept,) = out.glob("attempts/*/down-1/result-*/answer.txt")
+        kept.write_text("9")
+    problems = [each for each in check_run(out).problems if "answer.txt" in each]
+    assert bool(problems) is touched
+
+
 def test_trials_that_run_alone_go_on_where_a_site_of_others_stays_down(
     out: Path, agent: Path
 ) -> None:

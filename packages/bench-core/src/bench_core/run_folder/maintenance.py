@@ -183,11 +183,12 @@ def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[s
 
     Where those of a result that was replaced later are, a bench-core before 0.2 did not say.
     """
-    folder = trial_path(path, result.key)
-    if not current:
-        if result.sequence is None:
-            return
-        folder = kept_attempts(path, result.key) / f"result-{result.sequence}"
+    kept = kept_attempts(path, result.key) / f"result-{result.sequence}"
+    if not current and result.sequence is None:
+        return
+    # a later attempt without a result, whose process ended, lies where the last result's files were
+    moved = result.sequence is not None and kept.is_dir()
+    folder = kept if moved or not current else trial_path(path, result.key)
     where = folder.relative_to(path).as_posix()
     yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, result.artifacts))
 
