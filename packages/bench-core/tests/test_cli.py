@@ -118,13 +118,14 @@ def test_without_out_the_same_command_continues_its_run(
 
 
 def test_tasks_are_listed_with_their_groups(invoke: Any) -> None:
+    everything = json.loads(invoke("tasks", "--json").stdout)
     done = invoke("tasks", "--group", "kind=wrong", "--limit", "1")
     assert done.stdout.splitlines() == [
         "task     kind   goal",
         "-------  -----  --------",
         "wrong-1  wrong  Be wrong",
         "",
-        "1 of 52 tasks",
+        f"1 of {len(everything)} tasks",
     ]
 
 
