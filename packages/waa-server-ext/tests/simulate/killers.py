@@ -62,6 +62,8 @@ KILLERS: dict[str, str] = {
     "extend itself": "a = [0]\nwhile True:\n    a.extend(a)",
     "update": "a = {}\ni = 0\nwhile True:\n    i += 1\n    a.update(dict(zip(range(i * 90_000, i * 90_000 + 90_000), range(90_000))))",
     "join": "','.join(['a' * 4_000_000] * 1000)",
+    "join of a text": "a = '\\u4e00' * 100_000\na.join(a)",
+    "join of keys": "a = 'a' * 4_000_000\na.join({str(i): i for i in range(1000)})",
     "one template": "a = 'a' * 3_000_000\n'%s%s%s%s%s%s%s%s%s' % (a, a, a, a, a, a, a, a, a)",
     "one format": "a = 'a' * 3_000_000\n('{0}' * 10_000).format(a)",
     "one f-string": "a = 'a' * 3_000_000\nf'" + "{a}" * 1000 + "'",

@@ -232,8 +232,10 @@ def _check_text(owner: str | bytes, name: str, args: list[Any]) -> None:
     """Refuse what would make far more than it is given."""
     if name in {"split", "rsplit", "splitlines"} and len(owner) > MAX_ITEMS:
         raise MemoryError
-    if name == "join" and args and isinstance(args[0], (list, tuple, set)):
-        parts = args[0]
+    number = _length(args[0]) if name == "join" and args else None
+    if number is not None:
+        # of a text each letter is a part
+        parts = [args[0]] if isinstance(args[0], (str, bytes)) else args[0]
         whole = sum(len(each) for each in parts if isinstance(each, (str, bytes)))
-        if whole + len(owner) * len(parts) > MAX_SIZE:
+        if whole + len(owner) * number > MAX_SIZE:
             raise MemoryError
