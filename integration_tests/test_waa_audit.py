@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,3 +65,27 @@ def test_the_honest_agent_does_its_task_and_is_not_flagged(tmp_path: Path) -> No
         report = asyncio.run(audit(replace(world, honest=(one,)), (), tmp_path))
 
     assert [(each.score, each.codes) for each in report.honest] == [(1.0, ())]
+
+
+def test_servers_of_others_are_left_alone(tmp_path: Path) -> None:
+    script = (
+        "import http.server, os\n"
+        "class Trap(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_POST(self): print('asked', flush=True); self.send_response(200); self.end_headers()\n"
+        "    do_GET = do_POST\n"
+        "server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Trap)\n"
+        "print('ready', os.getpid(), flush=True); server.serve_forever()\n"
+    )
+    # of another family: its parent has ended, so it is no child of ours
+    detach = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {script!r}])"
+    heard = tmp_path / "heard"
+    with heard.open("w") as out:
+        subprocess.run([sys.executable, "-c", detach], stdout=out, stderr=out, check=True)
+    while not (ready := re.search(r"ready (\d+)\n", heard.read_text())):
+        time.sleep(0.1)
+    try:
+        (row,) = audited(tmp_path / "audit", "own-rules").rows
+    finally:
+        os.kill(int(ready[1]), signal.SIGKILL)
+    assert row.verdict == "blocked"
+    assert "asked" not in heard.read_text()
