@@ -18,7 +18,7 @@ from waa_server_ext.simulate.machine.computer import Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = 2_000
+PROGRAMS = 500
 
 
 @pytest.fixture(autouse=True)
