@@ -210,7 +210,7 @@ def test_a_circle_is_noticed(tree: Path, module: str, line: str, broken: str) ->
         ),
         (
             "native/new.py",
-            "import waa_server_ext.vm.access",
+            "import waa_server_ext.server.journal",
             "What waa-server-ext installs on a VM",
         ),
         (

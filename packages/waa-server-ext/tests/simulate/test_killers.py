@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from killers import KILLERS
+from desktop_killers import KILLERS
 from programs import random_program
 
 from waa_server_ext.simulate.code import budget
