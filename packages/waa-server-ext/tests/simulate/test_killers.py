@@ -18,7 +18,7 @@ from waa_server_ext.simulate.machine.computer import Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = 500
+PROGRAMS = 150
 
 
 @pytest.fixture(autouse=True)
