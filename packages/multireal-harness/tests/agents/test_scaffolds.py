@@ -45,7 +45,9 @@ class Talker:
         if step.do == "fill":
             label = {"to": "To", "body": "Message"}.get(step.field, step.field.title())
             field = next(
-                each[1] for each in shown if each[3] == label and each[2] in {"input", "textarea"}
+                each[1]
+                for each in shown
+                if each[3] == label and each[2] in {"textbox", "searchbox", "combobox"}
             )
             arguments = {"text": step.text, "element": field, "clear": True}
             return Answer(tool_calls=(("type_text", arguments),))
