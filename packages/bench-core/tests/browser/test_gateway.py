@@ -127,8 +127,12 @@ async def websocket(
 
 def request(url: str, method: str = "GET") -> None:
     asked = urllib.request.Request(url, method=method)  # noqa: S310  # loopback
-    with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310  # same
-        answer.read()
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310  # same
+            answer.read()
+    except urllib.error.HTTPError as error:
+        error.close()  # it is an answer, which holds its connection
+        raise
 
 
 async def until(holds: Callable[[], bool], seconds: float = 30) -> None:

@@ -84,8 +84,9 @@ async def test_requests_of_the_http_port_are_answered(chromium: Chromium, gatewa
 
 
 async def test_pages_of_other_sites_are_kept_out(gateway: Gateway) -> None:
-    with pytest.raises(urllib.error.HTTPError):
+    with pytest.raises(urllib.error.HTTPError) as refused:
         fetched(f"{gateway.cdp_url}/json/version", host="evil.test")
+    refused.value.close()
     with pytest.raises(InvalidStatus):
         async with connect(
             await websocket_url(gateway.cdp_url), origin="http://evil.test", proxy=None

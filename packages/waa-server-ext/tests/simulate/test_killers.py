@@ -18,7 +18,8 @@ from waa_server_ext.simulate.machine.computer import Machine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAMS = 150
+PROGRAMS = 250
+DRAWS = range(8)
 
 
 @pytest.fixture(autouse=True)
@@ -47,13 +48,13 @@ def test_a_program_that_would_hang_or_fill_the_machine_ends(name: str) -> None:
     assert run_child(CmdShell(desktop), ["-c", "print(6 * 7)"]) == (0, "42\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("memory")
-def test_random_programs_end() -> None:
-    source = random.Random(21)  # noqa: S311  # repeatable on purpose
+@pytest.mark.parametrize("seed", DRAWS)
+def test_random_programs_end(seed: int) -> None:
+    source = random.Random(seed)  # noqa: S311  # repeatable on purpose
     desktop = Desktop(Machine.fresh())
-    for number in range(PROGRAMS):
-        if number % 200 == 0:
-            desktop = Desktop(Machine.fresh())
+    for _ in range(PROGRAMS):
         program = random_program(source)
         code, _, _ = run_child(CmdShell(desktop), ["-c", program])
         assert isinstance(code, int), program

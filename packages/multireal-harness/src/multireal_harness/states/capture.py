@@ -210,6 +210,7 @@ class _Page:
             async with asyncio.timeout(within_s):
                 return await self._read(url, within_s, quiet_s)
         except TimeoutError:
+            self._page = None  # whatever holds it up may hold up the next try
             raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
         except Error as error:
             self._page = None  # it may have crashed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -99,7 +100,7 @@ class Answered:
         return self.results[-1] if self.results else ActionResult()
 
 
-class Dialect:
+class Dialect(ABC):
     """One tool version; a module of this package has one as `DIALECT`.
 
     Attributes:
@@ -139,9 +140,9 @@ class Dialect:
         found = any(re.fullmatch(p, n, re.IGNORECASE) for p in self.models for n in named)
         return provider == self.provider and found
 
+    @abstractmethod
     def declare(self, screen: Screen) -> Declaration:
         """Return what requests say of the tools."""
-        raise NotImplementedError
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return what a reply asks for; dialects that are text read it out of the text."""
