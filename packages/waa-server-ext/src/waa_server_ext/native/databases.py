@@ -73,7 +73,8 @@ def query_number(path: str, query: str) -> float:
 
     Raises:
         DecoderError: The query took too long or too much memory.
-        sqlite3.Error: The file is no database, or the query does what is refused.
+        RuntimeError: Of the name of SQLite's own error, where the file is no database or the query
+            does what is refused.
     """
     number: float = isolated("databases:first_number", path, query, seconds=_SECONDS + _MARGIN_S)
     return number
