@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import NotEstimableError
-from bench_core.statistics import macro_average_interval, success_rate_interval, wilson
+from bench_core.statistics import (
+    clopper_pearson,
+    macro_average_interval,
+    success_rate_interval,
+    wilson,
+)
+from bench_core.statistics.dirichlet import dirichlet_low
 from bench_core.statistics.distributions import normal_quantile, t_quantile
 
 Scores = dict[Any, list[float]]
@@ -211,11 +217,30 @@ def test_templates_of_several_tasks_are_joined_with_one_more_success_and_failure
     scores = {n: [float(n != 0)] for n in range(60)}
     templates = {n: n // 3 for n in scores}
     found = macro_average_interval(scores, templates)
-    assert found.method.endswith("joined with add-two")
+    assert "joined with add-two" in found.method
     alone = success_rate_interval(
         {n: [sum(scores[3 * n + k][0] for k in range(3)) / 3] for n in range(20)}
     )
     assert found.low < alone.low
+
+
+@pytest.mark.parametrize("won", [1, 2, 3, 12 - 3, 12 - 1])
+def test_few_tasks_of_the_rarer_outcome_are_joined_with_exact_limits(won: int) -> None:
+    found = success_rate_interval({n: [float(n < won)] for n in range(12)})
+    exact = clopper_pearson(won, 12)
+    assert found.method.endswith("joined with Dirichlet limits")
+    assert found.low <= exact.low + 1e-9
+    assert found.high >= exact.high - 1e-9
+
+
+def test_exact_limits_are_taken_over_templates_of_their_sizes() -> None:
+    scores = {n: [float(n == 0)] for n in range(40)}
+    templates = {n: 0 if n < 10 else n for n in scores}
+    found = success_rate_interval(scores, clusters=templates)
+    # one of 31 templates, which is a quarter of the tasks
+    assert found.low == pytest.approx(
+        dirichlet_low([1] + [0] * 30, [10] + [1] * 30, alpha=0.025, lowest=0.0)
+    )
 
 
 def test_one_trial_of_tasks_that_stand_alone_keeps_wilsons_interval() -> None:

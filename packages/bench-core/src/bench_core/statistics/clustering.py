@@ -86,6 +86,15 @@ class WeightedMean(NamedTuple):
         lowest = 1.0 / math.fsum(total * total for total in totals.values())
         return lowest, max(lowest, 1.0 / per_trial)
 
+    def cluster_totals(self) -> tuple[list[float], list[float]]:
+        """What each cluster adds to the mean, and its weight; both times the number of clusters."""
+        totals: defaultdict[Hashable, float] = defaultdict(float)
+        sizes: defaultdict[Hashable, float] = defaultdict(float)
+        for task, weight in zip(self.tasks, self.weights, strict=True):
+            totals[task.cluster] += self.clusters * weight * task.mean
+            sizes[task.cluster] += self.clusters * weight
+        return list(totals.values()), list(sizes.values())
+
     @property
     def single_trial_tasks(self) -> int:
         """How many tasks have one trial only."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.clustering import Key, macro_mean, reduce_tasks, task_mean
+from bench_core.statistics.dirichlet import rare_limits
 from bench_core.statistics.intervals import Interval
 from bench_core.statistics.proportions import t_or_normal_quantile, wilson_limits
 
@@ -37,8 +38,8 @@ def success_rate_interval(
     New tasks: Wilson on the effective sample size (design effect; Kish 1965), clipped to between
     one observation per cluster and one per trial, with Student's t on clusters - 1. Where
     clusters have several trials it is joined with the same after one successful and one failed
-    cluster were added, which is valid at rates near 0 and 1, too. Same tasks:
-    the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
+    cluster were added, which is valid at rates near 0 and 1, too, and where at most three clusters
+    have the rarer outcome with Gaffke's limits, which need no variance. Same tasks: the stratified analytic variance, turned into a Wilson interval in the same way. Scores between
     0 and 1 are at most as variable as 0/1 outcomes of the same mean, so both stay valid
     (conservative) for them; scores beyond give a plain t interval, named so.
 
@@ -126,6 +127,10 @@ def _new_tasks(mean: WeightedMean, level: float) -> Interval:
         method += ", joined with add-two"
         low, high = _add_two(mean.estimate, variance, lowest, effective, quantile)
         limits = min(low, limits[0]), max(high, limits[1])
+    rare = rare_limits(*mean.cluster_totals(), level=level)
+    if rare is not None:
+        method += ", joined with Dirichlet limits"
+        limits = min(rare[0], limits[0]), max(rare[1], limits[1])
     return _interval(mean, question, limits, method, effective)
 
 

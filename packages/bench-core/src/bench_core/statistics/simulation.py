@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bench_core.statistics.bootstrap import load_numpy
+from bench_core.statistics.dirichlet import rare_limits
 from bench_core.statistics.proportions import t_or_normal_quantile
 
 if TYPE_CHECKING:
@@ -141,6 +142,17 @@ def interval_ends(  # noqa: PLR0913 - as above
         added = numpy.minimum(effective, middle * (1.0 - middle) * (fewest + 2.0) ** 2 / two)
         ends = _wilson_ends(middle, numpy.maximum(added, fewest), quantile)
         low, high = numpy.minimum(low, ends[0]), numpy.maximum(high, ends[1])
+    if estimand == "new_tasks":
+        known: dict[bytes, tuple[float, float] | None] = {}
+        shares = clusters * numpy.add.reduceat(weights * means, starts, axis=1)
+        alike = numpy.ptp(homes) == 0.0
+        for row, totals in enumerate(numpy.sort(shares) if alike else shares):
+            pattern = totals.tobytes()
+            if pattern not in known:
+                known[pattern] = rare_limits(totals, clusters * homes, level=level)
+            rare = known[pattern]
+            if rare is not None:
+                low[row], high[row] = min(low[row], rare[0]), max(high[row], rare[1])
     return low, high
 
 

@@ -55,6 +55,8 @@ def references(report: Report) -> tuple[str, ...]:
     rates = [run.summary.success.new_tasks for run in report.runs]
     if any(rate and "add-two" in rate.method for rate in rates):
         found.add(_AGRESTI)
+    if any(rate and "Dirichlet" in rate.method for rate in rates):
+        found.add(_GAFFKE)
     if any(each.k > 1 for run in report.runs for each in run.summary.pass_rates):
         found |= {_CHEN, _YAO}
     if report.comparison:
