@@ -338,7 +338,7 @@ class Tab:
     async def loaded(self, url: str) -> None:
         here = f"location.href === new URL({json.dumps(url)}).href"
         here += " && document.readyState === 'complete'"
-        for _ in range(500):
+        for _ in range(6000):  # a busy machine takes long
             try:
                 if await self.run(here):
                     return
@@ -382,7 +382,7 @@ def settled() -> Callable[[Callable[[], bool]], Awaitable[None]]:
     """Wait until a condition holds."""
 
     async def wait(holds: Callable[[], bool]) -> None:
-        for _ in range(1000):
+        for _ in range(6000):  # a busy machine takes long
             if holds():
                 return
             await asyncio.sleep(0.01)

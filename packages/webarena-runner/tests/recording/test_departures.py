@@ -47,11 +47,14 @@ FOREIGN = f"""fetch({OTHER_HOST}, {{method: 'PUT', body: '{{}}', keepalive: true
   headers: {{'Content-Type': 'application/json'}}}})"""
 CLOSED = """new Promise(done => {
   const other = open('/page?other');
-  setTimeout(() => {
+  const close = () => {
+    if (other.location.search !== '?other' || other.document.readyState !== 'complete')
+      return setTimeout(close, 100);
     other.addEventListener('pagehide', () => other.navigator.sendBeacon('/json?bye', 'closed'));
     other.close();
     done();
-  }, 500);
+  };
+  setTimeout(close, 500);
 })"""
 REMOVED = """new Promise(done => {
   const frame = Object.assign(document.createElement('iframe'), {src: '/page?frame'});
@@ -159,6 +162,18 @@ async def test_what_is_sent_when_a_window_or_frame_ends_is_recorded(
         await settled(lambda: len(site.seen("/json?bye")) == 1)
         har = await recorder.stop()
     assert recorded(har) == served(site)
+
+
+async def test_the_answer_to_a_beacon_of_a_removed_frame_is_waited_for(
+    browser: Chromium, tab: Any, site: Any, settled: Settled
+) -> None:
+    """Chromium calls the beacon aborted when its frame goes; its answer comes a second later."""
+    async with HarRecorder(browser.cdp_url) as recorder:
+        await tab.go(site.url("/page?first"))
+        await tab.run(REMOVED.replace("/json?bye", "/slow/1?bye"))
+        await settled(lambda: len(site.seen("/slow")) == 1)
+        har = await recorder.stop(deadline_s=60)
+    assert ("POST", "/slow/1?bye", 200) in recorded(har)
 
 
 async def test_what_is_sent_when_a_tab_is_closed_is_recorded(

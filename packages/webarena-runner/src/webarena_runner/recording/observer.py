@@ -52,6 +52,7 @@ class BrowserObserver:
         self._connect_s = connect_s
         self._traffic = Traffic(self._limits.entries)
         self._link: Link | None = None
+        self._unreported: Unreported | None = None
         self._browser = ("Chromium", "")
         self._pages: dict[str, str | None] = {}
         self._phases: list[tuple[str, float]] = []
@@ -117,12 +118,12 @@ class BrowserObserver:
     async def _connect(self) -> None:
         self._link = link = await Link.open(self._cdp_url, _LARGEST_MESSAGE)
         bodies = Bodies(link, self._limits)
-        unreported = Unreported(link, self._traffic, bodies)
+        self._unreported = unreported = Unreported(link, self._traffic, bodies)
         link.on("Target.attachedToTarget", self._attacher(link, bodies))
         link.on("Target.detachedFromTarget", self._on_detached)
         for method in self._traffic.methods:
             link.on(method, self._listener(method, bodies, unreported))
-        link.on("Fetch.requestPaused", unreported.on_paused)
+        link.on("Fetch.requestPaused", self._paused(unreported))
         product = (await link.call("Browser.getVersion", {}))["product"]
         name, _, version = product.partition("/")
         self._browser = (name, version)
@@ -142,6 +143,13 @@ class BrowserObserver:
             hop = self._traffic.feed(method, params, session, page)
             if hop is not None:
                 bodies.follow(method, hop, session)
+
+        return listen
+
+    def _paused(self, unreported: Unreported) -> Callable[[Any, str | None], None]:
+        def listen(params: Mapping[str, Any], session: str | None) -> None:
+            self._last_event = time.monotonic()
+            unreported.on_paused(params, session)
 
         return listen
 
@@ -183,6 +191,8 @@ class BrowserObserver:
     def _awaits(self, patience_s: float) -> bool:
         """Return whether an answer may still come; a request that is open for long may never get one."""
         oldest = time.time() - patience_s
+        if self._unreported is not None and self._unreported.awaits(oldest):
+            return True
         return any(
             hop.kind in _AWAITED and hop.wall_time > oldest for hop in self._traffic.pending()
         )

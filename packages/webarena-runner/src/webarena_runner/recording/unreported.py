@@ -45,10 +45,18 @@ class Unreported:
         self._bodies = bodies
         self._paused: dict[str, Hop] = {}
         self._tabs: set[str] = set()
+        self._unanswered: dict[str, float] = {}
 
     async def start(self) -> None:
         """Start pausing requests."""
         await self._link.call("Fetch.enable", {"patterns": _PATTERNS})
+
+    def awaits(self, since: float) -> bool:
+        """Return whether an answer may still come to a request continued after `since`, in Unix seconds.
+
+        The Network domain calls what a frame sends while it goes aborted before it is answered.
+        """
+        return any(begun > since for begun in self._unanswered.values())
 
     def covers(self, method: str, params: Params) -> bool:
         """Return whether an event of the Network domain is about a request that is recorded here.
@@ -65,11 +73,14 @@ class Unreported:
     def on_paused(self, params: Params, _session: str | None) -> None:
         """Handle the event of a paused request or response."""
         if "responseStatusCode" in params or _failed(params):
+            self._unanswered.pop(params["requestId"], None)
             self._end(params)
             self._continue(params)
         else:
             # No page waits for a ping, and its frame may be gone before its response comes.
             wanted = self._begin(params) or params["resourceType"] == "Ping"
+            if wanted:
+                self._unanswered[params["requestId"]] = time.time()
             self._continue(params, interceptResponse=wanted)
 
     def _begin(self, params: Params) -> bool:
