@@ -3,7 +3,11 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import socket
+import struct
+import threading
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -216,6 +220,36 @@ async def test_a_defect_of_a_desktop_is_told_to_the_agents_side(
     async with serve_environment(Defective()) as handle:
         with pytest.raises(EnvironmentFaultError, match="KeyError: 'screen'"):
             await scripted_agent(STEPS).run(task, handle, context)
+
+
+async def test_an_agent_that_goes_while_it_is_answered_prints_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As one whose process is killed does."""
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def observe(self) -> Observation:
+            asked.set()
+            await gone.wait()
+            return Observation(text="." * 10_000_000)
+
+        async def act(self, action: Action) -> ActionResult:
+            return ActionResult()
+
+    async with serve_environment(Slow()) as handle:
+        port = urlsplit(handle.url).port
+        with socket.create_connection(("127.0.0.1", port)) as agent:
+            agent.sendall(b"GET /observe HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await asked.wait()
+            # linger 0: the connection is reset, not closed
+            agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.set()
+        served = [each for each in threading.enumerate() if "process_request" in each.name]
+        for each in served:
+            await asyncio.to_thread(each.join, 60)
+    assert served
+    assert capfd.readouterr().err == ""
 
 
 async def test_a_model_is_shown_the_marked_picture_and_the_plain_one_is_kept(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -144,6 +145,11 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     environment: Environment
     loop: asyncio.AbstractEventLoop
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of an agent that is gone: its process may have been ended."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
