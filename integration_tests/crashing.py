@@ -12,7 +12,7 @@ import sys
 import time
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench_core import exit_codes
 from bench_core.budgets import Budget
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 CALL = Usage(requests=1, input_tokens=100, output_tokens=10)
 CALL_USD = 0.25
 LEDGER = "CRASHING_LEDGER"
+PAUSE = "CRASHING_PAUSE"
+"""The variable with the seconds that each agent waits after its call; without it none."""
 
 DEEDS: dict[str, Callable[[], object]] = {
     "exits": lambda: os._exit(7),
@@ -121,7 +123,7 @@ class Killer:
         del environment
         spend(context)
         where, deed, *_ = task.task_id.split(".")
-        await asyncio.sleep(float(context.agent_option("pause") or 0))
+        await asyncio.sleep(float(os.environ.get(PAUSE, "0")))
         if where == AS_AGENT:
             DEEDS[deed]()
         return AgentOutcome(answer=4, steps=1)
@@ -177,16 +179,15 @@ def spec_of(options: argparse.Namespace) -> RunSpec:
         agent="crashing:Killer",
         trials=options.trials,
         workers=options.workers,
-        attempts=2,
+        attempts=options.attempts,
         seed=options.seed,
         budget=Budget(max_cost_usd=options.budget),
-        agent_process=AgentProcessSpec(process="own", variables=(LEDGER,)),
-        timeouts=Timeouts(loop_block_s=2.0),
-        config={"pause": options.pause},
+        agent_process=AgentProcessSpec(process="own", variables=(LEDGER, PAUSE)),
+        timeouts=Timeouts(loop_block_s=options.loop_block),
     )
 
 
-def main(shim: Callable[[Path], Any] | None = None) -> int:
+def main() -> int:
     """Run or continue the run in FOLDER and return the exit code of a `run` command."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -194,12 +195,11 @@ def main(shim: Callable[[Path], Any] | None = None) -> int:
     parser.add_argument("--honest", type=int, default=10)
     parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--attempts", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pause", type=float, default=0.0, help="seconds each trial takes")
+    parser.add_argument("--loop-block", type=float, default=2.0, help="seconds")
     parser.add_argument("--budget", type=float, default=None)
     options = parser.parse_args()
-    if shim is not None:
-        shim(options.folder)
     ids = task_ids(options.killers, options.honest)
     run_environment = RunEnvironment(
         locks=NoLocks(),

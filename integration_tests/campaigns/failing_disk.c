@@ -2,7 +2,8 @@
 
    FAULT_BELOW   the folder, absolute
    FAULT_AT      which call fails, from 1; 0: none
-   FAULT_LASTING not empty: every later one fails, too, as on a full disk
+   FAULT_LASTING not empty: every later one fails, too, as on a full disk, and a write that is the first
+                 takes half of its data
    FAULT_ERRNO   with what
    FAULT_COUNT   a file that gets a byte for each call, so that a campaign knows how many there are */
 #define _GNU_SOURCE
@@ -50,7 +51,10 @@ static int fails(void) {
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int fd, const void *data, size_t size) {
-    return below_fd(fd) && fails() ? -1 : REAL(write)(fd, data, size);
+    if (!below_fd(fd) || !fails()) return REAL(write)(fd, data, size);
+    const char *lasting = getenv("FAULT_LASTING");
+    int first = calls == atoi(getenv("FAULT_AT"));
+    return lasting && *lasting && first && size > 1 ? REAL(write)(fd, data, size / 2) : -1;
 }
 
 int fsync(int fd) { return below_fd(fd) && fails() ? -1 : REAL(fsync)(fd); }
