@@ -26,6 +26,7 @@ AGENT = "agent"
 """The source of calls where none is named."""
 
 _SECONDS_PER_MINUTE = 60
+_GIVEN_UP = "the scheduler has given this attempt up"
 
 
 class Budget(Record):
@@ -145,6 +146,7 @@ class TrialMeter:
         stopped: Whether a call of the attempt was refused because the budget is spent.
         on_spend: Receives source and amount of each model call, in the thread that made it.
         revoked: Whether the attempt was given up: its next call stops it.
+        flags: Flags of the attempt's result that say how its calls were counted.
     """
 
     def __init__(self, run: RunBudget) -> None:
@@ -153,8 +155,23 @@ class TrialMeter:
         self.stopped = False
         self.on_spend: Callable[[str, Spent], None] | None = None
         self.revoked = False
+        self.flags: dict[str, None] = {}
         self._run = run
         self._lock = threading.Lock()
+
+    @property
+    def exhausted(self) -> str | None:
+        """Why the next call would be one too many, in words; None while there is something left."""
+        if self.revoked:
+            return _GIVEN_UP
+        reason = self._run.exhausted
+        return None if reason is None else f"the run's budget is spent: {reason}"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the run has a budget in dollars or tokens."""
+        budget = self._run.budget
+        return budget.max_cost_usd is not None or budget.max_tokens is not None
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call.
@@ -181,7 +198,7 @@ class TrialMeter:
         if self.on_spend is not None:
             self._hand_on(source, call, self.on_spend)
         if self.revoked:
-            raise BudgetExceededError("the scheduler has given this attempt up")
+            raise BudgetExceededError(_GIVEN_UP)
         if reason is not None:
             raise BudgetExceededError(f"the run's budget is spent: {reason}")
 

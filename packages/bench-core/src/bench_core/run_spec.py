@@ -89,11 +89,14 @@ class AgentProcessSpec(Record):
         process: `own` or `shared` with the run; None: `own`, but for Proctor's own agents.
         memory_gb: Gigabytes that a process of its own may write to; None is no limit.
         variables: Environment variables it gets beside the system's and its model provider's.
+        model_proxy: Whether its model calls go by a proxy of the run's, which has the key and counts
+            them; then it works in a process of its own.
     """
 
     process: Literal["own", "shared"] | None = None
     memory_gb: Annotated[float, Field(gt=0)] | None = None
     variables: tuple[str, ...] = ()
+    model_proxy: bool = False
 
 
 class LookSpec(Record):

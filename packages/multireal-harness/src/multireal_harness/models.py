@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
+from bench_core.agent_process import Upstream
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models import PROVIDERS, Model, PriceList, PriceRow, open_model, published_prices
 from bench_core.records import Limits, Record
@@ -130,6 +131,14 @@ class ModelConfig(Record):
             seed=0 if context is None else context.seed,
         )
         return opened if allow_mismatch else _CheckedModel(opened, self)
+
+    def upstream(self) -> Upstream:
+        """Return where the model proxy passes the model's calls on to.
+
+        Raises:
+            InputError: The variable of its key is not set.
+        """
+        return Upstream(key=self.key(), base_url=self.base_url, prices=self.price_list)
 
     def public(self) -> dict[str, Any]:
         """Return what is recorded with a run: everything but the key."""

@@ -100,6 +100,7 @@ def _prepared(
         price_of=_price_of(config),
         locks=NoLocks(),
         open_model=opener,
+        upstream=config.upstream if config else None,
     )
     ready = PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
     return ready, labels, rules.judge
@@ -125,7 +126,7 @@ def _spec(
         recorded["faults"] = [str(each) for each in options.faults]
     if options.agent == "scripted":
         recorded["solution"] = options.solution
-    if config is not None and config.api_key_env:
+    if config is not None and config.api_key_env and not options.model_proxy:
         # an agent in a process of its own has a clean environment: it must be given its model's key by name
         more = (*options.agent_env, config.api_key_env)
         options = options.model_copy(update={"agent_env": more})

@@ -120,7 +120,7 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
         resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
     with contextlib.suppress(OSError):  # before the run itself, should the machine be full
         Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE)
-    os.environ.update(dict.fromkeys(VARIABLES, order["temporary"]))
+    os.environ.update({**order["variables"], **dict.fromkeys(VARIABLES, order["temporary"])})
     tempfile.tempdir = None  # what was imported before the fork may have asked for it
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)

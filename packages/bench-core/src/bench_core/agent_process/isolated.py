@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
+from bench_core.agent_process.model_calls import after_calls, reports_once, without_server
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.errors import (
     BudgetExceededError,
@@ -29,9 +30,11 @@ from bench_core.redaction import Redactor
 from bench_core.trial.results import CLAIMS_FAULT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bench_core.agent_process.launcher import Exit, Launcher, Started
+    from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -60,6 +63,7 @@ class Isolation:
         block_s: Seconds that it may give no sign - a turn of its event loop, a model call, a line of
             log - before it is ended; None is no limit.
         folder: Where its files are until its part is over; by default in the trial's folder.
+        model_proxy: Passes on and counts the model calls of its process.
     """
 
     memory: int | None = None
@@ -68,6 +72,7 @@ class Isolation:
     redactor: Redactor = field(default_factory=Redactor.from_environment)
     block_s: float | None = None
     folder: Path | None = None
+    model_proxy: ModelProxy | None = None
 
 
 class SharedOnlyError(InputError):
@@ -127,6 +132,30 @@ class IsolatedAgent:
             EnvironmentFaultError: No process could be started.
             InputError: The model cannot be handed to another process.
         """
+        proxy = self._isolation.model_proxy
+        if proxy is None:
+            return await self._run(task, environment, context, {})
+        calls = proxy.trial(context.meter)
+        error: BaseException | None = None
+        try:
+            within = without_server(context).with_meter(reports_once(context.meter, calls))
+            return await self._run(task, environment, within, calls.variables)
+        except AgentProcessError as raised:
+            error = raised
+            raise
+        finally:
+            await calls.close()
+            for note in calls.notes:
+                _log.warning("%s", note)
+            after_calls(calls, error)
+
+    async def _run(
+        self,
+        task: AgentTask,
+        environment: EnvironmentHandle,
+        context: TrialContext,
+        variables: Mapping[str, str],
+    ) -> AgentOutcome:
         files = AgentFiles(context.folder, self._isolation.redactor, self._isolation.folder)
         inside = context.model_copy(update={"folder": files.make(), "hidden": ()})
         order = encode_line(
@@ -138,7 +167,7 @@ class IsolatedAgent:
             opener=_pickled(context),
             sign_s=sign_s(self._isolation.block_s),
         )
-        process = await self._launcher.start(self._isolation.memory)
+        process = await self._launcher.start(self._isolation.memory, variables)
         try:
             return await _Conversation(process, context, self._isolation).run(order)
         finally:

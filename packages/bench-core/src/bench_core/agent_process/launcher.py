@@ -93,8 +93,10 @@ class Started(Protocol):
 class Launcher(Protocol):
     """Starts processes of one agent."""
 
-    async def start(self, memory: int | None = None) -> Started:
-        """Start one; it may write to `memory` bytes at most.
+    async def start(
+        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+    ) -> Started:
+        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
 
         Raises:
             EnvironmentFaultError: The system does not let us.
@@ -111,11 +113,16 @@ class Launcher(Protocol):
 
 
 def launcher_for(
-    agent: str, variables: Mapping[str, str], sealed: SealedFiles | None = None
+    agent: str,
+    variables: Mapping[str, str],
+    sealed: SealedFiles | None = None,
+    *,
+    preload: bool = True,
 ) -> Launcher:
     """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each."""
-    linux = sys.platform.startswith("linux")
-    return ForkLauncher(agent, variables, sealed) if linux else SpawnLauncher(variables)
+    if not sys.platform.startswith("linux"):
+        return SpawnLauncher(variables)
+    return ForkLauncher(agent, variables, sealed, preload=preload)
 
 
 class ForkLauncher:
@@ -127,29 +134,40 @@ class ForkLauncher:
         agent: An installed agent's name, or `module:attribute`.
         variables: The environment of its processes.
         sealed: The files they do not see; none are hidden where this is None.
+        preload: Whether the agent is imported before the fork; not where its import may read
+            variables that each process has its own of.
     """
 
     def __init__(
-        self, agent: str, variables: Mapping[str, str], sealed: SealedFiles | None = None
+        self,
+        agent: str,
+        variables: Mapping[str, str],
+        sealed: SealedFiles | None = None,
+        *,
+        preload: bool = True,
     ) -> None:
-        self._preload: str | None = agent
+        self._preload: str | None = agent if preload else None
         self._sealed = None if sealed is None else asdict(sealed)
         self._variables = dict(variables)
         self._server: subprocess.Popen[bytes] | None = None
         self._orders: socket.socket | None = None
         self._lock = threading.Lock()
 
-    async def start(self, memory: int | None = None) -> Started:
+    async def start(
+        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+    ) -> Started:
         """Start one; see `Launcher`."""
         scratch = _scratch()
         try:
-            return await self._start(memory, scratch)
+            return await self._start(memory, scratch, variables or {})
         except BaseException:
             remove_folder(scratch)
             raise
 
-    async def _start(self, memory: int | None, scratch: Path) -> Started:
-        work, control = await asyncio.to_thread(self._fork, memory, scratch)
+    async def _start(
+        self, memory: int | None, scratch: Path, variables: Mapping[str, str]
+    ) -> Started:
+        work, control = await asyncio.to_thread(self._fork, memory, scratch, variables)
         try:
             pid = await asyncio.to_thread(_first_fact, control, "pid")
         except EnvironmentFaultError:
@@ -169,7 +187,7 @@ class ForkLauncher:
             remove_folder(scratch)
 
     def _ask(self, lines: bytes, scratch: Path) -> tuple[bytes, Exit]:
-        work, control = self._fork(None, scratch)
+        work, control = self._fork(None, scratch, {})
         with work, control:
             _first_fact(control, "pid")
             work.settimeout(_START_S)
@@ -187,10 +205,13 @@ class ForkLauncher:
         with self._lock:
             self._end()
 
-    def _fork(self, memory: int | None, scratch: Path) -> tuple[socket.socket, socket.socket]:
+    def _fork(
+        self, memory: int | None, scratch: Path, variables: Mapping[str, str]
+    ) -> tuple[socket.socket, socket.socket]:
         work, far_work = socket.socketpair()
         control, far_control = socket.socketpair()
-        order = json.dumps({"memory": memory, "temporary": str(scratch)}).encode()
+        facts = {"memory": memory, "temporary": str(scratch), "variables": dict(variables)}
+        order = json.dumps(facts).encode()
         descriptors = [far_work.fileno(), far_control.fileno()]
         with far_work, far_control, self._lock:
             for _ in range(2):  # an agent may have killed what it was forked from
@@ -352,7 +373,9 @@ class SpawnLauncher:
         # where the run imports from, the worker does, too
         self._variables = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
-    async def start(self, memory: int | None = None) -> Started:
+    async def start(
+        self, memory: int | None = None, variables: Mapping[str, str] | None = None
+    ) -> Started:
         """Start one; `memory` is not kept here."""
         del memory
         scratch = _scratch()
@@ -363,7 +386,11 @@ class SpawnLauncher:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 limit=MAX_LINE,
-                env={**self._variables, **dict.fromkeys(VARIABLES, str(scratch))},
+                env={
+                    **self._variables,
+                    **(variables or {}),
+                    **dict.fromkeys(VARIABLES, str(scratch)),
+                },
                 start_new_session=True,
             )
         except OSError as error:

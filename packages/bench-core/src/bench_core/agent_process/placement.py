@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from bench_core.agent_process.isolated import IsolatedAgent, Isolation, SharedOnlyError
 from bench_core.agent_process.launcher import launcher_for
+from bench_core.agent_process.model_calls import NO_CALLS
 from bench_core.agent_process.program import describe_program
 from bench_core.agent_process.variables import agent_variables
 from bench_core.discovery import load_agent, locate_plugin
+from bench_core.errors import InputError
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
 from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
@@ -20,6 +22,7 @@ from bench_core.sealing import how_to_seal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import Agent
     from bench_core.run_spec import RunSpec
     from bench_core.sealing import SealedFiles
@@ -43,6 +46,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     redactor: Redactor | None = None,
     block_s: float | None = None,
     sealed: SealedFiles | None = None,
+    model_proxy: ModelProxy | None = None,
 ) -> Iterator[tuple[Callable[[], Agent], AgentCode]]:
     """Open the agent `name` for the time of a run: yields what makes that of a trial, and its record.
 
@@ -56,6 +60,8 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         redactor: Knows the run's secrets; by default those in the environment.
         block_s: Seconds that its process may give no sign before it is ended; None is no limit.
         sealed: The files that are hidden from a process of its own, on a machine that can do so.
+        model_proxy: Passes on its model calls; then any agent works in a process of its own, which has no
+            key.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.
@@ -68,6 +74,9 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         distribution=f"{offer.distribution}=={offer.version}" if offer else None,
         **describe_program(place, proctors=trusted),
     )
+    if model_proxy is not None:
+        _refuse_shared(process)
+        process = "own"
     if process == "shared" or (process is None and trusted):
         yield lambda: load_agent(name), code
         return
@@ -76,7 +85,11 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         if sealed is not None:
             made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
             folder = Path(stack.enter_context(made))
-        launcher = launcher_for(name, agent_variables(model, variables), sealed)
+        if model_proxy is None:
+            given = agent_variables(model, variables)
+        else:
+            given = {**agent_variables(None, variables), **model_proxy.variables}
+        launcher = launcher_for(name, given, sealed, preload=model_proxy is None)
         stack.callback(launcher.close)
         isolation = Isolation(
             memory=memory,
@@ -84,6 +97,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
             redactor=redactor or Redactor.from_environment(),
             block_s=block_s,
             folder=folder,
+            model_proxy=model_proxy,
         )
         way = None if sealed is None else how_to_seal().way
         own = code.model_copy(update={"process": "own", "sealed": way})
@@ -107,10 +121,21 @@ def agent_of(spec: RunSpec) -> Iterator[Agent]:
     """
     wanted = spec.agent_process
     opened = opened_agent(
-        spec.agent, process=wanted.process, model=spec.model, variables=wanted.variables
+        spec.agent,
+        process=wanted.process,
+        model=spec.model,
+        variables=wanted.variables,
+        model_proxy=NO_CALLS if wanted.model_proxy else None,
     )
     with opened as (make, _):
         yield make()
+
+
+def _refuse_shared(process: AgentProcess | None) -> None:
+    if process == "shared":
+        raise InputError(
+            "--model-proxy keeps the key from an agent, which `--agent-process shared` gives it: leave one out"
+        )
 
 
 def _is_proctors(place: str) -> bool:

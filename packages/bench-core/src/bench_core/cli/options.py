@@ -238,6 +238,9 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
+        click.option("--model-proxy", is_flag=True,
+                     help="Count the model calls that the agent makes with a client of its own, and refuse "
+                          "them once the budget is spent; it never has the key."),
         click.option("--redact", metavar="VALUE|FILE", multiple=True, expose_value=False,
                      is_eager=True, callback=_remember,
                      help="A secret, or a file with one a line, that is removed from everything written: a "

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         price_row,
         published_prices,
     )
+    from bench_core.models.proxy import LoopbackModelProxy, TrialProxy, open_model_proxy
     from bench_core.models.records import (
         ImagePart,
         Message,
@@ -48,6 +49,7 @@ __all__ = [
     "Cassette",
     "CassetteMissError",
     "ImagePart",
+    "LoopbackModelProxy",
     "Message",
     "MissingKeyError",
     "Model",
@@ -72,12 +74,14 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Transport",
+    "TrialProxy",
     "WireCall",
     "is_model_call",
     "load_prices",
     "load_script",
     "model_of",
     "open_model",
+    "open_model_proxy",
     "parse_json",
     "portable_schema",
     "price_row",
@@ -104,6 +108,7 @@ __getattr__ = lazy_exports(
             "price_row",
             "published_prices",
         ),
+        "proxy": ("LoopbackModelProxy", "TrialProxy", "open_model_proxy"),
         "records": (
             "ImagePart",
             "Message",

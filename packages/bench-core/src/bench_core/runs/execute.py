@@ -13,6 +13,7 @@ from pydantic import NonNegativeInt
 
 from bench_core.agent_process.placement import opened_agent
 from bench_core.budgets import RunBudget, Spent, require_price
+from bench_core.errors import InputError
 from bench_core.files.temporary import temporary_folder
 from bench_core.moved import moved_names
 from bench_core.progress.interface import NoProgress, RunStart
@@ -22,6 +23,7 @@ from bench_core.run_folder.folder import RunFolder, read_run
 from bench_core.run_folder.provenance import describe_run
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide, with_rule
+from bench_core.runs.model_calls import opened_proxy
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
 from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import spent_before
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from bench_core.agent_process.model_calls import Upstream
     from bench_core.progress.interface import Progress
     from bench_core.protocols import Agent
     from bench_core.records import Attempt, Task, TrialKey, TrialResult
@@ -100,6 +103,8 @@ class RunEnvironment:
         policy: Overrides how trials are scheduled; by default it follows the spec.
         agent_for: Makes the agent of each trial; by default the installed one of the run's name.
         open_model: Opens the model of each trial where its name is not enough.
+        upstream: Where the model proxy passes calls on to, where that is not the provider's own address
+            with the usual key.
         agent_limits: How patient trials are with their agents.
     """
 
@@ -112,6 +117,7 @@ class RunEnvironment:
     policy: Policy | None = None
     agent_for: Callable[[Task, TrialContext], Agent] | None = None
     open_model: Callable[[TrialContext], object] | None = None
+    upstream: Callable[[], Upstream] | None = None
     agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
 
 
@@ -277,21 +283,29 @@ def _agents(
 ) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
     """Open what makes the agent of each trial; objects of the caller's stay in this process."""
     if with_.agent_for is not None:
+        if spec.agent_process.model_proxy:
+            raise InputError(
+                "--model-proxy is for agents in a process of their own, not for objects"
+            )
         code = AgentCode(process="shared")
         sealed.check(code)
         yield with_.agent_for, code
         return
     wanted = spec.agent_process
-    with opened_agent(
-        spec.agent,
-        process=wanted.process,
-        model=spec.model,
-        variables=wanted.variables,
-        memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
-        redactor=with_.redactor,
-        block_s=_timeouts(spec, with_).agent_block_s,
-        sealed=sealed.files,
-    ) as (make, code):
+    with (
+        opened_proxy(spec, with_.upstream) as proxy,
+        opened_agent(
+            spec.agent,
+            process=wanted.process,
+            model=spec.model,
+            variables=wanted.variables,
+            memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
+            redactor=with_.redactor,
+            block_s=_timeouts(spec, with_).agent_block_s,
+            sealed=sealed.files,
+            model_proxy=proxy,
+        ) as (make, code),
+    ):
         sealed.check(code)
         yield lambda *_: make(), code
 

@@ -57,6 +57,7 @@ class RunOptions(TaskOptions):
         agent_process: Whether the agent works in a process of its own or in that of the run.
         agent_memory: Gigabytes that a process of its own may write to.
         agent_env: Names of environment variables it gets beside the system's and its model provider's.
+        model_proxy: Whether its model calls go by a proxy of the run's; see `AgentProcessSpec`.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
@@ -86,6 +87,7 @@ class RunOptions(TaskOptions):
     agent_process: Literal["own", "shared"] | None = None
     agent_memory: PositiveFloat | None = None
     agent_env: tuple[str, ...] = ()
+    model_proxy: bool = False
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
@@ -135,6 +137,7 @@ class RunOptions(TaskOptions):
                 process=self.agent_process,
                 memory_gb=self.agent_memory,
                 variables=self.agent_env,
+                model_proxy=self.model_proxy,
             ),
             sealing=self.sealing,
             rerun=self.rerun,

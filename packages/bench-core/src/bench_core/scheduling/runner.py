@@ -130,8 +130,10 @@ class AttemptRunner:
             spent=spent or result.spent,
         )
         counted = _metered(result, spent)
-        if any(each.status.done for each in before):
-            counted["flags"] = (*counted.get("flags", result.flags), RERUN)
+        again = [RERUN] if any(each.status.done for each in before) else []
+        if live.meter.flags or again:
+            flags = [*counted.get("flags", result.flags), *live.meter.flags, *again]
+            counted["flags"] = tuple(dict.fromkeys(flags))
         self.event(
             "attempt_finished", live, status=result.status.value, duration_s=round(duration_s, 3)
         )

@@ -14,10 +14,12 @@ import struct
 import threading
 import time
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from bench_core.testing.model_requests import Seen
+from bench_core.testing.model_streams import events_of, is_streamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,6 +47,7 @@ class Answer:
         raw: Send this body as it is (an HTML page, half a document).
         hang_s: Wait before answering; the connection is dropped when the server stops.
         reset: Drop the connection instead of answering.
+        stalls_after: So many events of a streamed answer are sent, and then nothing until the server stops.
     """
 
     text: str = ""
@@ -65,6 +68,7 @@ class Answer:
     content_type: str = "application/json"
     hang_s: float = 0.0
     reset: bool = False
+    stalls_after: int | None = None
 
 
 class ModelServer:
@@ -165,8 +169,27 @@ class _Handler(BaseHTTPRequestHandler):
             owner.stopping.wait(answer.hang_s)
         if answer.reset or owner.stopping.is_set():
             self._drop()
+        elif answer.status == HTTPStatus.OK and answer.raw is None and is_streamed(seen):
+            self._stream(answer, events_of(json.loads(_body(answer, seen)), seen))
         else:
             self._send(answer, _body(answer, seen))
+
+    def _stream(self, answer: Answer, events: Iterable[bytes]) -> None:
+        try:
+            self.send_response(answer.status)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            for number, event in enumerate(events):
+                if number == answer.stalls_after:
+                    self.server.owner.stopping.wait()
+                    self._drop()
+                    return
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+                self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            self.close_connection = True  # the client gave up
 
     def _drop(self) -> None:
         # Linger 0 makes close() send RST instead of FIN.

@@ -1,0 +1,240 @@
+"""One model call on its way through the proxy: passed on, answered, and counted once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench_core.models.errors import is_outage
+from bench_core.models.proxy_apis import error_body
+from bench_core.models.stream_usage import StreamUsage, data_of_event, split_events, upper_bound
+from bench_core.models.wire import read_answer
+from bench_core.records import Usage
+from bench_core.redaction import MARKER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    import httpx
+
+    from bench_core.models.prices import Prices
+    from bench_core.models.proxy_apis import Call
+    from bench_core.models.proxy_http import Responder
+
+__all__ = ["USAGE_BOUNDED", "CallCounter", "ProxiedCall", "Server"]
+
+USAGE_BOUNDED = "usage_upper_bound"
+"""Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
+
+_CALL_S = 3600.0
+_MOST_ANSWER = 64 * 1024 * 1024
+_SHORTEST_SECRET = 8
+_SENT = frozenset({"content-type", "accept", "user-agent"})
+_SENT_PREFIXES = ("anthropic-", "openai-", "x-stainless-", "x-goog-")
+_RETURNED = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
+_RETURNED_PARTS = ("request-id", "ratelimit", "openai-")
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a vendor's calls go, and with which key."""
+
+    base_url: str
+    key: str = field(repr=False)
+
+
+class CallCounter(Protocol):
+    """What counts the calls of an attempt.
+
+    Attributes:
+        outage: How the provider failed in the last call; None where it served it.
+    """
+
+    outage: str | None
+
+    def spend(self, usage: Usage, cost_usd: float | None) -> None:
+        """Report a call to the meter."""
+        ...
+
+    def mark(self, flag: str, note: str) -> None:
+        """Flag the trial's result, and keep a line for its log."""
+        ...
+
+
+class ProxiedCall:
+    """A call from its request to its count."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  # all that makes a call
+        self,
+        call: Call,
+        headers: Mapping[str, str],
+        raw: bytes,
+        body: dict[str, Any],
+        server: Server,
+        prices: Prices | None,
+        trial: CallCounter,
+    ) -> None:
+        self.call = call
+        self._trial = trial
+        self._headers = headers
+        self._body = body
+        self._raw = raw
+        self._server = server
+        self._prices = prices
+        self._added_usage = self._ask_for_usage()
+        self._seen = StreamUsage(call.provider)
+        self._answered = False  # whether the provider has begun to serve it
+        self._counted = not call.paid
+
+    def _ask_for_usage(self) -> bool:
+        """Have a stream of Chat Completions say its usage; return whether the agent did not ask."""
+        options = self._body.get("stream_options") or {}
+        if self.call.provider != "openai-chat" or not self._body.get("stream"):
+            return False
+        if not isinstance(options, dict) or options.get("include_usage"):
+            return False
+        self._body["stream_options"] = {**options, "include_usage": True}
+        self._raw = json.dumps(self._body).encode()
+        return True
+
+    async def run(self, client: httpx.AsyncClient, responder: Responder) -> None:
+        """Pass it on, answer it and count it, once, whatever happens."""
+        import httpx  # noqa: PLC0415  # loaded by the proxy
+
+        try:
+            if self._body.get("background"):
+                message = "a response in the background costs what no one here could count"
+                await self._refuse(responder, "request", message)
+                self._counted = True
+                return
+            await asyncio.wait_for(self._forward(client, responder), _CALL_S)
+        except (httpx.HTTPError, httpx.InvalidURL, asyncio.TimeoutError, OSError) as error:
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            self._trial.outage = self._clean(reason.encode()).decode()
+            if not self._answered:
+                self._count(Usage(requests=1), 0.0)  # providers charge nothing for it
+            await self._refuse(
+                responder, "upstream", f"the provider does not answer: {self._trial.outage}"
+            )
+        finally:
+            self._count_bound()
+
+    async def _refuse(self, responder: Responder, why: Any, message: str) -> None:
+        status, body = error_body(self.call.api.vendor, why, message)
+        await responder.whole(status, body, {"content-type": "application/json"})
+
+    async def _forward(self, client: httpx.AsyncClient, responder: Responder) -> None:
+        headers = {
+            k: v for k, v in self._headers.items() if k in _SENT or k.startswith(_SENT_PREFIXES)
+        }
+        headers.pop("x-goog-api-key", None)
+        headers |= {"accept-encoding": "identity", **self.call.api.headers(self._server.key)}
+        url = self._server.base_url.rstrip("/") + self.call.path
+        async with client.stream("POST", url, content=self._raw, headers=headers) as answer:
+            kept = {
+                name: value
+                for name, value in answer.headers.items()
+                if name in _RETURNED or any(part in name for part in _RETURNED_PARTS)
+            }
+            self._answered = answer.is_success
+            if answer.is_success and "text/event-stream" in answer.headers.get("content-type", ""):
+                await responder.begin(answer.status_code, kept)
+                await self._stream(answer.aiter_bytes(), responder)
+                self._count_bound()
+                await responder.end()
+            else:
+                whole = await _all_of(answer.aiter_bytes())
+                self._count_whole(answer.status_code, whole)
+                self._count_bound()
+                await responder.whole(answer.status_code, self._clean(whole), kept)
+
+    async def _stream(self, chunks: AsyncIterator[bytes], responder: Responder) -> None:
+        """Pass on each event as it comes, and count the call before its last byte."""
+        buffer = bytearray()
+        async for chunk in chunks:
+            buffer += chunk
+            if len(buffer) > _MOST_ANSWER:
+                raise OSError(f"an event has more than {_MOST_ANSWER} bytes")
+            for event in split_events(buffer):
+                await self._event(event, responder)
+        if buffer:
+            await self._event(bytes(buffer), responder)
+        self._trial.outage = None
+        if self._seen.complete and self._seen.usage is not None:
+            self._count_priced(self._seen.usage, self._seen.model)
+
+    async def _event(self, event: bytes, responder: Responder) -> None:
+        data = data_of_event(event)
+        if data is not None:
+            self._seen.read(data)
+            if self._added_usage and data.get("usage") and not data.get("choices"):
+                return  # a program that did not ask for it may not know an event without choices
+        await responder.piece(self._clean(event))
+
+    def _count_whole(self, status: int, body: bytes) -> None:
+        found = read_answer(status, _last_of_list(body))
+        if found.outcome in {"refused", "failed"} and not self._answered:
+            self._trial.outage = found.reason if is_outage(status) else None
+            self._count(Usage(requests=1), 0.0)
+        elif found.usage is not None:
+            self._trial.outage = None
+            self._count_priced(found.usage, found.model)
+
+    def _count_priced(self, usage: Usage, model: str | None) -> None:
+        self._count(usage, self._cost(usage, model))
+
+    def _cost(self, usage: Usage, model: str | None) -> float | None:
+        asked = self.call.model or self._body.get("model")
+        for name in filter(None, (model, asked)):
+            price = (
+                self._prices.price(self.call.provider, str(name), usage) if self._prices else None
+            )
+            if price is not None:
+                return price.usd
+        return None
+
+    def _count(self, usage: Usage, cost_usd: float | None) -> None:
+        if not self._counted:
+            self._counted = True
+            self._trial.spend(usage, cost_usd)
+
+    def _count_bound(self) -> None:
+        """Count the most that a call can have used whose usage never came."""
+        if self._counted:
+            return
+        most = upper_bound(self.call.provider, self._body, self._seen.usage)
+        note = (
+            f"a call of {self._seen.model or self.call.model or self._body.get('model')} ended before it said "
+            f"what it used: the most it can be is counted, {most.input_tokens:,} tokens in and "
+            f"{most.output_tokens:,} out"
+        )
+        self._trial.mark(USAGE_BOUNDED, note)
+        self._count_priced(most, self._seen.model)
+
+    def _clean(self, data: bytes) -> bytes:
+        """Remove the key from what a server sends back."""
+        key = self._server.key.encode()
+        return data.replace(key, MARKER.encode()) if len(key) >= _SHORTEST_SECRET else data
+
+
+async def _all_of(chunks: AsyncIterator[bytes]) -> bytes:
+    found = bytearray()
+    async for chunk in chunks:
+        found += chunk
+        if len(found) > _MOST_ANSWER:
+            raise OSError(f"the answer has more than {_MOST_ANSWER} bytes")
+    return bytes(found)
+
+
+def _last_of_list(body: bytes) -> bytes:
+    """Return the last piece with usage of an answer that Google streams as one list."""
+    if not body.lstrip().startswith(b"["):
+        return body
+    try:
+        pieces = [each for each in json.loads(body) if isinstance(each, dict)]
+    except (ValueError, RecursionError):
+        return body
+    last = next((each for each in reversed(pieces) if "usageMetadata" in each), {})
+    return json.dumps(last).encode()

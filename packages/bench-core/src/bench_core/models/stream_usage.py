@@ -1,0 +1,162 @@
+"""Usage in the events of a streamed answer, and bounds of what a call can have used where none came."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.anthropic import read_usage as anthropic_usage
+from bench_core.models.google import read_usage as google_usage
+from bench_core.models.openai import read_usage as openai_usage
+from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["StreamUsage", "data_of_event", "split_events", "upper_bound"]
+
+_END = re.compile(rb"\r?\n\r?\n")
+_ENDINGS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+# Pictures of the largest size that the providers take are 8,464 and 10,000 tokens.
+_PICTURE = 10_000
+_PICTURES = re.compile(r"(?:data:image/[\w.+-]+;base64,)?(?:iVBOR|/9j/|R0lGOD|UklGR)[\w+/=-]{200,}")
+_MOST_OUTPUT = 128_000
+_MOST_INPUT = 1_000_000
+_AROUND = 1_000  # what tools and roles add to the text of a request
+
+
+def split_events(buffer: bytearray) -> Iterator[bytes]:
+    """Take the complete events from the beginning of a buffer of server-sent events."""
+    while found := _END.search(buffer):
+        event = bytes(buffer[: found.end()])
+        del buffer[: found.end()]
+        yield event
+
+
+def data_of_event(event: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that an event carries, None where it carries none."""
+    lines = [
+        line[5:].strip() for line in event.replace(b"\r", b"").split(b"\n") if line[:5] == b"data:"
+    ]
+    try:
+        data = json.loads(b"\n".join(lines)) if lines else None
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+class StreamUsage:
+    """Adds up what the events of one answer say of its usage.
+
+    Attributes:
+        model: The model that answers, as it says.
+        complete: Whether the usage is that of the whole answer.
+
+    >>> seen = StreamUsage("openai-chat")
+    >>> seen.read({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}})
+    >>> seen.usage.total_tokens, seen.complete
+    (7, True)
+    """
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._found: dict[str, Any] = {}
+        self.model: str | None = None
+        self.complete = False
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was reported until now, None where nothing was or where it cannot be read."""
+        if not self._found:
+            return None
+        try:
+            if self._provider == "anthropic":
+                return anthropic_usage(self._found)
+            if self._provider == "google":
+                return google_usage(self._found)
+            if self._provider == "openai":
+                return openai_usage(self._found, took="input", gave="output")
+            return openai_usage(self._found, took="prompt", gave="completion")
+        except (AttributeError, TypeError, ValueError):  # another server's form of the API
+            return None
+
+    def read(self, data: dict[str, Any]) -> None:
+        """Read one event."""
+        if self._provider == "anthropic":
+            self._anthropic(data)
+        elif self._provider == "google":
+            self._note(data.get("usageMetadata"), data.get("modelVersion"))
+            first = (data.get("candidates") or [{}])[0]
+            blocked = (data.get("promptFeedback") or {}).get("blockReason")
+            self.complete = self.complete or bool(first.get("finishReason") or blocked)
+        elif self._provider == "openai":
+            answer = data.get("response")
+            if isinstance(answer, dict):
+                self._note(answer.get("usage"), answer.get("model"))
+                self.complete = data.get("type") in _ENDINGS and bool(answer.get("usage"))
+        else:
+            self._note(data.get("usage"), data.get("model"))
+            self.complete = self.complete or isinstance(data.get("usage"), dict)
+
+    def _anthropic(self, data: dict[str, Any]) -> None:
+        if data.get("type") == "message_start" and isinstance(data.get("message"), dict):
+            self._note(data["message"].get("usage"), data["message"].get("model"))
+        elif data.get("type") == "message_delta":
+            self._note(data.get("usage"), None)  # counts from the beginning, not since the last
+            self.complete = self.complete or isinstance(data.get("usage"), dict)
+
+    def _note(self, usage: Any, model: Any) -> None:
+        if isinstance(usage, dict):
+            self._found |= {name: value for name, value in usage.items() if value is not None}
+        if isinstance(model, str):
+            self.model = model
+
+
+def upper_bound(provider: str, body: dict[str, Any], reported: Usage | None = None) -> Usage:
+    """Return the most that a call can have used, where its answer was not read to the end.
+
+    Text has a token for each byte at most, a picture 10,000; the answer as many as the request
+    allows, 128,000 where it sets no limit. Earlier turns that only the provider has count 1,000,000.
+
+    Args:
+        provider: The API.
+        body: The request.
+        reported: What the answer said before it ended.
+
+    >>> upper_bound("openai", {"input": "x" * 500, "max_output_tokens": 64}).output_tokens
+    64
+    """
+    known = reported or Usage()
+    sent = known.input_tokens or _input_of(body)
+    written = sent if known.input_tokens == 0 and "cache_control" in json.dumps(body) else 0
+    return known.model_copy(
+        update={
+            "requests": 1,
+            "input_tokens": sent,
+            "cache_write_tokens": known.cache_write_tokens or written,
+            "output_tokens": max(known.output_tokens, _output_of(provider, body)),
+        }
+    )
+
+
+def _input_of(body: dict[str, Any]) -> int:
+    if body.get("previous_response_id") or body.get("conversation"):
+        return _MOST_INPUT
+    text, pictures = _PICTURES.subn("", json.dumps(body, ensure_ascii=False))
+    return len(text.encode("utf-8", "replace")) + pictures * _PICTURE + _AROUND
+
+
+def _output_of(provider: str, body: dict[str, Any]) -> int:
+    if provider == "google":
+        config = body.get("generationConfig") or {}
+        most, times = config.get("maxOutputTokens"), config.get("candidateCount")
+    elif provider == "openai-chat":
+        most, times = body.get("max_completion_tokens") or body.get("max_tokens"), body.get("n")
+    else:
+        most, times = body.get("max_output_tokens") or body.get("max_tokens"), 1
+    return _count(most, _MOST_OUTPUT) * _count(times, 1)
+
+
+def _count(value: Any, otherwise: int) -> int:
+    return value if isinstance(value, int) and value > 0 else otherwise
