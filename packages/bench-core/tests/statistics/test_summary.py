@@ -77,6 +77,24 @@ def test_the_strict_rate_counts_the_rest_as_failures(
     assert strict.errors_count_as_failures
 
 
+def test_what_has_no_score_is_open_between_proven_and_not_disproven(
+    tasks: list[Task], results: list[TrialResult]
+) -> None:
+    found = summarise(tasks, results).bounds
+    assert found is not None
+    # task 1 won one of two, 2 both, 3 lost one of one scored, 4 has no score
+    assert found.proven == pytest.approx((0.5 + 1.0 + 0.0 + 0.0) / 4)
+    assert found.not_disproven == pytest.approx((0.5 + 1.0 + 0.5 + 1.0) / 4)
+    assert found.unknown == pytest.approx((0.0 + 0.0 + 0.5 + 1.0) / 4)
+    strict = summarise(tasks, results, count_errors_as_failures=True)
+    assert strict.bounds == found
+    waiting = summarise(tasks, results, trials=4).bounds
+    assert waiting is not None
+    assert waiting.unknown == pytest.approx((0.5 + 0.5 + 0.75 + 1.0) / 4)
+    nothing = summarise([], [])
+    assert nothing.bounds is None
+
+
 def test_suspects_stay_in_the_headline_and_have_a_rate_without_them(tasks: list[Task]) -> None:
     suspect = result("1", 0.0, suspect=("login_lost",))
     found = summarise(tasks, [suspect, result("2", 1.0)])

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     )
     from bench_core.statistics.summary import summarise
     from bench_core.statistics.summary_records import (
+        Bounds,
         Coverage,
         Distribution,
         Exclusion,
@@ -124,6 +125,7 @@ __all__ = [
     "ESTIMAND_TEXT",
     "IDENTITY",
     "Accuracy",
+    "Bounds",
     "Calibration",
     "CalibrationBin",
     "Comparison",
@@ -300,6 +302,7 @@ __getattr__ = lazy_exports(
         "simulation": ("Population", "SimulatedCoverage", "simulate_coverage"),
         "summary": ("summarise",),
         "summary_records": (
+            "Bounds",
             "Coverage",
             "Distribution",
             "Exclusion",

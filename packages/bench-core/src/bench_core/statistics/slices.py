@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench_core.errors import NotEstimableError, UnknownTaskError
@@ -10,7 +11,7 @@ from bench_core.records import SUCCESS_SCORE, Status, Task
 from bench_core.statistics.clustering import TaskMean, macro_mean, reduce_tasks, task_mean
 from bench_core.statistics.counts import ordered
 from bench_core.statistics.rates import interval_of
-from bench_core.statistics.summary_records import Coverage, Rate, Slice
+from bench_core.statistics.summary_records import Bounds, Coverage, Rate, Slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Entry",
+    "bounds_of",
     "entries_of",
     "group_slices",
     "macro_rate",
@@ -71,6 +73,19 @@ def entries_of(
 def strict_entries(entries: Iterable[Entry]) -> list[Entry]:
     """Count every ended trial without a score as a failure."""
     return [_with_failures(entry) if entry.excluded else entry for entry in entries]
+
+
+def bounds_of(entries: Iterable[Entry]) -> Bounds | None:
+    """Return what trials without a score leave open; `None` when nothing was planned."""
+    planned = [entry for entry in entries if entry.trials]
+    if not planned:
+        return None
+    won = [
+        sum(score >= SUCCESS_SCORE for score in entry.scores) / entry.trials for entry in planned
+    ]
+    unknown = fmean(1.0 - len(entry.scores) / entry.trials for entry in planned)
+    proven = fmean(won)
+    return Bounds(proven=proven, not_disproven=min(1.0, proven + unknown), unknown=unknown)
 
 
 def slice_of(name: str, entries: Sequence[Entry], level: float) -> Slice:

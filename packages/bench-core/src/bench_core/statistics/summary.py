@@ -15,6 +15,7 @@ from bench_core.statistics.intervals import require_level
 from bench_core.statistics.pass_rates import mean_over_tasks, pass_at_k, pass_hat_k
 from bench_core.statistics.scores import ended_trials, identity_of
 from bench_core.statistics.slices import (
+    bounds_of,
     entries_of,
     group_slices,
     macro_rate,
@@ -73,6 +74,7 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
     per_task = max([trials or 1, *(each.trial for each in ended)])
     planned = list(tasks)
     entries = entries_of(planned, ended, per_task)
+    bounds = bounds_of(entries)
     strict = strict_entries(entries)
     if count_errors_as_failures:
         entries = strict
@@ -90,6 +92,7 @@ def summarise(  # noqa: PLR0913 - each keyword is one decision a report prints
         success=whole.success,
         score=whole.score,
         strict=success_rate(strict, level),
+        bounds=bounds,
         macro_average=whole.macro_average,
         macro_score=macro_rate(entries, level, of_scores=True),
         without_suspects=_without_suspects(planned, ended, per_task, level),

@@ -9,7 +9,16 @@ from pydantic import Field
 from bench_core.records import Record, Status, TrialKey, Usage
 from bench_core.statistics.intervals import Estimand, Interval
 
-__all__ = ["Coverage", "Distribution", "Exclusion", "PassRate", "Rate", "Slice", "Summary"]
+__all__ = [
+    "Bounds",
+    "Coverage",
+    "Distribution",
+    "Exclusion",
+    "PassRate",
+    "Rate",
+    "Slice",
+    "Summary",
+]
 
 
 class Rate(Record):
@@ -52,6 +61,20 @@ class Coverage(Record):
     def share(self) -> float | None:
         """Scored trials per planned trial; `None` when nothing was planned."""
         return self.scored / self.trials if self.trials else None
+
+
+class Bounds(Record):
+    """Between what the success rate over all planned trials must lie, tasks weighing alike.
+
+    Attributes:
+        proven: The rate if no trial without a score had succeeded.
+        not_disproven: The rate if all of them had.
+        unknown: The share of planned trials that have no score, or none yet.
+    """
+
+    proven: float
+    not_disproven: float
+    unknown: float
 
 
 class Slice(Record):
@@ -110,7 +133,7 @@ class Summary(Record):
 
     `success` is the headline: the share of successes, tasks weighing alike. Only trials with a
     score enter, unless `errors_count_as_failures`; `strict` counts every ended trial without a
-    score as a failure. Costs cover all ended trials, scored or not.
+    score as a failure, and `bounds` says what all planned trials without one leave open. Costs cover all ended trials, scored or not.
 
     Attributes:
         identity: Values of benchmark, agent, model, world and profile; more than one value only
@@ -136,6 +159,7 @@ class Summary(Record):
     success: Rate
     score: Rate | None = None
     strict: Rate
+    bounds: Bounds | None = None
     macro_average: Rate | None = None
     macro_score: Rate | None = None
     without_suspects: Rate | None = None

@@ -55,6 +55,11 @@ def _variants_of(summary: Summary) -> Iterator[tuple[str, str, VariantValue]]:
         yield "Template average", "every template counts the same", average
     if strict.trials != success.trials:  # else every trial has a score, and both rates are one
         yield "Strict", "trials without a score count as failures", _value(strict)
+    if summary.bounds and summary.bounds.unknown:
+        about = "planned trials without a score count as failures"
+        yield "Proven", about, VariantValue(0, summary.bounds.proven, None, None)
+        about = "planned trials without a score count as successes"
+        yield "Not disproven", about, VariantValue(0, summary.bounds.not_disproven, None, None)
     if summary.without_suspects:
         about = "trials whose score may not be the agent's own doing are left out"
         yield "Without suspects", about, _value(summary.without_suspects)

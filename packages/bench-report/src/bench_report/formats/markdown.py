@@ -63,7 +63,16 @@ def _headline(report: Report) -> Iterator[str]:
     strict = report.count_errors_as_failures
     yield f"## {'Strict success rate' if strict else 'Success rate'}"
     yield _table(
-        ("Run", "Rate", "95% interval", "Scored trials", "Tasks", "Clusters", "Left out"),
+        (
+            "Run",
+            "Rate",
+            "95% interval",
+            "Scored trials",
+            "Tasks",
+            "Clusters",
+            "Left out",
+            "Unknown",
+        ),
         (_headline_row(run, strict=strict) for run in report.runs),
     )
     found = next(
@@ -84,6 +93,7 @@ def _headline_row(run: RunReport, *, strict: bool) -> tuple[str, ...]:
         count(rate.tasks),
         count(rate.clusters),
         count(left_out),
+        percent(run.summary.bounds.unknown if run.summary.bounds else None),
     )
 
 

@@ -35,6 +35,7 @@ from bench_report.text.phrases import (
     baseline_of_looks,
     look_rows,
     ranks,
+    unknown,
 )
 from bench_report.text.untrusted import clip, inline, visible
 
@@ -179,6 +180,7 @@ def _template() -> jinja2.Template:
         "pareto_plot": pareto_plot,
         "rate_variants": rate_variants,
         "ranks": ranks,
+        "unknown": unknown,
         "LOOK_COLUMNS": LOOK_COLUMNS,
         "LOOKS_NOTE": LOOKS_NOTE,
         "look_rows": look_rows,

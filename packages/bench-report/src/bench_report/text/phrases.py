@@ -18,6 +18,7 @@ __all__ = [
     "baseline_of_looks",
     "look_rows",
     "ranks",
+    "unknown",
 ]
 
 LOOK_COLUMNS = (
@@ -42,6 +43,15 @@ NOISE_NOTE = (
 def ranks(found: RankSet) -> str:
     """Write a rank set: `2` or `1 to 3`."""
     return f"{found.best}" if found.best == found.worst else f"{found.best} to {found.worst}"
+
+
+def unknown(run: RunReport) -> str | None:
+    """Write what trials without a score leave open; `None` where every planned trial has one."""
+    found = run.summary.bounds
+    if found is None or not found.unknown:
+        return None
+    ends = f"{numbers.percent(found.proven)} proven, {numbers.percent(found.not_disproven)} not disproven"
+    return f"{numbers.percent(found.unknown)} unknown: {ends}"
 
 
 def look_rows(run: RunReport) -> list[tuple[str, ...]]:
