@@ -90,13 +90,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(requires=["build"])
 def typecheck(session: nox.Session) -> None:
-    """Check the types of each package with mypy, strict, on its oldest Python."""
+    """Check each package with mypy, strict, on its oldest Python; and the licences of what it brings."""
     install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
     for each in packages():
         with session.chdir(each.folder):
             config = str(ROOT / "pyproject.toml")
             session.run("mypy", "--config-file", config, "--python-version", each.pythons[0], "src")
     session.run("mypy", "noxfile.py", "nox_support")
+    session.run("python", "-m", "nox_support.licences")  # here, where every extra is installed
 
 
 @nox.session

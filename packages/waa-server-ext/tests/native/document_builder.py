@@ -275,7 +275,7 @@ def _pivot_field(items: list[list[Any]] | None) -> Any:
 
 
 def _pdf(what: Mapping[str, Any]) -> bytes:
-    import pymupdf  # noqa: PLC0415  # of the extra [office]
+    import pymupdf  # noqa: PLC0415  # of the extra [pdf-agpl]
 
     document = pymupdf.open()
     for text in what["pages"]:

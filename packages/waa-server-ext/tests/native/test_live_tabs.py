@@ -160,7 +160,7 @@ async def test_what_a_browser_answered_is_scored_again(
 
 
 async def test_a_printed_page_is_compared_again(machine: Machine, site: str) -> None:
-    pytest.importorskip("pymupdf", reason="needs the extra [office]")
+    pytest.importorskip("pymupdf", reason="needs the extra [pdf-agpl]")
     evaluator, state = printing(site)
     before = await machine.evaluate(evaluator, state)
     after = await machine.evaluate_again(evaluator, before)
@@ -261,7 +261,7 @@ async def test_an_active_tab_that_cannot_be_opened_again_is_none(machine: Machin
 
 def printing(site: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an evaluator that prints a page, and a VM with the right file."""
-    pymupdf = pytest.importorskip("pymupdf", reason="needs the extra [office]")
+    pymupdf = pytest.importorskip("pymupdf", reason="needs the extra [pdf-agpl]")
     document = pymupdf.open()
     document.new_page().insert_text((72, 72), "banter")
     saved = base64.b64encode(document.tobytes()).decode()

@@ -26,7 +26,8 @@ __all__ = ["EXTRAS", "Declaration", "Kind", "declared", "find", "getter", "metri
 Kind = Literal["getter", "metric"]
 
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "office": ("docx", "openpyxl", "lxml", "defusedxml", "pymupdf", "pypdf", "rapidfuzz"),
+    "office": ("docx", "openpyxl", "lxml", "defusedxml", "pypdf", "rapidfuzz"),
+    "pdf-agpl": ("pymupdf", "rapidfuzz"),
     "media": ("numpy", "PIL", "cv2", "soundfile", "soxr"),
     "browser": ("defusedxml", "websockets"),
     "explorer": ("LnkParse3", "py7zr"),
