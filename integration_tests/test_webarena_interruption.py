@@ -85,7 +85,7 @@ class Run:
                 found.append(line)
         return found
 
-    def wait_until_quiet(self, patience_s: float = 15.0) -> None:
+    def wait_until_quiet(self, patience_s: float = 60.0) -> None:
         deadline = time.monotonic() + patience_s
         while self.processes():
             assert time.monotonic() < deadline, self.processes()

@@ -139,7 +139,7 @@ async def test_guarded_path_reached_without_a_request_is_noted_and_undone(runner
     async def push(lease: Lease, task: Any) -> None:
         page = lease.context.pages[0]
         await page.evaluate("history.pushState({}, '', '/finish')")
-        for _ in range(100):
+        for _ in range(600):
             if not page.url.endswith("/finish"):
                 return
             await asyncio.sleep(0.1)
