@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REPEATS = 5
-TURNS = 40_000_000
+TURNS = 150_000_000
+"""Some six seconds of work, as long as an agent thinks a few times: the start of a run, which imports the
+agent once, is no part of what is measured here."""
 BOUND_START = 1 / 5
 BOUND_TWO_CORES = 1.6
 BUSY = "bench_agent_process:Busy"
@@ -109,6 +111,8 @@ def two_cores_ratio(repeats: int, turns: int) -> float:
         process: best_of(repeats, lambda process=process: run(process, turns))
         for process in ("own", "shared")
     }
+    idle = best_of(repeats, lambda: run("own", 0))
+    print(f"two agents, no work  {idle * 1e3:8.1f} ms")
     for process, each in seconds.items():
         print(f"two agents, {process:<8} {each * 1e3:8.1f} ms")
     return seconds["shared"] / seconds["own"]
@@ -138,7 +142,7 @@ def main() -> None:
     print(f"ratio {started:.3f}, at most {BOUND_START:.3f}")
     broken = started > BOUND_START
     if len(os.sched_getaffinity(0)) > 1:
-        gained = two_cores_ratio(min(3, options.repeats), options.turns)
+        gained = two_cores_ratio(min(2, options.repeats), options.turns)
         print(f"ratio {gained:.2f}, at least {BOUND_TWO_CORES:.2f}")
         broken = broken or gained < BOUND_TWO_CORES
     sys.exit(1 if broken else 0)
