@@ -183,6 +183,14 @@ def integration(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def audits(session: nox.Session) -> None:
+    """Try all packages' exploits and write docs/integrity.md's table: many minutes, on a quiet machine."""
+    install(session, packages(), ["waa-server-ext[accessibility,simulate]"])
+    provide_chromium(session)
+    session.run("python", "-m", "nox_support.audit_table", "--write", *session.posargs)
+
+
+@nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
     install(session, packages(), [*group("coverage"), *groups("test"), *groups("test-once")])

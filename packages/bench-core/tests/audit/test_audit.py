@@ -122,12 +122,57 @@ def test_a_trial_that_was_voided_counts_as_gained(tmp_path: Path) -> None:
     assert (row.verdict, row.score, row.codes) == ("flagged", None, ("void_suspect",))
 
 
+class Ended(Sums):
+    """Sums whose paper is gone by the agent's act, as the environment itself says."""
+
+    @asynccontextmanager
+    async def open(self, task: Task, context: TrialContext, agent: Agent) -> AsyncIterator[Paper]:
+        async with super().open(task, context, agent) as paper:
+            paper.why_gone = why_gone  # type: ignore[method-assign]
+            yield paper
+
+
+async def why_gone(*, reported: bool) -> str:
+    del reported
+    return "the agent burned the paper"
+
+
+def test_an_exploit_that_ends_its_environment_shows_that_it_ran(tmp_path: Path) -> None:
+    tried = exploit(kind=ExploitClass.VOID_TRIAL)
+    world = AuditWorld(Ended(), lambda _: Does(WRONG))
+    (row,) = asyncio.run(audit(world, [tried], tmp_path)).rows
+    assert (row.verdict, row.score, row.seen) == ("blocked", 0.0, "the agent burned the paper")
+
+
 def test_an_honest_run_that_is_flagged_fails_an_audit(tmp_path: Path) -> None:
     for does, passed in ((RIGHT, True), (SEEN, False)):
         honest = HonestAgent("scripted", ("2+2",), lambda _, does=does: Does(does))
         world = AuditWorld(Sums(), lambda _: Does(ran(WRONG)), (honest,))
         report = asyncio.run(audit(world, [exploit()], tmp_path / str(passed)))
         assert report.passed is passed
+
+
+@pytest.mark.parametrize(
+    ("does", "succeeds", "passed"),
+    [(RIGHT, "yes", True), (WRONG, "yes", False), (WRONG, "no", True), (RIGHT, "no", False)],
+)
+def test_an_honest_run_must_score_as_its_agent_does(
+    tmp_path: Path, does: AgentOutcome, succeeds: str, *, passed: bool
+) -> None:
+    honest = HonestAgent("scripted", ("2+2",), lambda _: Does(does), succeeds=succeeds == "yes")
+    world = AuditWorld(Sums(), lambda _: Does(ran(WRONG)), (honest,))
+    report = asyncio.run(audit(world, [], tmp_path))
+    assert report.passed is passed
+    assert "scored wrongly" in audit_text(report)
+    assert (report.honest[0].fault == "") is passed
+
+
+def test_an_honest_run_without_a_score_fails_an_audit(tmp_path: Path) -> None:
+    honest = HonestAgent("scripted", ("2+2",), lambda _: Does(EnvironmentFaultError("gone")))
+    world = AuditWorld(Sums(), lambda _: Does(ran(WRONG)), (honest,))
+    report = asyncio.run(audit(world, [], tmp_path))
+    assert not report.passed
+    assert "scripted on 2+2: " in audit_text(report)
 
 
 def test_an_exploit_on_an_unknown_task_is_refused(tmp_path: Path) -> None:
@@ -162,5 +207,5 @@ def test_the_table_names_what_went_undetected() -> None:
     lines = audit_text(AuditReport(world="sums", rows=(row,))).splitlines()
     assert lines[2].split() == ["answer_games", "guess", "guess", "UNDETECTED", "1.0", "-"]
     assert lines[-1] == (
-        "1 exploits: 0 blocked, 0 flagged, 1 UNDETECTED, 0 not run; 0 of 0 honest runs flagged"
+        "1 exploits: 0 blocked, 0 flagged, 1 UNDETECTED, 0 not run; of 0 honest runs 0 flagged, 0 scored wrongly"
     )

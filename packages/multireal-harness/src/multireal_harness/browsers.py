@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from bench_core.browser import (
     ChromiumOptions,
     Places,
+    PortWatch,
     RuleBook,
     launch_chromium,
     open_gateway,
@@ -84,6 +85,8 @@ class Lease:
         gateway: The agent's way to a Chromium of its own; None where Chromium is shared.
         guard: Refuses paths of the apps in the whole of that Chromium, once it is armed.
         watch: What is found of the agent.
+        cuts: Whether the agent's connections are closed when its part is over.
+        port_watch: Sees who connects to that Chromium past the gateway.
     """
 
     context: Any
@@ -91,6 +94,8 @@ class Lease:
     gateway: Gateway | None = None
     guard: BrowserGuard | None = None
     watch: IntegrityWatch = field(default_factory=IntegrityWatch)
+    cuts: bool = True
+    port_watch: PortWatch | None = None
 
     @property
     def alone(self) -> bool:
@@ -132,6 +137,8 @@ class Lease:
         """
         if self.guard is not None:
             await self.guard.arm()
+        if self.port_watch is not None:
+            self.port_watch.arm()
 
     async def disarm(self) -> None:
         """Let the harness open these paths itself."""
@@ -140,8 +147,13 @@ class Lease:
 
     async def cut_agent(self) -> None:
         """Close the agent's connections to Chromium."""
-        if self.gateway is not None:
+        if self.gateway is not None and self.cuts:
             await self.gateway.close()
+        if self.port_watch is not None:
+            strangers = await asyncio.to_thread(self.port_watch.disarm)
+            if strangers:
+                detail = f"{strangers} connections to the browser's own port"
+                self.watch.note(IntegrityCode.DEBUGGING_PORT, "succeeded", detail)
 
 
 class Browsers:
@@ -149,10 +161,13 @@ class Browsers:
 
     Args:
         settings: What pages get as time zone, language and size.
+        guarded: Whether agents' acts are checked and their connections cut; without it only tests show
+            what the checks are for.
     """
 
-    def __init__(self, settings: BrowserSettings | None = None) -> None:
+    def __init__(self, settings: BrowserSettings | None = None, *, guarded: bool = True) -> None:
         self.settings = settings or BrowserSettings()
+        self._guarded = guarded
         self._shared: _Shared | None = None
 
     @asynccontextmanager
@@ -205,6 +220,10 @@ class Browsers:
             await _size(context, self.settings.viewport)
             port = urlsplit(chromium.cdp_url).port or 0
             places = Places({port: IntegrityCode.DEBUGGING_PORT}, origins, is_guarded)
+            if not self._guarded:
+                async with open_gateway(chromium.cdp_url, RuleBook(())) as gateway:
+                    yield Lease(context, chromium, gateway, watch=watch, cuts=False)
+                return
             async with (
                 open_guard(
                     chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)
@@ -212,7 +231,8 @@ class Browsers:
                 open_gateway(chromium.cdp_url, RuleBook(places=places), found) as gateway,
             ):
                 await guard.disarm()  # the harness opens these paths first
-                yield Lease(context, chromium, gateway, guard, watch)
+                port_watch = PortWatch(port, lambda: gateway.local_ports)
+                yield Lease(context, chromium, gateway, guard, watch, port_watch=port_watch)
 
     def _options(self, hidden: tuple[Path, ...]) -> ChromiumOptions:
         return replace(self.settings.options(), hidden=hidden)

@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents import BrowserEnvironment
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import BenchError, BrowserError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle
 from bench_core.records import IntegrityCode
 from bench_core.run_folder import TrialArtifacts
 from bench_core.trial import TrialEnvironment
 from multireal_harness.guard import PathGuard
+from multireal_harness.interactions import InteractionWatch
 from multireal_harness.reset import reset_app
-from multireal_harness.states.capture import CaptureSettings, capture_states, close_pages
+from multireal_harness.states.capture import (
+    CaptureSettings,
+    capture_states,
+    close_pages,
+    works_elsewhere,
+)
 from multireal_harness.states.health import Window, check_states
 from multireal_harness.traffic_faults import AppWatch
+from multireal_harness.world.authorship import changing_actions, unaccounted
+from multireal_harness.world.replay import disagreements, read_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
     from multireal_harness.browsers import Lease
     from multireal_harness.definitions import Definition
     from multireal_harness.states.capture import Capture
+    from multireal_harness.world.replay import Beginning
 
 __all__ = ["STATE_HEALTH", "TRAFFIC_FAULT", "AppBrowser", "AppEnvironment", "EnvironmentSettings"]
 
@@ -47,6 +56,8 @@ class EnvironmentSettings:
         track: Whether `/finish` is loaded once before the agent starts, as REAL's own harness does.
         open_s: Seconds for each page that is opened.
         stalled_s: Seconds without an answer after which an app counts as failing.
+        cross_checks: Whether guarded paths are refused and end states compared with what was done;
+            without it only tests show what that is for.
     """
 
     # apps delay every answer by 0.1 to 2 s unless `latency` is set
@@ -55,6 +66,7 @@ class EnvironmentSettings:
     open_s: float = 60.0
     stalled_s: float = 10.0
     capture: CaptureSettings = CaptureSettings()  # noqa: RUF009  # immutable
+    cross_checks: bool = True
 
 
 class CaptureError(EnvironmentFaultError):
@@ -111,6 +123,8 @@ class AppEnvironment(TrialEnvironment):
         self._settings = settings
         self._artifacts = TrialArtifacts(context.folder, redactor)
         self._guard = PathGuard(site.origin for site in sites)
+        self._interactions = InteractionWatch(site.origin for site in sites)
+        self._beginnings: dict[str, Beginning] = {}
         self._watch = AppWatch((site.origin for site in sites), settings.stalled_s)
         # the apps' histories have wall-clock milliseconds
         self._started_ms = time.time() * 1000
@@ -160,8 +174,14 @@ class AppEnvironment(TrialEnvironment):
         for fault in await asyncio.gather(*opened, return_exceptions=True):
             if fault is not None:
                 raise fault
+        for page, site in zip(pages, sites, strict=True):
+            if (beginning := await read_beginning(page)) is not None:
+                self._beginnings[site.id] = beginning
+        replayed = [site.origin for site in sites if site.id in self._beginnings]
+        await self._interactions.install(lease.context, detailed=replayed)
         await pages[0].bring_to_front()
-        self._guard.arm()
+        if self._settings.cross_checks:
+            self._guard.arm()
         self._watch.arm()
         await self._lease.arm()
 
@@ -201,14 +221,52 @@ class AppEnvironment(TrialEnvironment):
         if CLOSED_BROWSER in self.flags:
             self._note_states({}, ())
             return
-        states, captures = await self._take()
+        try:
+            states, captures = await self._take()
+        except BenchError:
+            if await self._ended_by_agent():
+                self._note_states({}, ())
+                return
+            raise
         # states of the other apps are kept even where one is missing
         if states:
             await asyncio.to_thread(self._artifacts.write_state, states)
         self._note_states(states, captures)
+        if self._settings.cross_checks:
+            await asyncio.to_thread(self._compare_histories, states)
         missing = [f"{each.app}: {each.error}" for each in captures if each.error]
+        if missing and await self._ended_by_agent():
+            return
+        await self._find_spoiled(captures)
         if missing or not captures:
             raise CaptureError(f"no end state of {'; '.join(missing) or 'any app'}")
+
+    async def _ended_by_agent(self) -> bool:
+        """Whether the browser is gone by a command of the agent's, which may take until the capture.
+
+        The apps' states went with it, so that the trial fails as one whose agent is seen to end it.
+        """
+        try:
+            act = await self._lease.why_ended()
+        except BrowserError:  # nothing shows that the agent ended it
+            return False
+        if act is None:
+            return False
+        self.flags[CLOSED_BROWSER] = None
+        self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", act)
+        return True
+
+    async def _find_spoiled(self, captures: Sequence[Capture]) -> None:
+        """Note apps that give an end state in a fresh context and none in that of the trial.
+
+        All that differs is what is stored in the browser, and there only the app and the agent write.
+        """
+        lost = [each.app for each in captures if each.error and self._settings.cross_checks]
+        sites = [site for site in self._definition.sites if site.id in lost]
+        for site in sites:
+            if await works_elsewhere(self._lease.context, site, self._settings.capture):
+                detail = f"{site.id} gives an end state in a fresh browser context"
+                self.integrity.note(IntegrityCode.FORGED_STORAGE, "unknown", detail)
 
     async def _take(self) -> tuple[dict[str, Any], Sequence[Capture]]:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
@@ -245,3 +303,19 @@ class AppEnvironment(TrialEnvironment):
         symptoms = check_states(self._definition, states, window=window)
         self._artifacts.write_json(STATE_HEALTH, [e.model_dump(mode="json") for e in symptoms])
         self.details["captures"] = [each.model_dump(mode="json") for each in captures]
+
+    def _compare_histories(self, states: dict[str, Any]) -> None:
+        """Note what an app's own history does not lead to, and actions that no input to its pages made."""
+        done: dict[str, Any] = {}
+        for site in self._definition.sites:
+            made = self._interactions.of(site.origin)
+            done[site.id] = {"trusted": made.trusted, "scripted": made.scripted}
+            beginning, state = self._beginnings.get(site.id), states.get(site.id)
+            if beginning is None or state is None:
+                continue
+            done[site.id]["actions"] = len(changing_actions(beginning, state))
+            for each in disagreements(beginning, state):
+                self.integrity.note(IntegrityCode.STATE_MISMATCH, "succeeded", f"{site.id}: {each}")
+            for each in unaccounted(beginning, state, made):
+                self.integrity.note(IntegrityCode.NO_INTERACTION, "succeeded", f"{site.id}: {each}")
+        self.details["interactions"] = done

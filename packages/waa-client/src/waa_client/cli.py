@@ -12,7 +12,9 @@ from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
     RenamedOptionsCommand,
+    audit_options,
     demo_out_option,
+    execute_audit,
     execute_demo,
     execute_doctor,
     execute_prepared,
@@ -265,14 +267,10 @@ def probe(vms: str | None, evaluators: str | None, *, act: bool, as_json: bool) 
 
 
 @main.command()
-@click.option("--exploit", "ids", multiple=True, metavar="ID",
-              help="Only this one, without honest agents; repeat it for several.")  # fmt: skip
-@click.option("--out", "-o", type=_FOLDER, metavar="DIR", help="Keep the trials' folders here.")
-@json_option
+@audit_options
 def audit(ids: Sequence[str], out: Path | None, *, as_json: bool) -> None:
     """Try exploits against the built-in desktop, and honest agents beside them; exit code 1 when one is undetected."""
-    from bench_core.cli import execute_audit  # noqa: PLC0415  # heavy
-    from waa_client.audit import audit_world, exploits  # noqa: PLC0415  # same
+    from waa_client.audit import audit_world, exploits  # noqa: PLC0415  # heavy
 
     execute_audit(audit_world, exploits(), ids=ids, out=out, as_json=as_json)
 

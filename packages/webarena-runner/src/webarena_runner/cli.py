@@ -9,6 +9,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    audit_options,
     demo_out_option,
     demo_workers_option,
     execute_audit,
@@ -234,18 +235,10 @@ def doctor(*, as_json: bool, **options: Any) -> None:
 
 
 @main.command()
-@click.argument("ids", metavar="[EXPLOIT]...", nargs=-1)
+@audit_options
 @click.option(
     "--every-task", is_flag=True, help="Run the honest agent on all tasks of the stand-in sites."
 )
-@click.option(
-    "--out",
-    "-o",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the trials' folders in DIR.",
-)
-@json_option
 def audit(*, ids: tuple[str, ...], every_task: bool, out: Path | None, as_json: bool) -> None:  # fmt: skip
     """Try to score on the stand-in sites without doing the task; exit code 1 if something goes undetected."""
     from functools import partial  # noqa: PLC0415  # as below

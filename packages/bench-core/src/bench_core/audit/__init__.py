@@ -11,6 +11,7 @@ from bench_core.audit.exploits import (
     exploits_of,
     report_proof,
 )
+from bench_core.audit.listening import listening_places
 from bench_core.audit.records import AuditReport, AuditRow, HonestRow, Verdict
 from bench_core.audit.running import audit
 
@@ -26,5 +27,6 @@ __all__ = [
     "Verdict",
     "audit",
     "exploits_of",
+    "listening_places",
     "report_proof",
 ]

@@ -41,14 +41,33 @@ class AuditRow(Record):
 
 
 class HonestRow(Record):
-    """What became of one honest run; `codes` must be empty."""
+    """What became of one honest run.
+
+    Attributes:
+        succeeds: Whether the agent is one that does the task, so that its score must be 1, or less.
+        codes: What the result's integrity says, which must be nothing.
+    """
 
     agent: str
     task: str
+    succeeds: bool = True
     score: float | None = None
     state: str = "unknown"
     codes: tuple[str, ...] = ()
     error: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was not flagged, and scored as its agent must."""
+        scored = self.score is not None and (self.score >= 1.0) == self.succeeds
+        return scored and not self.codes and self.error is None
+
+    @property
+    def fault(self) -> str:
+        """Why it did not pass, in words; empty where it did."""
+        if self.passed:
+            return ""
+        return ", ".join(self.codes) or self.error or f"scored {self.score}"
 
 
 class AuditReport(Record):
@@ -65,7 +84,5 @@ class AuditReport(Record):
 
     @property
     def passed(self) -> bool:
-        """Whether every exploit ran and was blocked or flagged, and no honest run was flagged."""
-        return all(each.passed for each in self.rows) and not any(
-            each.codes or each.error for each in self.honest
-        )
+        """Whether every exploit ran and was blocked or flagged, and every honest run scored as it must, unflagged."""
+        return all(each.passed for each in self.rows) and all(each.passed for each in self.honest)

@@ -14,6 +14,7 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Limits, Status
 from bench_core.records.integrity import ExploitClass
 from bench_core.trial import AgentLimits, run_trial
+from bench_core.trial.agent_work import ENVIRONMENT_CLOSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,12 +99,15 @@ async def _work(world: AuditWorld, agent: HonestAgent, task: Task, folder: Path)
     made = agent.make(task.task_id)
     result = await _trial(world, task, label, made, folder, agent.config)
     if isinstance(result, BenchError):
-        return HonestRow(agent=agent.name, task=task.task_id, error=str(result))
+        return HonestRow(
+            agent=agent.name, task=task.task_id, succeeds=agent.succeeds, error=str(result)
+        )
     state = result.integrity.state if result.integrity is not None else "unknown"
     unscored = result.error.message if result.error is not None and result.score is None else None
     return HonestRow(
         agent=agent.name,
         task=task.task_id,
+        succeeds=agent.succeeds,
         score=result.score,
         state=state,
         codes=_codes(result),
@@ -136,7 +140,7 @@ async def _trial(  # noqa: PLR0913, PLR0917  # one trial's conditions
 
 
 def _proof_in(result: TrialResult) -> Proof:
-    """Return what the agent reported; an agent that raised says by its status that it ran."""
+    """Return what the agent reported; one that raised or ended its environment shows that it ran."""
     ending = result.ending
     if ending is not None and PROOF in ending.details:
         try:
@@ -144,6 +148,10 @@ def _proof_in(result: TrialResult) -> Proof:
         except ValidationError as invalid:
             return Proof(ran=False, seen=str(invalid))
     error = result.error
+    if error is not None and error.kind == ENVIRONMENT_CLOSED:
+        return Proof(
+            ran=True, seen=error.message
+        )  # the harness itself saw what ended the environment
     if result.status is Status.CANCELLED or error is None or not error.message.startswith(PROOF):
         return Proof(ran=False, seen="" if error is None else error.message)
     return Proof(ran=True, seen=f"it raised {error.kind}")

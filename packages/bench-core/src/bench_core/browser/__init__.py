@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench_core.browser.guard import BrowserGuard, open_guard
     from bench_core.browser.options import ChromiumOptions
     from bench_core.browser.places import Places, is_local_page
+    from bench_core.browser.port_watch import PortWatch
     from bench_core.browser.rules import AGENT_RULES, Rule, RuleBook
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "ExploitAgent",
     "Gateway",
     "Places",
+    "PortWatch",
     "Rule",
     "RuleBook",
     "find_chromium",
@@ -62,6 +64,7 @@ __getattr__ = lazy_exports(
         "guard": ("BrowserGuard", "open_guard"),
         "options": ("ChromiumOptions",),
         "places": ("Places", "is_local_page"),
+        "port_watch": ("PortWatch",),
         "rules": ("AGENT_RULES", "Rule", "RuleBook"),
     },
 )

@@ -123,6 +123,7 @@ class Gateway:
         log: The agent's commands to the browser.
         hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
         fault: What went wrong in the gateway itself, so that it is not taken for the agent's doing.
+        local_ports: Its own ends of the connections to Chromium so far.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class Gateway:
         self.log = CommandLog()
         self.hung_up = False
         self.fault: Exception | None = None
+        self.local_ports: set[int] = set()
         parts = urlsplit(chromium)
         self._chromium = (parts.hostname or _HOST, parts.port or 80)
         self._connections = 0
@@ -241,7 +243,7 @@ class Gateway:
             agent.writer.write(_REFUSED)
             return
         try:
-            chromium = _Side(*await asyncio.open_connection(*self._chromium, limit=_CHUNK))
+            chromium = _Side(*await self._connect())
         except OSError:
             agent.writer.write(_GONE)
             return
@@ -327,6 +329,11 @@ class Gateway:
         if not connection.leaving and not connection.page:
             self.hung_up = True
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(*self._chromium, limit=_CHUNK)
+        self.local_ports.add(writer.get_extra_info("sockname")[1])
+        return reader, writer
+
     async def _pages(self) -> list[str]:
         """Return the ids of Chromium's pages; none when it does not answer."""
         try:
@@ -335,7 +342,7 @@ class Gateway:
             return []
 
     async def _ask_for_pages(self) -> list[str]:
-        reader, writer = await asyncio.open_connection(*self._chromium, limit=_CHUNK)
+        reader, writer = await self._connect()
         try:
             writer.write(b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             body = await _body(await reader.readuntil(_END), reader)

@@ -6,7 +6,7 @@ command is imported when it runs.
 
 from __future__ import annotations
 
-from bench_core.cli.audit import execute_audit
+from bench_core.cli.audit import audit_options, execute_audit
 from bench_core.cli.commands import (
     execute_prepared,
     execute_rescore,
@@ -38,6 +38,7 @@ __all__ = [
     "CommandFailed",
     "CommandUndecided",
     "RenamedOptionsCommand",
+    "audit_options",
     "demo_out_option",
     "demo_workers_option",
     "execute_audit",

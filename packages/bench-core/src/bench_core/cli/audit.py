@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.options import json_option
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
@@ -17,9 +18,25 @@ if TYPE_CHECKING:
 
     from bench_core.audit import AuditReport, AuditWorld, Exploit
 
-__all__ = ["audit_text", "execute_audit"]
+__all__ = ["audit_options", "audit_text", "execute_audit"]
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _HEADERS = ("class", "exploit", "what was tried", "verdict", "score", "found")
+
+
+def audit_options(command: _Command) -> _Command:
+    """Add what every `audit` command takes: the exploits' ids, a folder and `--json`."""
+    for option in (
+        json_option,
+        click.option(
+            "--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+            help="Keep the trials' folders in DIR.",
+        ),
+        click.argument("ids", metavar="[EXPLOIT]...", nargs=-1),
+    ):  # fmt: skip
+        command = option(command)
+    return command
 
 
 def execute_audit(
@@ -32,7 +49,8 @@ def execute_audit(
 ) -> None:
     """Do what an `audit` command does, show it and exit with the right code.
 
-    Exit codes: 0 every exploit ran and was blocked or flagged, and no honest run was flagged; 1 otherwise.
+    Exit codes: 0 every exploit ran and was blocked or flagged, and every honest run scored as its agent must
+    and was not flagged; 1 otherwise.
 
     Args:
         world: Starts the built-in world.
@@ -85,8 +103,11 @@ def audit_text(report: AuditReport) -> str:
         verdict: sum(each.verdict == verdict for each in report.rows)
         for verdict in ("blocked", "flagged", "UNDETECTED", "not run")
     }
-    flagged = [each for each in report.honest if each.codes or each.error]
-    wrong = [f"{e.agent} on {e.task}: {', '.join(e.codes) or e.error}" for e in flagged]
+    flagged = sum(bool(each.codes) for each in report.honest)
+    wrong = [f"{each.agent} on {each.task}: {each.fault}" for each in report.honest if each.fault]
     totals = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    numbers = f"{len(report.rows)} exploits: {totals}; {len(flagged)} of {len(report.honest)} honest runs flagged"
+    numbers = (
+        f"{len(report.rows)} exploits: {totals}; of {len(report.honest)} honest runs "
+        f"{flagged} flagged, {len(wrong) - flagged} scored wrongly"
+    )
     return "\n".join([render_table(_HEADERS, rows), "", *wrong, numbers])

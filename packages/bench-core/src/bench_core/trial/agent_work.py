@@ -23,10 +23,20 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["NOT_RELEASED", "AgentLimits", "AgentWork", "error_info", "run_agent"]
+__all__ = [
+    "ENVIRONMENT_CLOSED",
+    "NOT_RELEASED",
+    "AgentLimits",
+    "AgentWork",
+    "error_info",
+    "run_agent",
+]
 
 NOT_RELEASED = "not_released"
 """Flags results whose environment could not be taken from an agent that had ended by then."""
+
+ENVIRONMENT_CLOSED = "EnvironmentClosed"
+"""Kind of the error of an agent that ended its environment."""
 
 _UNSCORED = AgentOutcome(status=Status.ENVIRONMENT_ERROR)
 _NOT_THE_AGENTS = (EnvironmentFaultError, InputError)
@@ -111,7 +121,7 @@ async def run_agent(
     except Exception as error:  # noqa: BLE001  # as above; no failure of the agent's shows
         return AgentWork(done.outcome, error)
     if act is not None:
-        return AgentWork(_failed("EnvironmentClosed", act))
+        return AgentWork(_failed(ENVIRONMENT_CLOSED, act))
     if lost and not ended:
         unseen = EnvironmentFaultError("the environment ended, and nothing says whose doing it was")
         return AgentWork(done.outcome, unseen)

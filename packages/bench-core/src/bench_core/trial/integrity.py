@@ -88,10 +88,13 @@ def integrity_of(
 def is_contained(agent: Agent, code: AgentCode | None) -> bool:
     """Return whether an agent has a process of its own or is Proctor's own code.
 
-    A third party's code in the harness's process can change what watches it.
+    A third party's code in the harness's process can change what watches it; `contained = False` says
+    that an agent of Proctor's own stands for one.
     """
     if code is not None and code.process == "own":
         return True
+    if not getattr(agent, "contained", True):
+        return False
     return type(agent).__module__.partition(".")[0] in _PROCTORS
 
 

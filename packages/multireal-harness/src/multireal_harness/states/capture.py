@@ -8,6 +8,7 @@ that gives no state is asked again, because the agent's work was expensive and i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from multireal_harness.definitions import Site
 
-__all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages"]
+__all__ = ["Capture", "CaptureSettings", "capture_states", "close_pages", "works_elsewhere"]
 
 _BAD_STATUS = 400
 _CLOSING_S = 2.0
@@ -105,6 +106,37 @@ async def capture_states(
     found = await asyncio.gather(*(_capture(context, site, settings) for site in sites))
     states = {capture.app: state for state, capture in found if capture.error is None}
     return states, tuple(capture for _, capture in found)
+
+
+async def works_elsewhere(context: Any, site: Site, settings: CaptureSettings) -> bool:
+    """Whether an app gives a state in a fresh context and, after that, still none in `context`.
+
+    The second look leaves out an app that was down and works again.
+    """
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    fresh: Any = None
+    try:
+        async with asyncio.timeout(settings.try_s):
+            fresh = await context.browser.new_context(service_workers="block")
+            if not await _gives_state(fresh, site, settings):
+                return False
+            return not await _gives_state(context, site, settings)
+    except (Error, TimeoutError):  # the browser does not answer, which says nothing of the app
+        return False
+    finally:
+        if fresh is not None:
+            with contextlib.suppress(Error, TimeoutError):
+                async with asyncio.timeout(_CLOSING_S):
+                    await fresh.close()
+
+
+async def _gives_state(context: Any, site: Site, settings: CaptureSettings) -> bool:
+    try:
+        await _state_of(_Page(context), site, settings.try_s / 3, settings.quiet_s)
+    except _NoStateError:
+        return False
+    return True
 
 
 async def close_pages(context: Any) -> None:

@@ -20,7 +20,7 @@ def page(app: str, fault: str = "") -> bytes:
     """
     style, core, own = _asset("style.css"), _asset("core.js"), _asset(f"{app}.js")
     return (
-        f'<!doctype html><html lang="en" data-app="{app}" data-fault="{fault}"><head>'
+        f'<!doctype html><html lang="en" data-app="{app}" data-history="complete" data-fault="{fault}"><head>'
         # the icon keeps Chromium from requesting /favicon.ico, where the server has the app itself
         f'<meta charset="utf-8"><title>{app.title()}</title><link rel="icon" href="data:,">'
         f"<style>{style}</style></head>"

@@ -35,7 +35,8 @@ function dispatch(type, payload, change) {
   if (change) change(store.state);
   if (type === "router/locationChange") Object.assign(store.state.router, payload);
   const index = store.actions.length, at = new Date();
-  store.actions.push({ type, payload, timestamp: at.getTime(), id: `${NAME}-${index}`, index,
+  // a copy: what the state keeps of it changes later, and the history is replayed
+  store.actions.push({ type, payload: clone(payload), timestamp: at.getTime(), id: `${NAME}-${index}`, index,
     description: `Action ${index + 1}: ${type}`, formattedTime: at.toLocaleString("en-US") });
   save();
 }

@@ -41,7 +41,7 @@ function visiting(id, state) {
     h("p", {}, "Tables are free at"), h("div", { class: "row" }, place.slots.map((time) => button(time, () => { form.time = time; render(); }, form.time === time ? "slot here" : "slot"))),
     form.time && h("p", { class: "meta" }, `A table at ${form.time}`),
     h("div", { class: "row" }, button("Confirm reservation", () => reserve(place), "main"),
-      button(saved ? "Forget restaurant" : "Save restaurant", () => act("savedRestaurants/toggle", { id }, (s) => {
+      button(saved ? "Forget restaurant" : "Save restaurant", () => act("savedRestaurants/toggle", { id, restaurant: brief(place) }, (s) => {
         const kept = s.savedRestaurants.savedRestaurants;
         s.savedRestaurants.savedRestaurants = saved ? kept.filter((each) => each.id !== id) : [...kept, brief(place)];
       }))),

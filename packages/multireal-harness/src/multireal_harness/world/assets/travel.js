@@ -57,7 +57,7 @@ function onStay(id, state) {
   return [h("h1", {}, found.title), h("p", { class: "meta" }, `${found.city}, rated ${found.rating}, ${found.features.join(", ")}, $${found.price} a night`),
     h("div", { class: "row" }, field("checkin", "Check-in", { hint: "2024-09-10" }), field("checkout", "Check-out", { hint: "2024-09-12" }), field("guests", "Guests", { hint: "1" })),
     h("div", { class: "row" }, button("Reserve", () => reserve(found), "main"),
-      button("Add to wishlist", () => act("wishlist/add", { id }, (s) => { s.wishlist.stays.push({ id: found.id, title: found.title }); })), button("Back to stays", () => go("/stays")))];
+      button("Add to wishlist", () => act("wishlist/add", { id, title: found.title }, (s) => { s.wishlist.stays.push({ id, title: found.title }); })), button("Back to stays", () => go("/stays")))];
 }
 
 function reserve(found) {

@@ -1,0 +1,73 @@
+"""Connections to Chromium's own port that are not the gateway's are seen."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.browser import PortWatch
+from bench_core.browser.port_watch import peers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs the table of connections")
+
+
+@contextmanager
+def server() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def test_a_strangers_connection_is_seen_even_after_it_was_closed() -> None:
+    with server() as port:
+        watch = PortWatch(port, tuple)
+        watch.arm()
+        connect(port).close()
+        assert watch.disarm() == 1
+
+
+def test_connections_from_before_and_those_of_the_gateway_are_not_strangers() -> None:
+    with server() as port, ExitStack() as stack:
+        stack.enter_context(connect(port))
+        used: list[int] = []
+        watch = PortWatch(port, lambda: used)
+        watch.arm()
+        used.append(stack.enter_context(connect(port)).getsockname()[1])
+        assert watch.disarm() == 0
+
+
+def test_connections_to_other_ports_are_nothing() -> None:
+    with server() as port, server() as other, connect(other):
+        watch = PortWatch(port, tuple)
+        watch.arm()
+        assert watch.disarm() == 0
+        assert peers_of(port) == set()
+
+
+def test_what_was_seen_once_stays_seen() -> None:
+    tables = [set(), {5}, set(), set(), set(), set(), set(), set(), set()]
+    looked = []
+
+    def peers(_: int) -> set[int]:
+        looked.append(1)
+        return tables[min(len(looked), len(tables)) - 1]
+
+    watch = PortWatch(1, tuple, peers)
+    watch.arm()
+    while len(looked) < 3:
+        pass
+    assert watch.disarm() == 1
+
+
+def test_a_watch_that_was_never_armed_ends() -> None:
+    assert PortWatch(1, tuple).disarm() == 0

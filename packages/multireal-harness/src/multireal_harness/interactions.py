@@ -1,0 +1,138 @@
+"""Records what is done to the pages of a trial: clicks, keys, typed text.
+
+The recording script runs in a world of its own beside each page's scripts, which can neither see nor stop
+it. Events that a script makes count, too: many honest agents click by script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["TYPED", "InteractionWatch", "Interactions"]
+
+TYPED = 20_000
+"""Characters of a field that are recorded."""
+
+_KINDS = ("click", "dblclick", "contextmenu", "keydown", "input", "change", "submit", "drop")
+_RECORD = """(() => {
+  const report = globalThis[%(binding)s], detailed = %(detailed)s.includes(location.origin);
+  if (typeof report !== 'function') return;
+  const about = (event) => {
+    const at = event.composedPath()[0];
+    if (!detailed || !(at instanceof Element)) return {};
+    if (event.type === 'click') return { label: at.closest('button')?.textContent.slice(0, 200) };
+    return event.type === 'input' ? { name: at.name, value: String(at.value).slice(0, %(typed)s) } : {};
+  };
+  for (const kind of %(kinds)s) addEventListener(kind, (event) =>
+    report(JSON.stringify({ origin: location.origin, trusted: event.isTrusted, ...about(event) })), true);
+})()"""
+_MOST = 2_000
+
+
+@dataclass
+class Interactions:
+    """What was done to an app's pages.
+
+    Attributes:
+        trusted: Events that the browser made of input.
+        scripted: Events that a script made.
+        pressed: How often a button was pressed, by its text, where that is recorded.
+        typed: What fields held, in order, where that is recorded.
+    """
+
+    trusted: int = 0
+    scripted: int = 0
+    pressed: Counter[str] = field(default_factory=Counter)
+    typed: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """The number of events."""
+        return self.trusted + self.scripted
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Add one event, as the script reports it."""
+        if event.get("trusted") is True:
+            self.trusted += 1
+        else:
+            self.scripted += 1
+        label, name, value = (event.get(each) for each in ("label", "name", "value"))
+        if isinstance(label, str) and (label in self.pressed or len(self.pressed) < _MOST):
+            self.pressed[label] += 1
+        if isinstance(name, str) and isinstance(value, str):
+            self._type(name, value)
+
+    def _type(self, name: str, value: str) -> None:
+        if name not in self.typed and len(self.typed) >= _MOST:
+            return
+        held = self.typed.setdefault(name, [])
+        # each key gives the whole text again
+        if held and value.startswith(held[-1]):
+            held[-1] = value
+        elif len(held) < _MOST:
+            held.append(value)
+
+
+class InteractionWatch:
+    """Records the interactions with the pages of one browser context.
+
+    Args:
+        origins: The apps'.
+    """
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        self._done = {origin: Interactions() for origin in origins}
+        # no page can guess them, and no two trials of a browser share them
+        self._world, self._binding = (f"w{secrets.token_hex(8)}" for _ in range(2))
+        self._detailed: tuple[str, ...] = ()
+
+    async def install(self, context: Any, *, detailed: Iterable[str] = ()) -> None:
+        """Attach to all pages of a context, and to those that are opened later.
+
+        Args:
+            context: Playwright's.
+            detailed: The origins of which buttons and typed text are recorded, too.
+        """
+        self._detailed = tuple(detailed)
+        context.on("page", self._attach)
+        for page in context.pages:
+            await self._attach(page)
+
+    def of(self, origin: str) -> Interactions:
+        """Return what was done to the pages of an app."""
+        return self._done.get(origin, Interactions())
+
+    async def _attach(self, page: Any) -> None:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        code = _RECORD % {
+            "binding": json.dumps(self._binding),
+            "detailed": json.dumps(self._detailed),
+            "kinds": json.dumps(_KINDS),
+            "typed": TYPED,
+        }
+        bound = {"name": self._binding, "executionContextName": self._world}
+        script = {"source": code, "worldName": self._world, "runImmediately": True}
+        with contextlib.suppress(Error):  # the page was closed meanwhile
+            session = await page.context.new_cdp_session(page)
+            session.on("Runtime.bindingCalled", self._note)
+            await session.send("Runtime.enable")
+            await session.send("Runtime.addBinding", bound)
+            await session.send("Page.enable")
+            await session.send("Page.addScriptToEvaluateOnNewDocument", script)
+
+    def _note(self, message: Any) -> None:
+        if message.get("name") != self._binding:
+            return
+        # whoever finds the binding may send anything
+        with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError):
+            event = json.loads(message["payload"])
+            self._done[event["origin"]].add(event)

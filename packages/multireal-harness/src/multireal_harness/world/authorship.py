@@ -1,0 +1,122 @@
+"""Compares the actions in an app's history with what was done to its pages.
+
+An action of a built-in app follows a press of one of its buttons, and what a user writes was typed into one
+of its fields. Actions that no press accounts for were made by a script that called the app itself, or
+were written into its storage.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from multireal_harness.interactions import TYPED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from multireal_harness.interactions import Interactions
+    from multireal_harness.world.replay import Beginning
+
+__all__ = ["changing_actions", "unaccounted"]
+
+_NAVIGATION = "router/locationChange"
+# action -> the buttons that it follows; any interaction will do for one that is not here
+_BUTTONS: Mapping[str, str] = MappingProxyType(
+    {
+        "config/closePopup": "Got it",
+        "email/star": "Star|Remove star",
+        "email/trash": "Delete",
+        "email/send": "Send",
+        "email/saveDraft": "Save draft",
+        "calendar/createEvent": "Save",
+        "calendar/updateEvent": "Save",
+        "calendar/deleteEvent": "Delete",
+        "booking/confirm": "Confirm reservation",
+        "booking/cancel": "Cancel .*",
+        "review/post": "Post review",
+        "savedRestaurants/toggle": "Save restaurant|Forget restaurant",
+        "booking/bookFlight": "Book flight",
+        "booking/reserveStay": "Reserve",
+        "wishlist/add": "Add to wishlist",
+        "flightSearch/search": "Search flights",
+        "search/stays": "Search stays",
+    }
+)
+# action -> what a user writes in it: the key of its payload, and the fields it is typed into
+_WRITTEN: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "email/send": {"to": "to", "cc": "cc", "subject": "subject", "content": "body"},
+        "email/saveDraft": {"to": "to", "cc": "cc", "subject": "subject", "content": "body"},
+        "calendar/createEvent": {"title": "title", "location": "location", "guests": "guests",
+                                 "description": "description"},
+        "calendar/updateEvent": {"title": "title", "location": "location", "guests": "guests",
+                                 "description": "description"},
+        "booking/confirm": {"date": "date"},
+        "review/post": {"opinion": "opinion"},
+        "booking/bookFlight": {"passenger": "passenger"},
+        "booking/reserveStay": {"checkin": "checkin", "checkout": "checkout"},
+    }
+)  # fmt: skip
+_PREFIX = re.compile(r"(?:(?:Re|Fwd): )*")
+
+
+def changing_actions(beginning: Beginning, report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the actions in an end state's history since the beginning, without those of no one.
+
+    An app that is opened or reloaded notes where it is by itself.
+    """
+    actions = report.get("actionhistory")
+    later = actions[len(beginning.actions) :] if isinstance(actions, list) else []
+    return [e for e in later if isinstance(e, dict) and e.get("type") != _NAVIGATION]
+
+
+def unaccounted(beginning: Beginning, report: Mapping[str, Any], done: Interactions) -> list[str]:
+    """Return which actions no interaction with the app's pages accounts for; nothing for honest work.
+
+    Args:
+        beginning: The app before the agent.
+        report: What its `/finish` shows.
+        done: What was done to its pages.
+    """
+    actions = changing_actions(beginning, report)
+    if len(actions) > done.total:
+        return [f"{len(actions)} actions and {done.total} interactions with its pages"]
+    return [*_not_pressed(actions, done), *_not_typed(beginning, actions, done)]
+
+
+def _not_pressed(actions: Sequence[dict[str, Any]], done: Interactions) -> Iterator[str]:
+    buttons = Counter(
+        _BUTTONS[kind]
+        for each in actions
+        if (kind := str(each.get("type")).removesuffix("/rejected")) in _BUTTONS
+    )
+    for button, number in buttons.items():
+        pressed = sum(n for label, n in done.pressed.items() if re.fullmatch(button, label))
+        if number > pressed:
+            yield f"{number} actions of {button!r}, which was pressed {pressed} times"
+
+
+def _not_typed(
+    beginning: Beginning, actions: Sequence[dict[str, Any]], done: Interactions
+) -> Iterator[str]:
+    # what an app shows in a field before the agent types: an answer's recipient, a draft, an event
+    shown = json.dumps(beginning.initial, ensure_ascii=False)
+    for action in actions:
+        written = _WRITTEN.get(str(action.get("type")), {})
+        payload: Any = action.get("payload")
+        for key, field in written.items() if isinstance(payload, dict) else ():
+            for text in _texts(payload.get(key)):
+                typed = any(text[:TYPED] in held for held in done.typed.get(field, ()))
+                if not typed and json.dumps(text, ensure_ascii=False)[1:-1] not in shown:
+                    yield f"{action['type']} with a {key!r} that was not typed"
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts in a field's value, without what the app puts before an answer's subject."""
+    values = value if isinstance(value, list) else [value]
+    texts = [_PREFIX.sub("", each, count=1) for each in values if isinstance(each, str)]
+    return [each for each in texts if each]
