@@ -91,12 +91,23 @@ class AgentProcessSpec(Record):
         variables: Environment variables it gets beside the system's and its model provider's.
         model_proxy: Whether its model calls go by a proxy of the run's, which has the key and counts
             them; then it works in a process of its own.
+        python: The interpreter it runs in, or the one that `environment` is made on.
+        environment: What it runs in is made by uv: `uv:REQUIREMENT[ REQUIREMENT...]`.
+        command: A program that speaks the protocol of agents' processes itself.
     """
 
     process: Literal["own", "shared"] | None = None
     memory_gb: Annotated[float, Field(gt=0)] | None = None
     variables: tuple[str, ...] = ()
     model_proxy: bool = False
+    python: str | None = None
+    environment: str | None = None
+    command: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the agent runs in another program than the run's own interpreter."""
+        return not (self.python is None and self.environment is None and self.command is None)
 
 
 class LookSpec(Record):

@@ -20,6 +20,7 @@ from bench_core.cli import (
     execute_rescore,
     json_option,
     list_tasks,
+    paid_option,
     render_table,
     rescore_options,
     run_options,
@@ -249,6 +250,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
     metavar="DIR",
     help="Your model configs (YAML).",
 )
+@paid_option
 @json_option
 def doctor(**options: Any) -> None:
     """Check everything a run needs, including the apps, and print how to fix what is missing."""

@@ -11,6 +11,7 @@ from bench_core.browser import find_chromium, install_command
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, BrowserError, InputError
+from bench_core.models import paid_checks
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
@@ -31,7 +32,11 @@ _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-
 
 
 def checks(
-    *, tasks_dir: str | None = None, model: str | None = None, models_dir: Path | None = None
+    *,
+    tasks_dir: str | None = None,
+    model: str | None = None,
+    models_dir: Path | None = None,
+    paid: bool = False,
 ) -> list[Check]:
     """Return the checks for runs of these tasks with this model."""
     found = [
@@ -44,6 +49,9 @@ def checks(
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model, models_dir)))
+    found += paid_checks(
+        model, paid=paid, open_model=lambda: load_config(str(model), models_dir).open()
+    )
     try:
         folder = resolve_tasks_dir(tasks_dir)
         tasks = load_tasks(folder)

@@ -128,8 +128,8 @@ def _spec(
         recorded["solution"] = options.solution
     if config is not None and config.api_key_env and not options.model_proxy:
         # an agent in a process of its own has a clean environment: it must be given its model's key by name
-        more = (*options.agent_env, config.api_key_env)
-        options = options.model_copy(update={"agent_env": more})
+        more = (*options.agent_variables, config.api_key_env)
+        options = options.model_copy(update={"agent_variables": more})
     spec = options.spec(world=options.world, profile=rules.profile, config=recorded)
     grace = 120.0 + settings.capture.longest_s
     return spec.model_copy(update={"timeouts": Timeouts(evaluation_grace_s=grace)})
@@ -169,7 +169,8 @@ def _refuse_unusable_agent(
     if agent in _OVER_MODELS:
         if config is None:
             raise InputError(f"the agent {agent!r} needs a model: pass --model NAME")
-        config.open()  # without a key or an SDK every trial would fail
+        if not spec.agent_process.is_foreign:
+            config.open()  # without a key or an SDK every trial would fail
     with agent_of(spec):
         pass  # loading it raises where every trial would
 

@@ -21,6 +21,7 @@ from bench_core.cli import (
     execute_rescore,
     json_option,
     list_tasks,
+    paid_option,
     rescore_options,
     run_options,
     runner_group,
@@ -347,15 +348,23 @@ def compare(  # noqa: PLR0913  # one for each option
 @_vm_options
 @_source_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
+@paid_option
 @json_option
-def doctor(
-    vms: str | None, evaluators: str | None, model: str | None, *, as_json: bool, **options: Any
+def doctor(  # the command's options
+    vms: str | None,
+    evaluators: str | None,
+    model: str | None,
+    *,
+    paid: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Check everything a run needs and print how to fix what is missing."""
     from waa_client.doctor import checks  # noqa: PLC0415  # heavy
     from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
 
-    found = checks(WaaTaskOptions(**options), vms=vms, evaluators=evaluators, model=model)
+    tasks = WaaTaskOptions(**options)
+    found = checks(tasks, vms=vms, evaluators=evaluators, model=model, paid=paid)
     execute_doctor(found, as_json=as_json)
 
 

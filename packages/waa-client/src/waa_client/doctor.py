@@ -10,6 +10,7 @@ from pathlib import Path
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
+from bench_core.models import paid_checks
 from waa_client.options import WaaTaskOptions
 from waa_client.probe import vm_checks
 from waa_client.provenance import PACKAGES
@@ -27,6 +28,7 @@ def checks(
     vms: str | None = None,
     evaluators: str | None = None,
     model: str | None = None,
+    paid: bool = False,
 ) -> list[Check]:
     """Return the checks for runs of these tasks, on these VMs, with this model."""
     found = [
@@ -38,6 +40,7 @@ def checks(
     ]
     if model:
         found.append(Check(f"model {model}", partial(_model, model)))
+    found += paid_checks(model, paid=paid)
     if vms or evaluators:
         return [*found, *vm_checks(vms, evaluators)]
     return [*found, Check("VM", _no_vm)]

@@ -58,7 +58,8 @@ def preflight(
     )
     with agent_of(spec) as agent:
         refuse_misfit(benchmark, agent)
-        if spec.agent in _OVER_MODELS:
+        # elsewhere the agent itself looks before the run begins
+        if spec.agent in _OVER_MODELS and not spec.agent_process.is_foreign:
             model_of(context)
         world, warnings = _look_around(spec.world, vms, evaluators, restored=restored)
         chosen = select_tasks(benchmark.tasks(), spec.tasks, spec.seed)

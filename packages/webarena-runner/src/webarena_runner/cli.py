@@ -19,6 +19,7 @@ from bench_core.cli import (
     execute_rescore,
     json_option,
     list_tasks,
+    paid_option,
     render_table,
     rescore_options,
     run_options,
@@ -226,6 +227,7 @@ def _by_kind(note: Any) -> tuple[str, int]:
 @main.command()
 @_environment_options
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
+@paid_option
 @json_option
 def doctor(*, as_json: bool, **options: Any) -> None:
     """Check everything a run needs and print how to fix what is missing."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
 from bench_core.errors import BenchError, BrowserError, InputError
+from bench_core.models import paid_checks
 from bench_core.protocols import TrialContext
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
@@ -48,6 +49,7 @@ def checks(
     config_file: Path | None = None,
     host: str | None = None,
     model: str | None = None,
+    paid: bool = False,
 ) -> list[Check]:
     """Return the checks for runs on these sites with this model."""
     found = [
@@ -63,6 +65,7 @@ def checks(
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model)))
+    found += paid_checks(model, paid=paid)
     if world == "built-in":
         return [*found, Check("built-in sites", _built_in)]
     try:

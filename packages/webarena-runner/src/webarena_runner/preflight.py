@@ -92,7 +92,10 @@ def _refuse_unusable_agent(spec: RunSpec) -> None:
         name = agent.name
     if name == "scripted" and spec.world != "built-in":
         raise InputError("the agent 'scripted' knows the built-in world only: add --world built-in")
-    if name == "browser-use" and "replay_calls" not in spec.config:
+    here = (
+        not spec.agent_process.is_foreign
+    )  # elsewhere the agent itself looks before the run begins
+    if name == "browser-use" and here and "replay_calls" not in spec.config:
         from bench_core.browser_use import open_chat  # noqa: PLC0415  # imports browser-use
 
         open_chat(_trial_of(spec))

@@ -25,7 +25,7 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from bench_core.agent_process.worker import leave, serve
 from bench_core.discovery import load_plugin
@@ -41,6 +41,8 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 _STACKS_S = 0.2
 _LEFT_S = 3.0
 _OOM_SCORE = b"800"
+_NOT_STARTED = 127
+_DESCRIPTORS = 1024
 
 
 def main(descriptor: int, settings: int) -> None:
@@ -58,6 +60,7 @@ def main(descriptor: int, settings: int) -> None:
             return
         # an agent must not change the process that says how it ended
         _prctl(_PR_SET_DUMPABLE, 0)
+    foreign = begin["foreign"]
     if begin["preload"] is not None:
         _preload(begin["preload"])
     # a fork keeps only the thread that made it: what others hold would stay locked for ever
@@ -73,7 +76,8 @@ def main(descriptor: int, settings: int) -> None:
         if os.fork() == 0:
             try:
                 orders.close()
-                leave(_supervise(json.loads(message), *descriptors))
+                order = {**json.loads(message), "foreign": foreign}
+                leave(_supervise(order, *descriptors))
             finally:
                 os._exit(1)  # nothing that fails here may go on as the server
         for each in descriptors:
@@ -98,7 +102,9 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
         _become_agent(order, work, far, supervisor)
     os.close(work)
     os.close(far)
-    return _Supervisor(pid, socket.socket(fileno=control), output).run()
+    # what is no Python would end by the question where it hangs
+    asks = order["foreign"] is None or order["foreign"]["is_python"]
+    return _Supervisor(pid, socket.socket(fileno=control), output, asks=asks).run()
 
 
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
@@ -121,6 +127,8 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
     with contextlib.suppress(OSError):  # before the run itself, should the machine be full
         Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE)
     os.environ.update({**order["variables"], **dict.fromkeys(VARIABLES, order["temporary"])})
+    if order["foreign"] is not None:
+        _become_foreign(order["foreign"], order["variables"], work)
     tempfile.tempdir = None  # what was imported before the fork may have asked for it
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)
@@ -128,11 +136,28 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
     leave(serve(pipe.makefile("rb"), pipe.makefile("wb", buffering=0)))
 
 
+def _become_foreign(program: dict[str, Any], own: dict[str, str], work: int) -> NoReturn:
+    """Become another program, whose standard input and output are the pipe to the run."""
+    temporary = {name: os.environ[name] for name in VARIABLES}
+    os.dup2(work, 0)
+    os.dup2(work, 1)
+    os.closerange(3, _DESCRIPTORS)
+    command = program["command"]
+    try:
+        os.execve(command[0], command, {**program["variables"], **own, **temporary})  # noqa: S606  # the user's own choice
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error}\n".encode())
+    os._exit(_NOT_STARTED)
+
+
 class _Supervisor:
     """One agent's process, its output, and the run's request to end it."""
 
-    def __init__(self, agent: int, control: socket.socket, output: int) -> None:
+    def __init__(
+        self, agent: int, control: socket.socket, output: int, *, asks: bool = True
+    ) -> None:
         self._agent = agent
+        self._asks = asks
         self._control = control
         self._output = output
         self._head = bytearray()
@@ -169,7 +194,7 @@ class _Supervisor:
         asked = b""
         with contextlib.suppress(OSError):
             asked = self._control.recv(1)
-        if asked:
+        if asked and self._asks:
             # where it hangs is worth knowing
             self._signal(signal.SIGUSR2)
             time.sleep(_STACKS_S)

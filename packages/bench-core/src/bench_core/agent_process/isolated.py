@@ -7,7 +7,7 @@ import base64
 import contextlib
 import logging
 import pickle  # written here, read by our own worker
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +17,17 @@ from bench_core.agent_process.files import AgentFiles
 from bench_core.agent_process.framing import FrameError, decode_line, encode_line, read_frame
 from bench_core.agent_process.messages import answer_to, checked_hello, error_of_frame, hello
 from bench_core.agent_process.model_calls import after_calls, reports_once, without_server
+from bench_core.agent_process.program import code_of_foreign, is_proctors
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.errors import (
     BudgetExceededError,
     EnvironmentFaultError,
     InputError,
 )
+from bench_core.guides import guide_places
 from bench_core.processes import is_below
 from bench_core.protocols import AgentProcessError
-from bench_core.records import AgentCode, AgentOutcome, ErrorInfo
+from bench_core.records import AgentCode, AgentOutcome, ErrorInfo, Record
 from bench_core.redaction import Redactor
 from bench_core.trial.results import CLAIMS_FAULT
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.agent_process.launcher import Exit, Launcher, Started
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import EnvironmentHandle, TrialContext
@@ -64,6 +67,7 @@ class Isolation:
             log - before it is ended; None is no limit.
         folder: Where its files are until its part is over; by default in the trial's folder.
         model_proxy: Passes on and counts the model calls of its process.
+        passes_guides: Whether it gets the guides of benchmarks from the environment of the run.
     """
 
     memory: int | None = None
@@ -73,6 +77,7 @@ class Isolation:
     block_s: float | None = None
     folder: Path | None = None
     model_proxy: ModelProxy | None = None
+    passes_guides: bool = False
 
 
 class SharedOnlyError(InputError):
@@ -90,6 +95,7 @@ class IsolatedAgent:
         launcher: Starts its processes.
         isolation: How they are treated.
         code: What is recorded of the program.
+        foreign: The program that its processes become instead of this interpreter.
 
     Raises:
         InputError: It cannot be imported or made.
@@ -102,24 +108,34 @@ class IsolatedAgent:
         launcher: Launcher,
         isolation: Isolation | None = None,
         code: AgentCode | None = None,
+        foreign: ForeignProgram | None = None,
     ) -> None:
         self.reference = reference
         self.agent_code = code or AgentCode(process="own")
         self._launcher = launcher
         self._isolation = isolation or Isolation()
-        described = self._ask("describe")
-        if described["in_process"]:
+        described = _description(self._ask("describe", **_survey(foreign)), reference)
+        if foreign is not None:
+            self._take(foreign, described.program or {})
+        if described.in_process:
             raise SharedOnlyError(
                 f"the agent {reference!r} works on the opened environment itself (`in_process`), "
                 "which no other process has: run it with `--agent-process shared`"
             )
-        self.name: str = described["name"]
+        self.name: str = described.name or reference
         # only what the agent has: a benchmark reads more out of a name that is there
         for each in ("environments", "observes"):
-            if each in described:
-                setattr(self, each, tuple(described[each]))
-        for each in described["asked"]:
+            if (value := getattr(described, each)) is not None:
+                setattr(self, each, value)
+        for each in described.asked:
             setattr(self, each, partial(self._call, each))
+
+    def _take(self, foreign: ForeignProgram, found: dict[str, Any]) -> None:
+        """Note which program the agent is in its own environment, and how far it is trusted."""
+        code = code_of_foreign(self.agent_code, foreign, found)
+        trusted = foreign.is_python and is_proctors(str(found.get("place", "")))
+        self.agent_code = code
+        self._isolation = replace(self._isolation, trusted=trusted, passes_guides=trusted)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -166,6 +182,7 @@ class IsolatedAgent:
             context=inside.model_dump(mode="json"),
             opener=_pickled(context),
             sign_s=sign_s(self._isolation.block_s),
+            guides=self._guides(),
         )
         process = await self._launcher.start(self._isolation.memory, variables)
         try:
@@ -175,10 +192,19 @@ class IsolatedAgent:
             for name in refused:
                 _log.warning("the agent's file %s is left out: the run writes one itself", name)
 
+    def _guides(self) -> list[dict[str, str]]:
+        # other agents do not get them: they are not part of the task
+        return guide_places() if self._isolation.passes_guides else []
+
     def _call(self, method: str, *arguments: Any) -> Any:
         *before, context = arguments
         return self._ask(
-            "ask", method=method, arguments=before, context=context.model_dump(mode="json")
+            "ask",
+            method=method,
+            arguments=before,
+            context=context.model_dump(mode="json"),
+            opener=_pickled(context),
+            guides=self._guides(),
         )
 
     def _ask(self, kind: str, **fields: Any) -> Any:
@@ -224,6 +250,32 @@ def _pickled(context: TrialContext) -> str | None:
             f"the run's model cannot be handed to a process of the agent's own ({error}): run it "
             "with `--agent-process shared`"
         ) from error
+
+
+class _Description(Record):
+    """What an agent's process says about it; a program in another language needs to say nothing."""
+
+    name: str | None = None
+    in_process: bool = False
+    asked: tuple[str, ...] = ()
+    environments: tuple[str, ...] | None = None
+    observes: tuple[str, ...] | None = None
+    program: dict[str, Any] | None = None
+
+
+def _description(value: object, reference: str) -> _Description:
+    try:
+        return _Description.model_validate({} if value is None else value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(
+            f"the agent {reference!r} cannot be loaded: its answer to `describe`: {first['msg']} at "
+            f"{'.'.join(map(str, first['loc']))}"
+        ) from None
+
+
+def _survey(foreign: ForeignProgram | None) -> dict[str, Any]:
+    return {} if foreign is None else {"survey": True}
 
 
 class _Conversation:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.agent_process.framing import MAX_LINE
 from bench_core.errors import EnvironmentFaultError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.sealing import SealedFiles
 
 __all__ = ["Exit", "ForkLauncher", "Launcher", "SpawnLauncher", "Started", "launcher_for"]
@@ -118,11 +119,15 @@ def launcher_for(
     sealed: SealedFiles | None = None,
     *,
     preload: bool = True,
+    program: ForeignProgram | None = None,
 ) -> Launcher:
-    """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each."""
+    """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each.
+
+    A foreign `program` takes the place of the interpreter of the run.
+    """
     if not sys.platform.startswith("linux"):
-        return SpawnLauncher(variables)
-    return ForkLauncher(agent, variables, sealed, preload=preload)
+        return SpawnLauncher(variables, program)
+    return ForkLauncher(agent, variables, sealed, preload=preload, program=program)
 
 
 class ForkLauncher:
@@ -136,6 +141,7 @@ class ForkLauncher:
         sealed: The files they do not see; none are hidden where this is None.
         preload: Whether the agent is imported before the fork; not where its import may read
             variables that each process has its own of.
+        program: What each becomes after the fork, instead of running the agent itself.
     """
 
     def __init__(
@@ -145,8 +151,10 @@ class ForkLauncher:
         sealed: SealedFiles | None = None,
         *,
         preload: bool = True,
+        program: ForeignProgram | None = None,
     ) -> None:
-        self._preload: str | None = agent if preload else None
+        self._preload: str | None = agent if preload and program is None else None
+        self._foreign = None if program is None else _as_settings(program, variables)
         self._sealed = None if sealed is None else asdict(sealed)
         self._variables = dict(variables)
         self._server: subprocess.Popen[bytes] | None = None
@@ -194,6 +202,7 @@ class ForkLauncher:
             try:
                 with contextlib.suppress(ConnectionError):
                     work.sendall(lines)
+                    work.shutdown(socket.SHUT_WR)  # nothing more is asked
                 output = _all_of(work)
                 control.settimeout(_START_S)
                 return output, _exit_in(_all_of(control))
@@ -242,7 +251,8 @@ class ForkLauncher:
         """Return how many threads the import started, None where it ended the process."""
         ours, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with far, tempfile.TemporaryFile() as settings:
-            begin = {"path": sys.path, "preload": self._preload, "sealed": self._sealed}
+            begin = {"path": sys.path, "preload": self._preload, "sealed": self._sealed,
+                     "foreign": self._foreign}  # fmt: skip
             settings.write(json.dumps(begin).encode())
             settings.seek(0)
             descriptors = (far.fileno(), settings.fileno())
@@ -369,9 +379,11 @@ def _exit_in(report: bytes) -> Exit:
 class SpawnLauncher:
     """Starts a new interpreter for each process; slow, and what leaves its group is not found."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], program: ForeignProgram | None = None) -> None:
         # where the run imports from, the worker does, too
-        self._variables = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        own = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._variables = program.variables(variables) if program else own
+        self._command = list(program.command) if program else _command()
 
     async def start(
         self, memory: int | None = None, variables: Mapping[str, str] | None = None
@@ -381,7 +393,7 @@ class SpawnLauncher:
         scratch = _scratch()
         try:
             process = await asyncio.create_subprocess_exec(
-                *_command(),
+                *self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -402,7 +414,7 @@ class SpawnLauncher:
         """Start one and return its output; see `Launcher`."""
         try:
             done = subprocess.run(  # noqa: S603  # our own program
-                _command(), input=lines, capture_output=True, check=False, env=self._variables,
+                self._command, input=lines, capture_output=True, check=False, env=self._variables,
                 timeout=_START_S,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -411,6 +423,11 @@ class SpawnLauncher:
 
     def close(self) -> None:
         """Do nothing: there is nothing to end."""
+
+
+def _as_settings(program: ForeignProgram, variables: Mapping[str, str]) -> dict[str, Any]:
+    facts = {"command": program.command, "is_python": program.is_python}
+    return {**facts, "variables": program.variables(variables)}
 
 
 def _command() -> list[str]:

@@ -4,9 +4,9 @@
 from        type                   fields
 ==========  =====================  ============================================================
 both        `hello`                `protocol`, `bench_core`
-the run     `describe`             `agent`
-the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`, `sign_s`
-the run     `ask`                  `agent`, `method`, `arguments`, `context`
+the run     `describe`             `agent`, `survey`
+the run     `work`                 `agent`, `task`, `environment`, `context`, `opener`, `sign_s`, `guides`
+the run     `ask`                  `agent`, `method`, `arguments`, `context`, `opener`, `guides`
 the run     `answer`               `id`, `go`, `reason`: the answer to a `spend`
 the run     `cancel`
 the worker  `spend`                `id`, `source`, `usage`, `cost_usd`: a model call

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from bench_core.agent_process.foreign import foreign_program
 from bench_core.agent_process.isolated import IsolatedAgent, Isolation, SharedOnlyError
 from bench_core.agent_process.launcher import launcher_for
 from bench_core.agent_process.model_calls import NO_CALLS
-from bench_core.agent_process.program import describe_program
+from bench_core.agent_process.program import is_proctors, survey_agent
 from bench_core.agent_process.variables import agent_variables
-from bench_core.discovery import load_agent, locate_plugin
+from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.records import AgentCode
 from bench_core.redaction import Redactor
-from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
 from bench_core.sealing import how_to_seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from bench_core.agent_process.foreign import ForeignProgram
     from bench_core.agent_process.model_calls import ModelProxy
     from bench_core.protocols import Agent
     from bench_core.run_spec import RunSpec
@@ -31,8 +33,6 @@ __all__ = ["AgentProcess", "agent_of", "opened_agent"]
 
 AgentProcess = Literal["own", "shared"]
 """A process of the agent's own, or that of the run."""
-
-_PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 
 
 @contextlib.contextmanager
@@ -47,6 +47,7 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
     block_s: float | None = None,
     sealed: SealedFiles | None = None,
     model_proxy: ModelProxy | None = None,
+    program: ForeignProgram | None = None,
 ) -> Iterator[tuple[Callable[[], Agent], AgentCode]]:
     """Open the agent `name` for the time of a run: yields what makes that of a trial, and its record.
 
@@ -62,54 +63,66 @@ def opened_agent(  # noqa: PLR0913  # keywords, most with defaults
         sealed: The files that are hidden from a process of its own, on a machine that can do so.
         model_proxy: Passes on its model calls; then any agent works in a process of its own, which has no
             key.
+        program: What it runs in, instead of the interpreter of the run.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.
     """
-    offer = locate_plugin("agent", name)
-    place = offer.value if offer else name
-    trusted = _is_proctors(place)
-    code = AgentCode(
-        process="shared",
-        distribution=f"{offer.distribution}=={offer.version}" if offer else None,
-        **describe_program(place, proctors=trusted),
+    variables_of_agent = agent_variables(model, variables)
+    isolation = Isolation(
+        memory=memory, redactor=redactor or Redactor.from_environment(), block_s=block_s
     )
     if model_proxy is not None:
         _refuse_shared(process)
         process = "own"
+        isolation = replace(isolation, model_proxy=model_proxy)
+        variables_of_agent = {**agent_variables(None, variables), **model_proxy.variables}
+    if program is not None:
+        files = program.sealed(sealed)
+        with _isolated(name, isolation, variables_of_agent, files, foreign=program) as agent:
+            yield lambda: agent, agent.agent_code
+        return
+    found = survey_agent(name)
+    trusted = is_proctors(found.pop("place"))
+    code = AgentCode(process="shared", **found)
     if process == "shared" or (process is None and trusted):
         yield lambda: load_agent(name), code
         return
+    isolation = replace(isolation, trusted=trusted)
     with contextlib.ExitStack() as stack:
-        folder = None
-        if sealed is not None:
-            made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
-            folder = Path(stack.enter_context(made))
-        if model_proxy is None:
-            given = agent_variables(model, variables)
-        else:
-            given = {**agent_variables(None, variables), **model_proxy.variables}
-        launcher = launcher_for(name, given, sealed, preload=model_proxy is None)
-        stack.callback(launcher.close)
-        isolation = Isolation(
-            memory=memory,
-            trusted=trusted,
-            redactor=redactor or Redactor.from_environment(),
-            block_s=block_s,
-            folder=folder,
-            model_proxy=model_proxy,
-        )
-        way = None if sealed is None else how_to_seal().way
-        own = code.model_copy(update={"process": "own", "sealed": way})
         try:
-            agent = IsolatedAgent(name, launcher, isolation, own)
+            agent = stack.enter_context(
+                _isolated(name, isolation, variables_of_agent, sealed, code=code)
+            )
         except SharedOnlyError:
             if process is not None:
                 raise
         else:
-            yield lambda: agent, own
+            yield lambda: agent, agent.agent_code
             return
     yield lambda: load_agent(name), code
+
+
+@contextlib.contextmanager
+def _isolated(  # noqa: PLR0913  # what makes an agent's process
+    name: str,
+    isolation: Isolation,
+    variables: Mapping[str, str],
+    sealed: SealedFiles | None,
+    *,
+    code: AgentCode | None = None,
+    foreign: ForeignProgram | None = None,
+) -> Iterator[IsolatedAgent]:
+    with contextlib.ExitStack() as stack:
+        if sealed is not None:
+            made = tempfile.TemporaryDirectory(prefix="proctor-agent-", ignore_cleanup_errors=True)
+            isolation = replace(isolation, folder=Path(stack.enter_context(made)))
+        preload = isolation.model_proxy is None
+        launcher = launcher_for(name, variables, sealed, preload=preload, program=foreign)
+        stack.callback(launcher.close)
+        way = None if sealed is None else how_to_seal().way
+        own = (code or AgentCode()).model_copy(update={"process": "own", "sealed": way})
+        yield IsolatedAgent(name, launcher, isolation, own, foreign)
 
 
 @contextlib.contextmanager
@@ -126,6 +139,7 @@ def agent_of(spec: RunSpec) -> Iterator[Agent]:
         model=spec.model,
         variables=wanted.variables,
         model_proxy=NO_CALLS if wanted.model_proxy else None,
+        program=foreign_program(wanted),
     )
     with opened as (make, _):
         yield make()
@@ -136,8 +150,3 @@ def _refuse_shared(process: AgentProcess | None) -> None:
         raise InputError(
             "--model-proxy keeps the key from an agent, which `--agent-process shared` gives it: leave one out"
         )
-
-
-def _is_proctors(place: str) -> bool:
-    """Return whether a module is Proctor's own code."""
-    return place.partition(":")[0].partition(".")[0] in _PROCTORS

@@ -9,12 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.run_folder.provenance import git_state
+from bench_core.discovery import locate_plugin
+from bench_core.records import GitState
+from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS, git_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["describe_program"]
+    from bench_core.agent_process.foreign import ForeignProgram
+    from bench_core.records import AgentCode
+
+__all__ = ["code_of_foreign", "describe_program", "is_proctors", "survey_agent"]
 
 _KINDS = frozenset(
     ".py .pyd .so .txt .md .toml .yaml .yml .j2 .jinja .jinja2 .prompt".split()  # noqa: SIM905  # a list of words
@@ -22,6 +27,7 @@ _KINDS = frozenset(
 """Code, and what prompts are kept in. JSON is left out: agents write it beside their code."""
 _SHOWN = 16
 _MOST_FILES = 500
+_PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 _PROCTORS_LOOP = Path(__file__).parents[1] / "agents"
 
 
@@ -58,6 +64,52 @@ def describe_program(place: str, *, proctors: bool = False) -> dict[str, Any]:
         "files": tuple(shown) if len(shown) <= _MOST_FILES else (),
         "git": git_state(module.parent, tracked=module),
     }
+
+
+def is_proctors(place: str) -> bool:
+    """Return whether `module:attribute` is Proctor's own code."""
+    return place.partition(":")[0].partition(".")[0] in _PROCTORS
+
+
+def survey_agent(name: str) -> dict[str, Any]:
+    """Return `place`, and the fields of `AgentCode` that say which program an agent is, without importing it.
+
+    Args:
+        name: An installed agent's, or `module:attribute`.
+
+    Raises:
+        InputError: No installed distribution offers it, or several do.
+    """
+    offer = locate_plugin("agent", name)
+    place = offer.value if offer else name
+    return {
+        "place": place,
+        "distribution": f"{offer.distribution}=={offer.version}" if offer else None,
+        **describe_program(place, proctors=is_proctors(place)),
+    }
+
+
+def code_of_foreign(
+    code: AgentCode, foreign: ForeignProgram, found: Mapping[str, Any]
+) -> AgentCode:
+    """Return the record of an agent in another environment; its digest is over agent and environment.
+
+    Args:
+        code: Where it runs.
+        foreign: What its processes are.
+        found: What `survey_agent` found there; empty for a command.
+    """
+    program = foreign.record
+    parts = (str(found.get("sha256")), program.sha256)
+    return code.model_copy(
+        update={
+            "sha256": hashlib.sha256("\0".join(parts).encode()).hexdigest(),
+            "files": (*map(str, found.get("files") or ()), *foreign.files),
+            "git": GitState.model_validate(found["git"]) if found.get("git") else None,
+            "distribution": found.get("distribution"),
+            "program": program,
+        }
+    )
 
 
 def _with_imported(module: Path) -> list[Path]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import faulthandler
 import itertools
 import logging
 import os
 import pickle  # only what the run itself sends is unpickled
 import queue
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,8 +24,10 @@ from pydantic import TypeAdapter
 
 from bench_core.agent_process.framing import FrameError, encode_line, read_frame_from
 from bench_core.agent_process.messages import checked_hello, error_line, hello, spend_line
+from bench_core.agent_process.program import survey_agent
 from bench_core.discovery import load_agent
 from bench_core.errors import BudgetExceededError
+from bench_core.guides import add_guide
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
@@ -40,7 +44,7 @@ __all__ = ["serve", "serve_process"]
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
 _ORPHANED = 70
 _LOG_TEXT = 8_000
-_ASKED = ("view", "check")
+_ASKED = ("view", "check", "check_model")
 
 
 class _Outgoing(Protocol):
@@ -76,6 +80,9 @@ def serve_process() -> None:
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
+    faulthandler.enable()
+    if sys.platform != "win32":  # the run asks by it where an agent hangs
+        faulthandler.register(signal.SIGUSR2, all_threads=True)
     leave(serve(incoming, outgoing))
 
 
@@ -179,6 +186,10 @@ class _ReportedLog(logging.Handler):
 def _last_line(order: dict[str, Any], connection: _Connection) -> bytes:
     """Carry out the order and return the last line to send."""
     try:
+        for guide in order.get("guides") or ():
+            add_guide(**guide)
+        # before it is imported, which may change what it is
+        program = _surveyed(order["agent"]) if order.get("survey") else None
         agent = load_agent(order["agent"])
         if order["type"] == "work":
             # not `asyncio.run`: it waits for what the agent left running, threads included
@@ -186,10 +197,10 @@ def _last_line(order: dict[str, Any], connection: _Connection) -> bytes:
                 asyncio.new_event_loop().run_until_complete(_work(agent, order, connection))
             )
         if order["type"] == "ask":
-            context = TrialContext.model_validate(order["context"])
+            context = _with_opener(TrialContext.model_validate(order["context"]), order)
             answer = getattr(agent, order["method"])(*order["arguments"], context)
             return encode_line("result", value=_plain(answer))
-        return encode_line("result", value=_described(agent))
+        return encode_line("result", value={**_described(agent), "program": program})
     except BaseException as error:  # noqa: BLE001  # whatever an agent raises is recorded
         return error_line(_as_reported(error))
 
@@ -201,9 +212,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) ->
     context = context.with_meter(_PipeMeter(connection)).with_processes(
         _ReportedProcesses(connection)
     )
-    if order.get("opener"):
-        opener = pickle.loads(base64.b64decode(order["opener"]))  # noqa: S301  # the run's own
-        context = context.with_model_opener(opener)
+    context = _with_opener(context, order)
     logging.basicConfig(level=logging.INFO, handlers=[_ReportedLog(connection)], force=True)
     loop, work = asyncio.get_running_loop(), asyncio.current_task()
     assert work is not None  # noqa: S101  # a coroutine runs in one
@@ -214,6 +223,18 @@ async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) ->
         return await agent.run(task, handle, context)
     except GeneratorExit as error:
         raise RuntimeError("the agent raised GeneratorExit") from error  # asyncio swallows it
+
+
+def _with_opener(context: TrialContext, order: dict[str, Any]) -> TrialContext:
+    if not order.get("opener"):
+        return context
+    opener = pickle.loads(base64.b64decode(order["opener"]))  # noqa: S301  # the run's own
+    return context.with_model_opener(opener)
+
+
+def _surveyed(agent: str) -> dict[str, Any]:
+    found = survey_agent(agent)
+    return {**found, "git": _plain(found.get("git"))}
 
 
 def _give_signs(loop: asyncio.AbstractEventLoop, seconds: float, connection: _Connection) -> None:
@@ -252,7 +273,8 @@ def _described(agent: Agent) -> dict[str, Any]:
     lists = {name: getattr(agent, name, None) for name in ("environments", "observes")}
     return {
         "name": str(agent.name),
-        "in_process": bool(getattr(agent, "in_process", False)),
+        "in_process": bool(getattr(agent, "in_process", False))
+        and not getattr(agent, "any_process", False),
         "asked": [name for name in _ASKED if callable(getattr(agent, name, None))],
         **{name: list(value) for name, value in lists.items() if value is not None},
     }

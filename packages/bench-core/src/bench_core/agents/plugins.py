@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.agents.computer_use import computer_use_agent
+from bench_core.agents.computer_use import computer_use_agent, dialect_of
+from bench_core.agents.dialects import dialect_named
 from bench_core.agents.tool_calling import tool_calling_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
+from bench_core.models.checking import check_model_of
 from bench_core.models.factory import model_of
 from bench_core.protocols import BrowserHandle, DesktopHandle
 from bench_core.records import AgentOutcome
@@ -32,6 +34,7 @@ class DoNothingPlugin:
     # Nothing is taken for it: an accessibility tree alone may take seconds.
     observes = ()
     in_process = True
+    any_process = True
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -46,6 +49,7 @@ class ScriptedPlugin:
 
     name = "scripted"
     in_process = True
+    any_process = True
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -74,6 +78,16 @@ class ToolCallingPlugin:
     name = "tool-calling"
     environments = ("browser", "desktop")
     in_process = True
+    any_process = True
+
+    def check_model(self, context: TrialContext) -> None:
+        """Refuse a run whose model cannot be used.
+
+        Raises:
+            InputError: It cannot be opened, or its provider refuses it.
+        """
+        images_shown(context)
+        check_model_of(context)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -95,6 +109,17 @@ class ComputerUsePlugin:
     environments = ("browser", "desktop")
     observes = ("screenshot",)
     in_process = True
+    any_process = True
+
+    def check_model(self, context: TrialContext) -> None:
+        """Refuse a run whose model cannot be used, or whose tool is not known for it.
+
+        Raises:
+            InputError: It cannot be opened, its provider refuses it, or no dialect fits.
+        """
+        images_shown(context)
+        _refuse_dialect(context.model, _tool(context))
+        check_model_of(context)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -104,11 +129,27 @@ class ComputerUsePlugin:
             agent = computer_use_agent(
                 model,
                 screen=_screen_of(environment) or (1280, 720),
-                tool=_text(context, "dialect") or _text(context, "computer_tool"),
+                tool=_tool(context),
                 browser=isinstance(environment, BrowserHandle),
                 images=images_shown(context),
             )
             return await agent.run(task, environment, context)
+
+
+def _tool(context: TrialContext) -> str | None:
+    return _text(context, "dialect") or _text(context, "computer_tool")
+
+
+def _refuse_dialect(model: str | None, tool: str | None) -> None:
+    """Refuse a tool that is not known, or fits neither in a browser nor on a desktop."""
+    if model is None and tool is not None:
+        dialect_named(tool)
+    if model is None or model.partition(":")[0] == "replay":
+        return
+    try:
+        dialect_of(model, tool, browser=True)
+    except InputError:
+        dialect_of(model, tool, browser=False)
 
 
 def _text(context: TrialContext, name: str) -> str | None:

@@ -86,6 +86,19 @@ class BrowserUseAgent:
         self.settings = settings or AgentSettings()
         self._chat = chat
 
+    def check_model(self, context: TrialContext) -> None:
+        """Refuse a run whose model cannot be used.
+
+        Raises:
+            InputError: There is no model, no key for it, or its provider refuses it.
+        """
+        if self._chat is not None or context.config.get("replay_calls"):
+            return
+        plain = {name: value for name, value in context.config.items() if name != "record_calls"}
+        chat = open_chat(context.model_copy(update={"config": plain}), self.settings.base_url)
+        if hasattr(chat, "check"):
+            chat.check()
+
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
+from bench_core.models.checking import check_opened
 from bench_core.models.factory import PROVIDERS, open_model
 from bench_core.models.prices import published_prices
 from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
@@ -78,6 +79,14 @@ class ModelChat:
         reply = await self._model.complete(request)
         self.last_reply = reply
         return _completion(reply, output_format)
+
+    def check(self) -> None:
+        """Refuse a model that cannot be used; needs no running event loop.
+
+        Raises:
+            UnusableModelError: The provider refuses the key or does not know the model.
+        """
+        check_opened(self._model)
 
     async def aclose(self) -> None:
         """Close the connections to the provider."""

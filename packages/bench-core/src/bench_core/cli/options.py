@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ __all__ = [
     "demo_workers_option",
     "json_option",
     "out_option",
+    "paid_option",
     "rescore_options",
     "run_options",
     "task_options",
@@ -39,6 +41,14 @@ _POSITIVE_AMOUNT = click.FloatRange(min=0, min_open=True)
 def json_option(command: _Command) -> _Command:
     """Add `--json`: records for machines instead of text for people."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def paid_option(command: _Command) -> _Command:
+    """Add `--paid` of a `doctor` command: one call of the model that costs something."""
+    return click.option(
+        "--paid", is_flag=True,
+        help="With --model: also buy one token of it with the real key, and say what it cost.",
+    )(command)  # fmt: skip
 
 
 def out_option(command: _Command) -> _Command:
@@ -85,8 +95,9 @@ def run_options(
     def decorate(command: _Command) -> _Command:
         return _stack(
             command,
-            click.option("--agent", default=agent, required=agent is None and agent_required, metavar="NAME",
-                         show_default=True, help="Who works on the tasks."),
+            click.option("--agent", default=agent, metavar="NAME", show_default=True,
+                         callback=_required_agent if agent is None and agent_required else _agent,
+                         help="Who works on the tasks."),
             click.option("--model", default=model, show_default=True, metavar="PROVIDER:MODEL",
                          help="The agent's model."),
             click.option("--dialect", metavar="NAME",
@@ -141,6 +152,20 @@ def demo_workers_option(command: _Command) -> _Command:
         metavar="N",
         help="Trials at once.",
     )(command)
+
+
+def _agent(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the agent asked for; the default is for where no command is the agent."""
+    default = ctx.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT
+    return None if default and ctx.params.get("agent_command") else value
+
+
+def _required_agent(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    if value is None and not ctx.params.get("agent_command"):
+        raise click.MissingParameter(ctx=ctx, param=parameter)
+    return value
 
 
 def _split_ids(
@@ -235,12 +260,20 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
                           "[default: own, shared for Proctor's agents]"),
         click.option("--agent-memory", type=_POSITIVE_AMOUNT, metavar="GB",
                      help="Gigabytes that the agent's own process may write to (Linux)."),
-        click.option("--agent-env", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
+        click.option("--agent-variables", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
         click.option("--model-proxy", is_flag=True,
                      help="Count the model calls that the agent makes with a client of its own, and refuse "
                           "them once the budget is spent; it never has the key."),
+        click.option("--agent-env", metavar="uv:REQUIREMENT",
+                     help="Run the agent in an environment that uv makes for it, e.g. uv:browser-use==0.13.14; "
+                          "several requirements with blanks between them."),
+        click.option("--agent-python", metavar="PATH",
+                     help="Run the agent in another interpreter, which has bench-core and the agent; with "
+                          "--agent-env: the Python that the environment is made on."),
+        click.option("--agent-command", metavar="COMMAND",
+                     help='Run a program in any language as the agent, e.g. "node agent.mjs".'),
         click.option("--redact", metavar="VALUE|FILE", multiple=True, expose_value=False,
                      is_eager=True, callback=_remember,
                      help="A secret, or a file with one a line, that is removed from everything written: a "

@@ -12,10 +12,18 @@ from bench_core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from bench_core.models.cache import ReplyCache
     from bench_core.models.cassettes import Cassette, CassetteMissError
+    from bench_core.models.checking import (
+        PaidCheck,
+        UnusableModelError,
+        check_model,
+        check_model_of,
+        pay_for_one_token,
+    )
     from bench_core.models.client import Model, SyncModel, Transport
     from bench_core.models.errors import MissingKeyError, ModelError
     from bench_core.models.factory import PROVIDERS, ModelOptions, model_of, open_model
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
+    from bench_core.models.paid_check import paid_checks
     from bench_core.models.prices import (
         PriceList,
         PriceRow,
@@ -57,6 +65,7 @@ __all__ = [
     "ModelOptions",
     "ModelRequest",
     "OpaquePart",
+    "PaidCheck",
     "Part",
     "PriceList",
     "PriceRow",
@@ -75,14 +84,19 @@ __all__ = [
     "ToolResult",
     "Transport",
     "TrialProxy",
+    "UnusableModelError",
     "WireCall",
+    "check_model",
+    "check_model_of",
     "is_model_call",
     "load_prices",
     "load_script",
     "model_of",
     "open_model",
     "open_model_proxy",
+    "paid_checks",
     "parse_json",
+    "pay_for_one_token",
     "portable_schema",
     "price_row",
     "provider_failed",
@@ -97,6 +111,14 @@ __getattr__ = lazy_exports(
         "cassettes": ("Cassette", "CassetteMissError"),
         "client": ("Model", "SyncModel", "Transport"),
         "errors": ("MissingKeyError", "ModelError"),
+        "checking": (
+            "PaidCheck",
+            "UnusableModelError",
+            "check_model",
+            "check_model_of",
+            "pay_for_one_token",
+        ),
+        "paid_check": ("paid_checks",),
         "factory": ("ModelOptions", "PROVIDERS", "model_of", "open_model"),
         "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
         "prices": (

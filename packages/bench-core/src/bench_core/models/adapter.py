@@ -64,6 +64,10 @@ class Adapter(ABC):
     async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
         """Make one request through the SDK and return what it returns."""
 
+    async def _look_up(self, client: Any) -> None:
+        """Ask for the description of the model."""
+        await client.models.retrieve(self.model)
+
     @abstractmethod
     def _parse(self, data: dict[str, Any]) -> Parsed:
         """Read the reply's JSON as it was on the wire."""
@@ -92,6 +96,18 @@ class Adapter(ABC):
         except Exception as error:
             raise classify(error, self.provider, self._secrets.redact) from error
         return self._reply(request, parsed, time.monotonic() - started)
+
+    async def verify(self, timeout_s: float) -> None:
+        """Ask the provider for its description of the model, which costs nothing.
+
+        Raises:
+            ModelError: It refuses, does not know the model, or does not answer.
+        """
+        try:
+            await asyncio.wait_for(self._look_up(self._client()), timeout_s)
+        # see `send`; a timeout is one of them
+        except Exception as error:
+            raise classify(error, self.provider, self._secrets.redact) from error
 
     async def aclose(self) -> None:
         """Close the client of the running event loop and forget those of loops that are gone."""

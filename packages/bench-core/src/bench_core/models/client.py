@@ -115,6 +115,16 @@ class Model:
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         return reply
 
+    async def verify(self, timeout_s: float) -> None:
+        """Ask the provider whether it takes the key and knows the model; scripts and cassettes need not.
+
+        Raises:
+            ModelError: It refuses, or does not answer within `timeout_s` seconds.
+        """
+        ask = getattr(self._transport, "verify", None)
+        if ask is not None:
+            await ask(timeout_s)
+
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
         await self._transport.aclose()

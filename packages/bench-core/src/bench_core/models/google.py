@@ -57,6 +57,12 @@ class GoogleAdapter(Adapter):
             if asyncio.iscoroutine(done):
                 await done
 
+    async def _look_up(self, client: Any) -> None:
+        if _retries_by_itself():
+            await asyncio.to_thread(client.models.get, model=self.model)
+        else:
+            await client.aio.models.get(model=self.model)
+
     async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
         arguments = {
             "model": self.model,

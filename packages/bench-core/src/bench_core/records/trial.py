@@ -38,6 +38,7 @@ __all__ = [
     "AgentCode",
     "AgentEnding",
     "AgentOutcome",
+    "AgentProgram",
     "Artifact",
     "ArtifactFile",
     "Attempt",
@@ -259,6 +260,29 @@ class ArtifactFile(Record):
     sha256: str | None = None
 
 
+class AgentProgram(Record):
+    """What an agent ran in beside the program of the run: an interpreter, or a command.
+
+    Attributes:
+        kind: `python` for an interpreter that was named, `uv` for an environment that uv made, `command` for a
+            program that speaks the protocol itself.
+        command: What was started.
+        requirements: What uv was asked for.
+        python: Implementation and version of its interpreter, `CPython 3.12.3`.
+        bench_core: The version of bench-core there; None for a command.
+        packages: In `run.json` only: its distributions, `name==version`.
+        sha256: Digest of interpreter and distributions, or of the files that a command names.
+    """
+
+    kind: Literal["python", "uv", "command"]
+    command: tuple[str, ...]
+    requirements: tuple[str, ...] = ()
+    python: str | None = None
+    bench_core: str | None = None
+    packages: tuple[str, ...] = ()
+    sha256: str
+
+
 class AgentCode(Record):
     """Which program the agent was and where it ran.
 
@@ -273,6 +297,7 @@ class AgentCode(Record):
         dialect: Which version of a provider's computer-use tool it spoke.
         sealed: How files with answers were hidden from its process, `user-namespace` or
             `mount-namespace`; None where they were not.
+        program: What it ran in, where that was not the run's own interpreter; then `sha256` covers it, too.
     """
 
     process: Literal["own", "shared"] = "shared"
@@ -282,6 +307,12 @@ class AgentCode(Record):
     distribution: str | None = None
     dialect: str | None = None
     sealed: str | None = None
+    program: AgentProgram | None = None
+
+    def without_lists(self) -> AgentCode:
+        """Return what each result says: without the lists of files and packages, which are in `run.json`."""
+        program = self.program and self.program.model_copy(update={"packages": ()})
+        return self.model_copy(update={"files": (), "program": program})
 
 
 class TrialResult(Record):

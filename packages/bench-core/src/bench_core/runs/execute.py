@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import NonNegativeInt
 
+from bench_core.agent_process.foreign import foreign_program
 from bench_core.agent_process.placement import opened_agent
 from bench_core.budgets import RunBudget, Spent, require_price
 from bench_core.errors import InputError
@@ -24,6 +25,7 @@ from bench_core.run_folder.provenance import describe_run
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide, with_rule
 from bench_core.runs.model_calls import opened_proxy
+from bench_core.runs.model_check import refuse_unusable_model
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
 from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import spent_before
@@ -185,7 +187,9 @@ async def run_benchmark(
         _agents(spec, with_, sealed) as (agent_for, code),
     ):
         if with_.agent_for is None:
-            refuse_misfit(benchmark, agent_for(None, None))
+            agent = agent_for(None, None)
+            refuse_misfit(benchmark, agent)
+            await refuse_unusable_model(agent, spec, out, with_.open_model)
         work = _trial_runner(benchmark, with_, agent_for, code, _timeouts(spec, with_))
         return await _run(benchmark, spec, out, with_, work, code, sealed, guard=guard)
 
@@ -304,6 +308,7 @@ def _agents(
             block_s=_timeouts(spec, with_).agent_block_s,
             sealed=sealed.files,
             model_proxy=proxy,
+            program=foreign_program(wanted),
         ) as (make, code),
     ):
         sealed.check(code)
@@ -388,7 +393,7 @@ def _trial_runner(
     code: AgentCode,
     timeouts: Timeouts,
 ) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
-    code = code.model_copy(update={"files": ()})  # once, in run.json
+    code = code.without_lists()
     limits = with_.agent_limits
     if limits.fallback_s is None:
         limits = replace(limits, fallback_s=timeouts.fallback_deadline_s)

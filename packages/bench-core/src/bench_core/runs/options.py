@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
+from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.records import Limits, Record
@@ -56,8 +57,11 @@ class RunOptions(TaskOptions):
         unscored: Whether looks wait for trials without a score that may run again.
         agent_process: Whether the agent works in a process of its own or in that of the run.
         agent_memory: Gigabytes that a process of its own may write to.
-        agent_env: Names of environment variables it gets beside the system's and its model provider's.
         model_proxy: Whether its model calls go by a proxy of the run's; see `AgentProcessSpec`.
+        agent_variables: Names of environment variables it gets beside the system's and its model provider's.
+        agent_env: What uv makes an environment of for it, `uv:REQUIREMENT`.
+        agent_python: The interpreter it runs in, or that its environment is made on.
+        agent_command: A program in any language that is the agent; its script's name is the agent's by default.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
@@ -86,8 +90,11 @@ class RunOptions(TaskOptions):
     unscored: Literal["wait", "leave-out"] = "wait"
     agent_process: Literal["own", "shared"] | None = None
     agent_memory: PositiveFloat | None = None
-    agent_env: tuple[str, ...] = ()
     model_proxy: bool = False
+    agent_variables: tuple[str, ...] = ()
+    agent_env: str | None = None
+    agent_python: str | None = None
+    agent_command: str | None = None
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
@@ -111,14 +118,17 @@ class RunOptions(TaskOptions):
         Raises:
             InputError: No agent is named, or there is nothing for looks to compare with.
         """
-        if self.agent is None:
+        agent = self.agent
+        if agent is None and self.agent_command is not None:
+            agent = name_of_command(self.agent_command)
+        if agent is None:
             raise InputError("who works on the tasks? Name an agent: `--agent NAME`")
         return RunSpec(
             tasks=self.task_filter(),
             trials=self.trials,
             workers=self.workers or 1,
             seed=self.seed,
-            agent=self.agent,
+            agent=agent,
             model=self.model,
             world=world,
             profile=profile,
@@ -136,8 +146,11 @@ class RunOptions(TaskOptions):
             agent_process=AgentProcessSpec(
                 process=self.agent_process,
                 memory_gb=self.agent_memory,
-                variables=self.agent_env,
                 model_proxy=self.model_proxy,
+                variables=self.agent_variables,
+                python=self.agent_python,
+                environment=self.agent_env,
+                command=self.agent_command,
             ),
             sealing=self.sealing,
             rerun=self.rerun,

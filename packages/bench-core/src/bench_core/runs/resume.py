@@ -10,7 +10,7 @@ from bench_core.run_spec import select_tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from bench_core.records import AgentCode, Task, TrialKey, TrialResult
+    from bench_core.records import AgentCode, AgentProgram, Task, TrialKey, TrialResult
     from bench_core.run_folder.view import RunView
     from bench_core.run_spec import RunSpec
 
@@ -140,12 +140,33 @@ def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
 
 
 def _changed_files(before: AgentCode | None, now: AgentCode) -> str:
-    """Name the files that differ, where those of both programs are known."""
-    if before is None or not before.files or not now.files:
+    """Name the files and packages that differ, where those of both programs are known."""
+    if before is None:
         return ""
-    names = sorted({each.partition(" ")[2] for each in {*before.files} ^ {*now.files}})
+    names: list[str] = []
+    if before.files and now.files:
+        names = sorted({each.partition(" ")[2] for each in {*before.files} ^ {*now.files}})
+    names = [*_changed_packages(before.program, now.program), *names]
     more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
     return f" (changed: {', '.join(names[:_SHOWN_FILES])}{more})" if names else ""
+
+
+def _changed_packages(before: AgentProgram | None, now: AgentProgram | None) -> list[str]:
+    """Name what an agent's environment was made of and is not any more, or the other way round."""
+    old, new = _parts(before), _parts(now)
+    return [
+        f"{name} {old.get(name, 'absent')} -> {new.get(name, 'absent')}"
+        for name in sorted({*old, *new})
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _parts(program: AgentProgram | None) -> dict[str, str]:
+    if program is None:
+        return {}
+    packages = (each.partition("==") for each in program.packages)
+    parts = {name: version for name, _, version in packages}
+    return {**parts, "python": program.python} if program.python else parts
 
 
 def _in_words(code: AgentCode | None) -> str:

@@ -74,7 +74,8 @@ class Answer:
 class ModelServer:
     """A loopback server; a context manager.
 
-    With `rules` it refuses what the providers refuse.
+    With `rules` it refuses what the providers refuse. Who asks for the description of a model, which is not
+    kept among the requests, gets it; an error instead where `look_up` is one.
 
     >>> with ModelServer([Answer(text="hello")]) as server:
     ...     server.base_url("openai").startswith("http://127.0.0.1:")
@@ -86,8 +87,10 @@ class ModelServer:
         answers: Iterable[Answer] | Callable[[Seen], Answer] = (),
         *,
         rules: Rules | None = None,
+        look_up: Answer | None = None,
     ) -> None:
         self.rules = rules
+        self.look_up = look_up or Answer()
         self.requests: list[Seen] = []
         self._answer = answers if callable(answers) else None
         self._answers = [] if callable(answers) else list(answers)
@@ -173,6 +176,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(answer, events_of(json.loads(_body(answer, seen)), seen))
         else:
             self._send(answer, _body(answer, seen))
+
+    def do_GET(self) -> None:
+        """Describe a model, as all three providers do for nothing."""
+        owner, name = self.server.owner, self.path.partition("?")[0].rpartition("/")[2]
+        answer = owner.look_up
+        if answer.hang_s:
+            owner.stopping.wait(answer.hang_s)
+        described = {"id": name, "object": "model", "type": "model", "name": f"models/{name}",
+                     "display_name": name, "created": _CREATED, "owned_by": "a test",
+                     "created_at": "2026-01-01T00:00:00Z"}  # fmt: skip
+        body: Any = described
+        if answer.status >= 400:  # noqa: PLR2004  # HTTP errors
+            error = {"message": answer.message, "type": "error", "code": answer.status}
+            body = {"type": "error", "error": error}
+        self._send(answer, json.dumps(body) if answer.raw is None else answer.raw)
 
     def _stream(self, answer: Answer, events: Iterable[bytes]) -> None:
         try:

@@ -16,7 +16,7 @@ from bench_core.agents import (
     system_prompt,
 )
 from bench_core.errors import AgentError, InputError
-from bench_core.models import TextPart, Tool, model_of
+from bench_core.models import TextPart, Tool, check_model_of, model_of
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
@@ -63,6 +63,14 @@ class VisionAgent:
         backend = "uia" if _flag(context, "uia", default=False) else "win32"
         tree = _flag(context, "tree", default=False)
         return View(elements=True, marks=marks, tree=tree, windows=True, backend=backend)
+
+    def check_model(self, context: TrialContext) -> None:
+        """Refuse a run whose model cannot be used.
+
+        Raises:
+            InputError: It cannot be opened, or its provider refuses it.
+        """
+        check_model_of(context)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext

@@ -1,0 +1,231 @@
+"""What an agent runs in beside the program of the run: an interpreter, an environment of uv's, or a command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.__about__ import __version__
+from bench_core.agent_process.named_files import described_files, named_files
+from bench_core.agent_process.uv_environments import environment_of
+from bench_core.errors import InputError
+from bench_core.records import AgentProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from bench_core.run_spec import AgentProcessSpec
+    from bench_core.sealing import SealedFiles
+
+__all__ = ["ForeignProgram", "foreign_program", "name_of_command"]
+
+_UV = "uv:"
+_PROBE_S = 120.0
+_OF_TOOLS = frozenset({"pip", "uv", "wheel"})
+"""What installs packages is no part of what runs."""
+_OF_THE_RUN = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "CONDA_PREFIX"})
+"""Variables that would let another interpreter import what this one does."""
+_PROBE = """
+import json, platform, re, sys
+from importlib import metadata
+found = {}
+for each in metadata.distributions():
+    name = each.metadata["Name"]
+    if name:
+        found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), each.version)
+print()
+print(json.dumps({
+    "python": platform.python_implementation() + " " + platform.python_version(),
+    "prefixes": [sys.prefix, sys.base_prefix], "packages": found,
+}))
+"""
+
+
+@dataclass(frozen=True)
+class ForeignProgram:
+    """What is started for an agent, in place of the interpreter of the run.
+
+    Attributes:
+        command: Program and arguments of what speaks the protocol on its standard input and output.
+        record: What is recorded of it.
+        needed: Files and folders that it is, which stay visible for it.
+        protected: Folders that its trials cannot write to.
+        files: Of each file that a command names, the beginning of its digest, and its name.
+        keeps: Variables that it gets although they lead to the run's own packages.
+    """
+
+    command: tuple[str, ...]
+    record: AgentProgram
+    needed: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+
+    @property
+    def is_python(self) -> bool:
+        """Whether bench-core is its other end."""
+        return self.record.kind != "command"
+
+    def variables(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return its environment: what an agent gets without what leads to the run's own packages."""
+        return _variables(given, self.keeps)
+
+    def sealed(self, files: SealedFiles | None) -> SealedFiles | None:
+        """Return what is hidden, such that the program itself is there and stays as it is."""
+        if files is None:
+            return None
+        return replace(
+            files,
+            needed=(*files.needed, *self.needed),
+            protected=(*files.protected, *self.protected),
+        )
+
+
+def foreign_program(wanted: AgentProcessSpec) -> ForeignProgram | None:
+    """Return what a run's agent is to run in; None for the run's own interpreter.
+
+    An environment is made where it is not there yet.
+
+    Raises:
+        InputError: Options contradict each other, an interpreter or a command is not there, has no
+            bench-core, or an environment cannot be made.
+    """
+    if not wanted.is_foreign:
+        return None
+    _refuse_contradictions(wanted)
+    if wanted.command is not None:
+        program = _of_command(wanted.command)
+    elif wanted.environment is not None:
+        program = _of_environment(wanted.environment, wanted.python)
+    else:
+        program = _of_interpreter(str(wanted.python))
+    return replace(program, keeps=wanted.variables)
+
+
+def _refuse_contradictions(wanted: AgentProcessSpec) -> None:
+    if wanted.process == "shared":
+        raise InputError(
+            "--agent-process shared runs the agent in the process of the run: leave it out where the agent has "
+            "an interpreter or a command of its own"
+        )
+    if wanted.command is not None and (wanted.python or wanted.environment):
+        raise InputError(
+            "--agent-command is a program of its own: give it without --agent-python and --agent-env"
+        )
+
+
+def _of_environment(environment: str, python: str | None) -> ForeignProgram:
+    if not environment.startswith(_UV):
+        raise InputError(
+            f"--agent-env {environment!r} is not of the form uv:REQUIREMENT, e.g. "
+            "uv:browser-use==0.13.14; environment variables are named by --agent-variables"
+        )
+    asked = tuple(environment.removeprefix(_UV).split())
+    program = _of_interpreter(str(environment_of(asked, python)))
+    record = program.record.model_copy(update={"kind": "uv", "requirements": asked})
+    return replace(program, record=record)
+
+
+def name_of_command(command: str) -> str:
+    """Return what an agent is called that is a command: its script without ending, or its program.
+
+    >>> name_of_command("node agents/shopper.mjs --fast")
+    'shopper'
+    """
+    words = _words(command)
+    scripts = [word for word in words[1:] if not word.startswith("-")]
+    return Path(next(iter(scripts), words[0])).stem or words[0]
+
+
+def _of_interpreter(python: str) -> ForeignProgram:
+    found = shutil.which(python)
+    if found is None:
+        raise InputError(f"--agent-python {python!r} is no program that can be run")
+    # not resolved: the name of a link is how an interpreter finds its environment
+    path = os.path.abspath(found)  # noqa: PTH100
+    facts = _facts(path)
+    version = facts["packages"].get("bench-core")
+    if version is None:
+        raise InputError(
+            f"{path} has no bench-core, which is the other end of an agent's process: `{path} -m pip install "
+            f"bench-core=={__version__}`"
+        )
+    packages = tuple(
+        sorted(f"{name}=={at}" for name, at in facts["packages"].items() if name not in _OF_TOOLS)
+    )
+    prefixes = tuple(facts["prefixes"])
+    own = () if prefixes[0] == prefixes[1] else prefixes[:1]
+    return ForeignProgram(
+        command=(path, "-m", "bench_core.cli.main", "agent-process"),
+        record=AgentProgram(
+            kind="python",
+            command=(path, "-m", "bench_core.cli.main", "agent-process"),
+            python=facts["python"],
+            bench_core=version,
+            packages=packages,
+            sha256=_digest([facts["python"], *packages]),
+        ),
+        needed=prefixes,
+        protected=own,
+    )
+
+
+def _facts(python: str) -> dict[str, Any]:
+    """Ask an interpreter for its version and its distributions."""
+    variables = _variables(os.environ)
+    try:
+        done = subprocess.run(  # noqa: S603  # the user's own choice
+            [python, "-c", _PROBE], capture_output=True, text=True, check=False, env=variables,
+            timeout=_PROBE_S, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        # what prints at every start of an interpreter prints before
+        return dict(json.loads(done.stdout.strip().rpartition("\n")[2]))
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{python} is no Python that answers: {error}") from error
+
+
+def _of_command(command: str) -> ForeignProgram:
+    words = _words(command)
+    found = shutil.which(words[0])
+    if found is None:
+        raise InputError(f"--agent-command: there is no program {words[0]!r}")
+    files = named_files([found, *words[1:]])
+    shown = described_files(files)
+    return ForeignProgram(
+        command=(found, *words[1:]),
+        record=AgentProgram(
+            kind="command", command=tuple(words), sha256=_digest([*words[1:], *shown])
+        ),
+        needed=tuple(str(each) for each in files),
+        files=shown,
+    )
+
+
+def _variables(given: Mapping[str, str], keeps: tuple[str, ...] = ()) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in given.items()
+        if name in keeps or name.upper() not in _OF_THE_RUN
+    }
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command, posix=os.name == "posix")
+    except ValueError as error:
+        raise InputError(f"--agent-command {command!r} cannot be read: {error}") from None
+    if not words:
+        raise InputError("--agent-command is empty")
+    return words
+
+
+def _digest(facts: list[str]) -> str:
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()

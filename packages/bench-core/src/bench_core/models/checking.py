@@ -1,0 +1,138 @@
+"""Whether a model can be used, before anything is paid for: its key, its name, and one token of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_core.models.errors import ModelError
+from bench_core.models.factory import PROVIDERS, model_of
+from bench_core.models.records import Message, ModelRequest, TextPart
+from bench_core.models.retries import RetryPolicy
+from bench_core.records import Record, Usage
+
+if TYPE_CHECKING:
+    from bench_core.models.client import Model
+    from bench_core.protocols import TrialContext
+
+__all__ = [
+    "PaidCheck",
+    "UnusableModelError",
+    "check_model",
+    "check_model_of",
+    "check_opened",
+    "pay_for_one_token",
+]
+
+_LOOK_UP_S = 20.0
+_PAID = RetryPolicy(attempts=2, deadline_s=90.0, timeout_s=60.0)
+_LEAST_TOKENS = {"openai": 16}
+"""The Responses API takes no fewer; the others take one."""
+_ONE_TOKEN = 1
+_SHORT = 200
+
+
+class UnusableModelError(InputError):
+    """The provider refuses the key, or does not know the model."""
+
+
+class PaidCheck(Record):
+    """What a reply of the fewest tokens showed.
+
+    Attributes:
+        model_reported: The model as the API named it.
+        cost_usd: What it cost, in US dollars; None where the price is unknown.
+        complete: Whether the reply says what it used.
+    """
+
+    model_reported: str | None
+    usage: Usage
+    cost_usd: float | None
+    complete: bool = True
+
+
+def check_model_of(context: TrialContext) -> None:
+    """Refuse a trial's model that cannot be used; see `check_model`. Needs no running event loop.
+
+    Raises:
+        InputError: It cannot be opened: no name, no key, no SDK.
+        UnusableModelError: Its provider refuses the key or does not know it.
+    """
+    check_opened(model_of(context))
+
+
+def check_opened(model: Model) -> None:
+    """Do what `check_model` does and close the connections; needs no running event loop."""
+    if hasattr(model, "verify"):  # programs bring models of their own
+        asyncio.run(_checked_and_closed(model))
+
+
+async def check_model(model: Model) -> None:
+    """Ask the provider whether it takes the key and knows the model; that costs nothing.
+
+    Only a clear refusal counts. Where nothing answers, or a server of one's own has no list of models, the
+    run finds out itself.
+
+    Raises:
+        UnusableModelError: The provider refuses the key or does not know the model.
+    """
+    try:
+        await model.verify(_LOOK_UP_S)
+    except ModelError as error:
+        if _is_refusal(error, model.name):
+            raise UnusableModelError(_in_words(error, model.name)) from error
+
+
+async def pay_for_one_token(model: Model) -> PaidCheck:
+    """Make the cheapest call there is and return what it used and cost.
+
+    Raises:
+        UnusableModelError: The provider refuses the key or does not know the model.
+        ModelError: It gave no usable reply for another reason.
+    """
+    fewest = _LEAST_TOKENS.get(model.name.partition(":")[0], _ONE_TOKEN)
+    request = ModelRequest(
+        messages=(Message(role="user", parts=(TextPart(text="Say: 1"),)),), max_output_tokens=fewest
+    )
+    try:
+        reply = await model.complete(request, deadline_s=_PAID.deadline_s)
+    except ModelError as error:
+        if error.kind in {"auth", "not_found"}:
+            raise UnusableModelError(_in_words(error, model.name)) from error
+        raise
+    return PaidCheck(
+        model_reported=reply.model_reported,
+        usage=reply.usage,
+        cost_usd=reply.cost_usd,
+        complete=reply.usage_known,
+    )
+
+
+async def _checked_and_closed(model: Model) -> None:
+    async with model:
+        await check_model(model)
+
+
+def _is_refusal(error: ModelError, name: str) -> bool:
+    model = name.partition(":")[2]
+    if error.kind == "auth":
+        # a key may be good for calls and not for looking up models: OpenAI's restricted keys
+        return "scope" not in error.message.lower()
+    # a server that has no such page names the page, a provider the model
+    return (
+        error.kind == "not_found"
+        and model in error.message
+        and f"/models/{model}" not in error.message
+    )
+
+
+def _in_words(error: ModelError, name: str) -> str:
+    provider, _, model = name.partition(":")
+    status = f"HTTP {error.status}: " if error.status else ""
+    reason = f"{status}{' '.join(error.message.split())[:_SHORT]}"
+    if error.kind == "auth":
+        known = PROVIDERS.get(provider)
+        where = f" in {' or '.join(known.keys)}" if known else ""
+        return f"{provider} refuses the key{where} ({reason})"
+    return f"{provider} has no model {model!r} for this key ({reason})"

@@ -1,0 +1,64 @@
+"""The check of the `doctor` commands that costs something: one token of the model, with the real key."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.cli.doctor import Check, CheckResult, failed, ok
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.models.checking import pay_for_one_token
+from bench_core.models.factory import model_of
+from bench_core.protocols import TrialContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench_core.models.checking import PaidCheck
+    from bench_core.models.client import Model
+
+__all__ = ["paid_checks"]
+
+
+def paid_checks(
+    model: str | None, *, paid: bool, open_model: Callable[[], Model] | None = None
+) -> list[Check]:
+    """Return the check that buys one token, where it is asked for.
+
+    Args:
+        model: `provider:model`.
+        paid: Whether it is asked for.
+        open_model: Opens the model where its name is not enough.
+
+    Raises:
+        InputError: There is no model to buy it from.
+    """
+    if not paid:
+        return []
+    if model is None:
+        raise InputError("--paid buys a token of a model: add --model")
+    return [Check("one paid token", lambda: _pay(open_model or (lambda: _opened(model))))]
+
+
+def _opened(model: str) -> Model:
+    return model_of(TrialContext(run_id="doctor", folder=Path(), model=model))
+
+
+def _pay(open_model: Callable[[], Model]) -> CheckResult:
+    """Buy the fewest tokens that the model sells, with the real key, and say what they cost."""
+
+    async def pay() -> PaidCheck:
+        async with open_model() as model:
+            return await pay_for_one_token(model)
+
+    try:
+        found = asyncio.run(pay())
+    except InputError as error:
+        return failed(str(error), "set the provider's key, and a model that it may use")
+    except EnvironmentFaultError as error:
+        return failed(str(error), "try again later; see the provider's status page")
+    usage = found.usage
+    cost = "price unknown" if found.cost_usd is None else f"cost ${found.cost_usd:.6f}"
+    tokens = f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
+    return ok(f"answers as {found.model_reported or 'a model without a name'}: {tokens}, {cost}")

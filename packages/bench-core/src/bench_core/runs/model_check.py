@@ -1,0 +1,54 @@
+"""Whether the model of a run can be used, asked where its agent works before the first trial."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from bench_core.protocols import TrialContext
+from bench_core.run_folder.folder import read_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench_core.run_spec import RunSpec
+
+__all__ = ["refuse_unusable_model"]
+
+
+async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: Any = None) -> None:
+    """Let an agent that calls the run's model (`check_model`) say whether it can, where trials are left.
+
+    Args:
+        agent: The run's; one without the method is not asked.
+        spec: The run.
+        out: Its folder, which may not exist yet.
+        opener: Opens the model where its name is not enough.
+
+    Raises:
+        InputError: The model's key is missing or refused, its provider does not know it, or the agent has
+            no tool for it.
+    """
+    check = getattr(agent, "check_model", None)
+    # a proxy has the key, and passes on nothing before a trial begins
+    if not callable(check) or spec.agent_process.model_proxy or _is_done(spec, out):
+        return
+    context = TrialContext(
+        run_id=out.name,
+        folder=out,
+        agent=spec.agent,
+        model=spec.model,
+        world=spec.world,
+        profile=spec.profile,
+        config=spec.config,
+    ).with_model_opener(opener)
+    # it asks over the network, in an event loop of its own or in another process
+    await asyncio.to_thread(check, context)
+
+
+def _is_done(spec: RunSpec, out: Path) -> bool:
+    """Return whether the same run is in the folder and has nothing left to do."""
+    if spec.rerun or not (out / "run.json").exists():
+        return False
+    run = read_run(out)
+    return run.info.trials >= spec.trials and not run.remaining()
