@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import waa_server_ext
 from waa_server_ext.cli import main
+from waa_server_ext.vm.client import vm_address
 
 MINIATURE = Path(__file__).parent / "miniature"
 
@@ -38,6 +39,12 @@ def test_help_loads_neither_flask_nor_httpx_nor_pydantic() -> None:
     [
         (["--vm", "1.2.3.4", "--host", "0.0.0.0"], "set a token in $WAA_SERVER_TOKEN"),
         (["--vm", "1.2.3.4:x"], "is not host or host:port"),
+        (["--vm", "https://1.2.3.4"], "is not host or host:port, nor http:// and one of these"),
+        (["--vm", "http://1.2.3.4/x"], "nor http:// and one of these"),
+        (
+            ["--vm", "nohost", "--tasks-dir", str(Path(__file__).parent / "miniature")],
+            "holds no tasks",
+        ),
         (["--vm", "1.2.3.4:5001", "--waa-checkout", str(MINIATURE)], "port 5000 only"),
         (["--vm", "1.2.3.4", "--waa-checkout", "."], "is no Windows Agent Arena checkout"),
         (["--vm", "1.2.3.4", "--waa-checkout", ".", "--fidelity", "fixed"], "leave --waa-checkout"),
@@ -92,3 +99,20 @@ def test_the_former_name_of_the_folder_of_tasks_is_taken_with_a_notice(
     helped = CliRunner().invoke(main, [*command, "--help"]).output
     assert "--tasks-dir DIR" in helped
     assert "--tasks " not in helped
+
+
+def test_serving_a_folder_with_a_file_that_is_no_task_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "notepad").mkdir()
+    (tmp_path / "notepad" / "a.json").write_text("[]", encoding="utf-8")
+
+    options = ["--cache", str(tmp_path), "--vm", "nohost", "--tasks-dir", str(tmp_path)]
+    result = CliRunner().invoke(main, ["serve", *options])
+
+    assert result.exit_code == 2
+    assert "a.json holds list, not an object" in " ".join(result.output.split())
+
+
+def test_the_vm_may_be_given_as_a_url() -> None:
+    assert vm_address("http://10.0.0.1:5001") == ("10.0.0.1", 5001)
+    assert vm_address("http://[::1]:5001/") == ("[::1]", 5001)
+    assert vm_address("http://waa-vm") == ("waa-vm", 5000)

@@ -18,7 +18,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command(cls=RenamedOptionsCommand, renamed=OLD_NAMES)
 @click.option("--vm", required=True, metavar="HOST[:PORT]",
-              help="Where WAA's server in the VM answers; the port is 5000 unless given.")  # fmt: skip
+              help="Where WAA's server in the VM answers, also as http://HOST:PORT; the port is 5000 unless given.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=5050, show_default=True,
               help="Listen on this port; 0 takes a free one.")  # fmt: skip

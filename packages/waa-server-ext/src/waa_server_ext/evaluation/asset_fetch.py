@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from bench_core.errors import InputError
 from bench_core.records import Record
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.downloads import DownloadError, Downloads, HostRule, HttpStatusError
@@ -64,8 +63,7 @@ def fetch_assets(
     Raises:
         InputError: The folder of tasks holds none.
     """
-    if not tasks.names():
-        raise InputError(f"{tasks.folder} holds no tasks (<domain>/<task>.json)")
+    tasks.require_tasks()
     store, urls = AssetStore(folder), needed_urls(tasks)
     settings = EvaluatorSettings(cache=folder)
     rule = HostRule.of(settings, "localhost", (*allow_hosts, *hosts_of(urls)))

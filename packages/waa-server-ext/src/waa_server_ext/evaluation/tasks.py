@@ -44,6 +44,19 @@ class TaskFolder:
         found = (f"{path.parent.name}/{path.stem}" for path in self.folder.glob("*/*.json"))
         return sorted(name for name in found if _NAME.fullmatch(name))
 
+    def require_tasks(self) -> None:
+        """Refuse a folder that is of no use.
+
+        Raises:
+            InputError: It holds no task.
+            BadTaskError: One of its files is not a task.
+        """
+        names = self.names()
+        if not names:
+            raise InputError(f"{self.folder} holds no tasks (<domain>/<task>.json)")
+        for name in names:
+            self.load(name)
+
     def load(self, name: str) -> dict[str, Any]:
         """Return the task `domain/stem` as its file has it.
 

@@ -66,35 +66,39 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
     from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415
     from waa_server_ext.vm.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
+    from waa_server_ext.vm.client import vm_address  # noqa: PLC0415
 
     if token is None and not is_loopback(host):
         raise InputError(
             f"listening on {host} lets other machines ask: set a token in ${TOKEN_VARIABLE}, or "
             f"listen on 127.0.0.1"
         )
+    try:
+        vm_address(vm)
+    except ValueError as error:
+        raise InputError(f"--vm: {error}") from error
     if settings.checkout is not None:
         only_host(vm)
     tasks = tasks or _own_tasks(settings)
     if tasks is not None:
-        more = hosts_of(needed_urls(TaskFolder(tasks)))
+        known = TaskFolder(tasks)
+        known.require_tasks()
+        more = hosts_of(needed_urls(known))
         settings = settings.model_copy(update={"allow_hosts": (*settings.allow_hosts, *more)})
-    try:
-        service_settings = ServiceSettings(
-            vm=vm, cache=settings.cache, tasks=tasks, timeout_s=timeout_s
-        )
+    service_settings = ServiceSettings(
+        vm=vm, cache=settings.cache, tasks=tasks, timeout_s=timeout_s
+    )
+    with (
+        IsolatedEvaluator(settings) as evaluator,
+        Service(evaluator, service_settings) as service,
+    ):
         with (
-            IsolatedEvaluator(settings) as evaluator,
-            Service(evaluator, service_settings) as service,
+            ended_by_signals() as stop,
+            running_server(service, host=host, port=port, token=token) as server,
         ):
-            with (
-                ended_by_signals() as stop,
-                running_server(service, host=host, port=port, token=token) as server,
-            ):
-                say(_greeting(evaluator, vm, server.url))
-                _wait(stop)
-            say("stopped")
-    except ValueError as error:
-        raise InputError(f"--vm: {error}") from error
+            say(_greeting(evaluator, vm, server.url))
+            _wait(stop)
+        say("stopped")
 
 
 @contextlib.contextmanager

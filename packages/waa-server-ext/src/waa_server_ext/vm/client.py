@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json as json_codec
+import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ VM_PORT = 5000
 """Where WAA's server listens; vanilla has it hard-coded."""
 
 _INLINE_BYTES = 4096
+_NO_HOST = re.compile(r"[\s/?#@\\]")
 
 
 class VmTransportError(EnvironmentFaultError):
@@ -274,16 +276,21 @@ def browser_path(getter: str) -> str:
 
 
 def vm_address(vm: str) -> tuple[str, int]:
-    """Return host and port of `host`, `host:port` or `[v6]:port`.
+    """Return host and port of `host`, `host:port` or `[v6]:port`, also with `http://` before it.
+
+    >>> vm_address("192.168.1.7"), vm_address("http://192.168.1.7:5001/")
+    (('192.168.1.7', 5000), ('192.168.1.7', 5001))
 
     Raises:
         ValueError: It is none of these.
     """
-    host, colon, port = vm.rpartition(":")
-    if not colon or vm.endswith("]"):
-        host, port = vm, str(VM_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) <= 65535:  # noqa: PLR2004  # TCP
-        raise ValueError(f"{vm!r} is not host or host:port")
+    place = vm.removeprefix("http://").removesuffix("/") if vm.startswith("http://") else vm
+    host, colon, port = place.rpartition(":")
+    if not colon or place.endswith("]"):
+        host, port = place, str(VM_PORT)
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port[:9]) <= 65535  # noqa: PLR2004  # TCP
+    if not is_port or not host or _NO_HOST.search(host):
+        raise ValueError(f"{vm!r} is not host or host:port, nor http:// and one of these")
     return host, int(port)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
-import os
-import shlex
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, request
@@ -16,12 +16,12 @@ from waa_server_ext.simulate.api import checks as vm_checks
 from waa_server_ext.simulate.api.files import file_routes
 from waa_server_ext.simulate.api.state import ApiState
 from waa_server_ext.simulate.code.budget import Budget
-from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
-from waa_server_ext.simulate.code.python import ServerProcess
 from waa_server_ext.simulate.code.values import StopRunning
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
 from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
+from waa_server_ext.simulate.isolation.requests import ProgramRequest, command_words
+from waa_server_ext.simulate.isolation.runner import ProgramRunner
 from waa_server_ext.vm.probe import PROBE
 
 if TYPE_CHECKING:
@@ -35,19 +35,31 @@ __all__ = ["VmApi"]
 _REQUEST_S = 1.0
 """What a request takes in simulated time: files of two requests differ in their time stamps."""
 _MAX_BODY = 128 * 2**20
+_PROGRAMS = {
+    "/execute": "execute",
+    "/setup/execute": "execute",
+    "/execute_windows": "execute_windows",
+    "/setup/launch": "launch",
+}
 _OPEN_FILE_S = 5.0  # the real server sleeps that long
 Answer = Any
 
 
 class VmApi(ApiState):
-    """One desktop behind one Flask application; requests take turns, as one machine has one screen."""
+    """One desktop behind one Flask application.
+
+    Requests that may change the desktop take turns, as one machine has one screen. What only looks at
+    it waits for none of them: while a program runs it sees the desktop of before.
+    """
 
     def __init__(self, desktop: Desktop, overrides: Overrides) -> None:
         super().__init__(desktop, overrides)
         self.update: ComputerUpdate | None = None
-        self.process = ServerProcess(CmdShell(desktop))
+        self._settings: dict[str, Any] = {}
         self.recording = False
         self.lock = threading.RLock()
+        self._turn = threading.Lock()
+        self.runner = ProgramRunner(self.lock)
         self.listeners: list[Callable[[str], None]] = []
         self.app = self._app()
 
@@ -55,53 +67,64 @@ class VmApi(ApiState):
         """Go on with another desktop, as after restoring a snapshot of the VM."""
         with self.lock:
             self.desktop, self.overrides = desktop, overrides
-            self.update, self.process, self.recording = (
-                None,
-                ServerProcess(CmdShell(desktop)),
-                False,
-            )
+            self.update, self._settings, self.recording = None, {}, False
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether a request that may change the desktop is being answered."""
+        return self._turn.locked()
 
     def _app(self) -> Flask:
         app = Flask("waa_vm")
         app.config["MAX_CONTENT_LENGTH"] = _MAX_BODY
         app.register_error_handler(Exception, _failed)
-        for (method, path), handler in {**self._routes(), **file_routes(self)}.items():
-            app.add_url_rule(
-                path,
-                f"{method} {path}",
-                self._serialised(f"{method} {path}", handler),
-                methods=[method],
-            )
+        routes = {**self._routes(), **file_routes(self)}
+        views = {key: self._alone(handler) for key, handler in routes.items()}
+        views |= {("POST", path): partial(self._program, kind) for path, kind in _PROGRAMS.items()}
+        for (method, path), view in views.items():
+            name = f"{method} {path}"
+            app.add_url_rule(path, name, self._in_turn(name, view), methods=[method])
         return app
 
-    def _serialised(self, name: str, handler: Callable[[], Answer]) -> Callable[[], Answer]:
+    def _in_turn(self, name: str, do: Callable[[], Answer]) -> Callable[[], Answer]:
+        changes = not name.startswith("GET")
+
         def view() -> Answer:
             # read before taking the turn: a slow sender must not hold up the others
             request.get_data(cache=True, parse_form_data=True)
-            with self.lock:
-                canned = self.overrides.endpoints.get(name)
+            with self._turn if changes else contextlib.nullcontext():
+                canned = self._begin(name, changes=changes)
                 if canned is not None:
                     return canned.response()
-                if not name.startswith("GET"):
-                    self.desktop.machine.clock.advance(_REQUEST_S)
-                    self.desktop.touch()
-                try:
-                    with Budget.shared():
-                        answer = handler()
-                except StopRunning as error:
-                    return {"status": "error", "message": str(error)}, 500
-                for listener in self.listeners:
-                    listener(name)
+                answer = do()
+                with self.lock:
+                    for listener in self.listeners:
+                        listener(name)
                 return answer
 
         return view
 
+    def _begin(self, name: str, *, changes: bool) -> Any:
+        with self.lock:
+            canned = self.overrides.endpoints.get(name)
+            if canned is None and changes:
+                self.desktop.machine.clock.advance(_REQUEST_S)
+                self.desktop.touch()
+            return canned
+
+    def _alone(self, handler: Callable[[], Answer]) -> Callable[[], Answer]:
+        def answer() -> Answer:
+            try:
+                with self.lock, Budget.shared():
+                    return handler()
+            except StopRunning as error:
+                return {"status": "error", "message": str(error)}, 500
+
+        return answer
+
     def _routes(self) -> dict[tuple[str, str], Callable[[], Answer]]:
         return {
             ("GET", "/probe"): lambda: PROBE,
-            ("POST", "/execute"): self.execute,
-            ("POST", "/setup/execute"): self.execute,
-            ("POST", "/execute_windows"): self.execute_windows,
             ("POST", "/update_computer"): self.update_computer,
             ("GET", "/screenshot"): self.screenshot,
             ("GET", "/obs_winagent"): self.obs_winagent,
@@ -124,7 +147,6 @@ class VmApi(ApiState):
                 {"error": "Restore snapshot no implemented"},
                 501,
             ),
-            ("POST", "/setup/launch"): self.launch,
             ("POST", "/setup/open_file"): self.open_file,
             ("POST", "/setup/activate_window"): self.activate_window,
             ("POST", "/setup/close_window"): self.close_window,
@@ -134,70 +156,38 @@ class VmApi(ApiState):
 
     # -- running things
 
-    def execute(self) -> Answer:
-        """Run a command in a new process; a program that fails is still a success here."""
-        data = request.json
-        use_shell = data.get("shell", False)
-        command = data.get("command", "" if use_shell else [])
-        if isinstance(command, str) and not use_shell:
-            # by POSIX' rules, as WAA: backslashes outside quotes are lost
-            command = shlex.split(command)
-        try:
-            command = [_at_home(part) for part in command] if isinstance(command, list) else command
-            joined = command if isinstance(command, str) else " ".join(map(str, command))
-            canned = self.overrides.command(joined)
-            if canned is not None:
-                return canned
-            shell = CmdShell(self.desktop)
-            result = (
-                shell.run(command) if use_shell else shell.start([str(part) for part in command])
-            )
-        except Exception as error:  # noqa: BLE001  # WAA answers whatever subprocess raises
-            return {"status": "error", "message": _windows_words(error)}, 500
-        return {
-            "status": "success",
-            "output": result.output,
-            "error": result.error,
-            "returncode": result.code,
-        }
+    def _program(self, kind: str) -> Answer:
+        """Answer a request that runs programs; others look at the desktop meanwhile."""
+        data = request.get_json()
+        if kind == "execute" and (canned := self._canned(data)) is not None:
+            return canned
+        desktop = self.desktop
+        asked = ProgramRequest(kind, data, self.update, self._settings)
+        done = self.runner.run(desktop, asked, lambda: self.desktop is desktop)
+        with self.lock:
+            if self.desktop is desktop:
+                self.update, self._settings = done.update, done.settings
+        if done.error is not None:
+            return {"status": "error", "message": done.error}, 500
+        return done.answer
 
-    def execute_windows(self) -> Answer:
-        """Run a block of Python in the server, with `computer`; what it prints is lost."""
-        command = request.get_json().get("command")
-        try:
-            self.process.execute(command, self.update)
-        except Exception as error:  # noqa: BLE001  # a block may raise anything
-            return {"status": "error", "message": str(error)}, 500
-        return {"status": "success"}
+    def _canned(self, data: Any) -> Answer:
+        if not self.overrides.commands and self.overrides.active_window_title is None:
+            return None
+        command = command_words(data)
+        joined = command if isinstance(command, str) else " ".join(map(str, command))
+        return self.overrides.command(joined)
 
     def update_computer(self) -> Answer:
         """Take the rectangles that element ids mean from now on."""
         data = request.json
-        picture = Image.open(io.BytesIO(base64.b64decode(data.get("screenshot"))))
+        picture = base64.b64decode(data.get("screenshot"))
+        Image.open(io.BytesIO(picture))  # what is none is refused now, as in WAA
         self.update = ComputerUpdate(
             data.get("rects"), data.get("window_rect"), picture, data.get("scale"),
             data.get("clipboard_content"), bool(data.get("swap_ctrl_alt", False)),
         )  # fmt: skip
         return {"success": True}
-
-    def launch(self) -> Answer:
-        """Start a program in a shell; whether it exists does not matter."""
-        data = request.json
-        command = data.get("command", "")
-        try:
-            if "google-chrome" in command:
-                # a string cannot be assigned to, which is why WAA fails there
-                command[command.index("google-chrome")] = "chrome"
-            CmdShell(self.desktop).run(command)
-            return f"{command} launched successfully"  # noqa: TRY300  # as WAA's own order
-        except Exception as error:  # noqa: BLE001  # as in WAA
-            return {
-                "status": "error",
-                "message": str(error),
-                "shell": "True",
-                "command": command,
-                "data": data,
-            }, 500
 
     # -- seeing things
 
@@ -330,13 +320,3 @@ class VmApi(ApiState):
 def _failed(error: Exception) -> Answer:
     """Answer 500 to everything uncaught; what Flask calls 404 is in the message."""
     return {"status": "error", "message": str(error)}, 500
-
-
-def _at_home(part: Any) -> Any:
-    return os.path.join("C:\\Users\\Docker", part[2:]) if str(part).startswith("~/") else part  # noqa: PTH118  # Windows paths
-
-
-def _windows_words(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError) and error.filename is None:
-        return "[WinError 2] The system cannot find the file specified"
-    return str(error)

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from waa_server_ext.simulate.code.values import MAX_ITEMS, MAX_SIZE, StopRunning
 
@@ -40,14 +40,36 @@ _CALLING = frozenset({"map", "filter", "sorted", "min", "max", "sort"})
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
-class Budget:
-    """The counts of one request; used in the thread that made it."""
+_SMALL_SHARE = 1 / 20
+"""What a program may take in the server's own process, of what it may take at all."""
 
-    def __init__(self) -> None:
+
+class Budget:
+    """The counts of one request; used in the thread that made it.
+
+    Attributes:
+        is_exceeded: Whether it ended a program.
+    """
+
+    def __init__(self, share: float = 1.0) -> None:
+        self.is_exceeded = False
         self._steps = 0
         self._work = 0
         self._made = 0
-        self._end = time.thread_time() + _CPU_S
+        self._max_steps = int(_MAX_STEPS * share)
+        self._max_work = int(_MAX_WORK * share)
+        self._max_made = int(_MAX_MADE * share)
+        self._end = time.thread_time() + _CPU_S * share
+
+    @classmethod
+    @contextlib.contextmanager
+    def small(cls) -> Iterator[Budget]:
+        """Give what runs in the block a small budget."""
+        token = _current.set(cls(_SMALL_SHARE))
+        try:
+            yield _needed()
+        finally:
+            _current.reset(token)
 
     @staticmethod
     @contextlib.contextmanager
@@ -78,27 +100,27 @@ class Budget:
     def check(self) -> None:
         """Raise StopRunning where too much processor time has gone."""
         if time.thread_time() > self._end:
-            raise StopRunning("the program took too long")
+            self._end_program("the program took too long")
 
     def step(self) -> None:
         """Count one statement or expression."""
         self._steps += 1
-        if self._steps > _MAX_STEPS:
-            raise StopRunning(f"the program took more than {_MAX_STEPS} steps")
+        if self._steps > self._max_steps:
+            self._end_program(f"the program took more than {_MAX_STEPS} steps")
         if self._steps % _STEPS_BETWEEN == 0:
             self.check()
 
     def spend(self, units: int) -> None:
         """Count work that is about to be done."""
         self._work += units
-        if self._work > _MAX_WORK:
-            raise StopRunning("the program took too long")
+        if self._work > self._max_work:
+            self._end_program("the program took too long")
 
     def make(self, size: int) -> None:
         """Count bytes that were, or are about to be, made."""
         self._made += size
-        if self._made > _MAX_MADE:
-            raise StopRunning("the program took too much memory")
+        if self._made > self._max_made:
+            self._end_program("the program took too much memory")
 
     def weigh(self, *values: Any, limit: int = _MAX_AT_ONCE) -> None:
         """Count what visiting every part of `values` costs, shared parts as often as they are met.
@@ -108,6 +130,7 @@ class Budget:
             RecursionError: They nest too deeply.
         """
         total, depth = 0, 0
+        limit = min(limit, self._max_work)
         level: list[Any] = [each for each in values if not _is_small(each)]
         try:
             while level:
@@ -180,6 +203,10 @@ class Budget:
         result = function(*args, **kwargs)
         self.check()
         return self.made(result)
+
+    def _end_program(self, why: str) -> NoReturn:
+        self.is_exceeded = True
+        raise StopRunning(why)
 
     @staticmethod
     def calls_back(function: Callable_) -> bool:

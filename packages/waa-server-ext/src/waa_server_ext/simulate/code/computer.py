@@ -7,15 +7,16 @@ Behaviour as of WAA's `vm/setup/server/computer.py`: ids into the rectangles las
 from __future__ import annotations
 
 import difflib
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from PIL import Image
 
 from waa_server_ext.simulate.code.values import NotSimulatedError, SimObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from PIL import Image
 
     from waa_server_ext.simulate.code.automation import Automation
     from waa_server_ext.simulate.desktop.composition import Desktop
@@ -36,7 +37,7 @@ class ComputerUpdate:
 
     rects: Any
     window_rect: Any
-    screenshot: Image.Image
+    screenshot: bytes
     scale: Any
     clipboard_content: Any = None
     swap_ctrl_alt: bool = False
@@ -74,6 +75,12 @@ def human_object() -> SimObject:
     return SimObject(
         "Human", {"ask_question": ask, "ask_action": ask}, shown="<human.Human object>"
     )
+
+
+def _opened(picture: bytes) -> Image.Image:
+    with Image.open(io.BytesIO(picture)) as opened:
+        picture: Image.Image = opened.convert("RGB")
+        return picture
 
 
 def _after(automation: Automation) -> None:
@@ -163,9 +170,7 @@ def _clipboard(
 
     def copy_image(id: Any, description: str = "") -> None:  # noqa: A002  # WAA's name
         left, top, right, bottom = (int(each) for each in update.rects[id])
-        machine.clipboard.copy_picture(
-            update.screenshot.convert("RGB").crop((left, top, right, bottom))
-        )
+        machine.clipboard.copy_picture(_opened(update.screenshot).crop((left, top, right, bottom)))
         update.clipboard_content = description
 
     def paste() -> None:

@@ -18,6 +18,8 @@ from waa_server_ext.simulate.code.libraries import library_modules
 from waa_server_ext.simulate.code.values import Callable_, SimObject, StopRunning
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from waa_server_ext.simulate.code.computer import ComputerUpdate
     from waa_server_ext.simulate.code.shell import Shell
     from waa_server_ext.simulate.desktop.composition import Desktop
@@ -50,10 +52,17 @@ class _Output:
 class ServerProcess:
     """WAA's server process: its pyautogui keeps its fail-safe switch from one request to the next."""
 
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: Shell, settings: Mapping[str, Any] | None = None) -> None:
         self._shell = shell
         self._desktop = shell.desktop
         self._automation = Automation(shell.desktop, pause=0.0)
+        for name, value in (settings or {}).items():
+            self._automation.module.set(name, value)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What programs have set on `pyautogui`, for the next request."""
+        return self._automation.module.plain()
 
     def execute(self, command: Any, update: ComputerUpdate | None) -> None:
         """Run a block with `computer` and `human`.

@@ -118,6 +118,14 @@ class SimObject:
             raise MemoryError
         self._values[name] = value
 
+    def plain(self) -> dict[str, Any]:
+        """Return the attributes that are single values: numbers, texts and switches."""
+        return {
+            name: value
+            for name, value in self._values.items()
+            if value is None or isinstance(value, (bool, int, float, str, bytes))
+        }
+
     def names(self) -> list[str]:
         """Return the public names."""
         return [name for name in (*self._values, *self._computed) if not name.startswith("_")]
