@@ -79,8 +79,8 @@ def human_object() -> SimObject:
 
 def _opened(picture: bytes) -> Image.Image:
     with Image.open(io.BytesIO(picture)) as opened:
-        picture: Image.Image = opened.convert("RGB")
-        return picture
+        whole: Image.Image = opened.convert("RGB")
+        return whole
 
 
 def _after(automation: Automation) -> None:

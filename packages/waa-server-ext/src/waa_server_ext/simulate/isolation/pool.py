@@ -44,7 +44,7 @@ class ProgramLimits:
 
     Attributes:
         wall_s: Seconds from the request to the answer, without those in which the process waited for a
-            processor that others had (where the system tells, as Linux does).
+            processor that others had (where the system reports that, as Linux does).
         cpu_s: Seconds of processor time; the budget of the interpreter ends most programs before.
         memory_mb: Megabytes by which the process may grow, where the system keeps such a limit.
         start_s: Seconds that a new process may take; half a second on a quiet machine.
@@ -228,7 +228,7 @@ class ProgramPool:
                 process = self._idle.pop()
                 if process.is_alive:
                     return process
-                process.end()  # somebody else ended it: no program is to blame
+                process.end()  # it ended between two requests: no program is to blame
         return None
 
     def pids(self) -> list[int]:
@@ -251,7 +251,7 @@ class ProgramPool:
 
 
 def _waited_s(pid: int) -> float:
-    """Return how long a process was ready to run and did not; 0 where the system does not tell."""
+    """Return how long a process was ready to run and did not; 0 where the system does not report it."""
     try:
         text = Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii")
         return int(text.split()[1]) / 1e9

@@ -43,7 +43,7 @@ class ProgramRunner:
     changes as a whole when the program is done. One that is ended there for its time or memory has
     changed nothing.
 
-    A desktop that cannot be sent, because windows of somebody's own are open on it, is worked on in this
+    A desktop that cannot be sent, because windows of unknown classes are open on it, is worked on in this
     process with the whole budget.
 
     Args:
