@@ -174,6 +174,18 @@ def browser_use(session: nox.Session, version: str) -> None:
 
 
 @nox.session(requires=["build"])
+@nox.parametrize("line", ["oldest", "newest"], ids=["oldest", "newest"])
+def computer_use(session: nox.Session, line: str) -> None:
+    """Have each provider's model do ten tasks on each world, on the oldest SDKs and on the newest."""
+    install(session, packages(), [*group("integration"), *groups("test"), *groups("test-once")])
+    # browser-use and webarena-verified pin other versions, which no episode needs
+    session.install("--no-deps", *SDK_LINES[line])
+    provide_chromium(session)
+    tests = "integration_tests/test_computer_use.py"
+    session.run("pytest", *PARALLEL, tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
+
+
+@nox.session(requires=["build"])
 def integration(session: nox.Session) -> None:
     """Test all seven wheels together, and each alone in an environment of its own."""
     needed = [*group("parallel"), *group("integration"), *groups("test")]

@@ -25,7 +25,7 @@ def call(*, stream: bool = False) -> http.client.HTTPResponse:
         "model": "claude-test", "max_tokens": 300, "stream": stream,
         "messages": [{"role": "user", "content": "What is 2 + 2?"}],
     }  # fmt: skip
-    connection = http.client.HTTPConnection(ADDRESS.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(ADDRESS.removeprefix("http://"), timeout=300)
     connection.request("POST", "/v1/messages", json.dumps(body), {"x-api-key": SECRET})
     return connection.getresponse()
 

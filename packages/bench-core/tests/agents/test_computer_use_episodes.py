@@ -134,7 +134,7 @@ def connect(name: str, server: ModelServer, **options: Any) -> Model:
         found = None
     if found is None:
         pytest.skip(f"the SDK of {provider} is not installed")
-    policy = RetryPolicy(attempts=1, deadline_s=60, timeout_s=60)
+    policy = RetryPolicy(attempts=1, deadline_s=600, timeout_s=600)
     return open_model(
         name,
         api_key="a key of some length",

@@ -89,7 +89,7 @@ class Session:
             path = path.replace(":g", ":streamG") + "?alt=sse"
         elif stream:
             body["stream"] = True
-        connection = http.client.HTTPConnection(self.proxy.url.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(self.proxy.url.removeprefix("http://"), timeout=300)
         headers = {"content-type": "application/json", "x-api-key": secret or self.calls.secret}
         connection.request("POST", path, json.dumps(body), headers)
         return connection

@@ -172,6 +172,11 @@ def _openai_output(call: dict[str, Any], output: dict[str, Any] | None) -> Itera
 
 def _google(seen: Seen) -> Iterator[str]:
     tools = [tool["computerUse"] for tool in seen.body.get("tools", ()) if "computerUse" in tool]
+    declared = {
+        function["name"]
+        for tool in seen.body.get("tools", ())
+        for function in tool.get("functionDeclarations", ())
+    }
     calls: list[dict[str, Any]] = []
     for content in seen.body["contents"]:
         answers = [p["functionResponse"] for p in content["parts"] if "functionResponse" in p]
@@ -184,13 +189,13 @@ def _google(seen: Seen) -> Iterator[str]:
             known = (answer.get("response") or {}).get("safety_acknowledgement")
             if asked.get("decision") == "require_confirmation" and known != "true":
                 yield "the safety decision was not acknowledged"
-            own = tools and call["name"] not in {"done", "fail"}
+            own = tools and call["name"] not in declared
             if (
                 own
                 and tools[0]["environment"] == "ENVIRONMENT_BROWSER"
                 and "url" not in answer["response"]
             ):
-                yield "the response of a computer use function has the url"
+                yield f"the response of the computer use function {call['name']} lacks the url"
         calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
 
 

@@ -12,6 +12,7 @@ from bench_core.agents.dialects.interface import (
     Screen,
     function_tools,
     reply_to,
+    tools_for_tabs,
 )
 from bench_core.agents.tools import InvalidCallError
 
@@ -66,7 +67,9 @@ class GoogleComputer(Dialect):
         if off:
             tool["excluded_predefined_functions"] = list(off)
         return Declaration(
-            native_tools=({"computer_use": tool},), tools=function_tools(screen, navigation=False)
+            native_tools=({"computer_use": tool},),
+            # neither vocabulary has tabs, and tasks may begin with several
+            tools=(*tools_for_tabs(screen), *function_tools(screen, navigation=False)),
         )
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ __all__ = [
     "Screen",
     "function_tools",
     "names_of_keys",
+    "tools_for_tabs",
 ]
 
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|@\S+)$")
@@ -240,9 +241,18 @@ def _filled(says: str, arguments: dict[str, Any]) -> str:
 
 def function_tools(screen: Screen, *, navigation: bool) -> tuple[Tool, ...]:
     """Return the tools beside the native one: how to end, and how to load pages in a browser."""
-    kinds = {"goto": "goto", "back": "back", "switch_tab": "switch_tab"} if navigation else {}
-    wanted = {name for name, kind in kinds.items() if kind in screen.offers and screen.browser}
-    return (*(tool for tool in TOOLS if tool.name in wanted), *FINAL_TOOLS)
+    kinds = {"goto", "back", "switch_tab"} if navigation else set()
+    return (*_in_browser(screen, kinds), *FINAL_TOOLS)
+
+
+def tools_for_tabs(screen: Screen) -> tuple[Tool, ...]:
+    """Return the tool that brings another tab to the front, where there are tabs."""
+    return _in_browser(screen, {"switch_tab"})
+
+
+def _in_browser(screen: Screen, names: set[str]) -> tuple[Tool, ...]:
+    wanted = names & screen.offers if screen.browser else set()
+    return tuple(tool for tool in TOOLS if tool.name in wanted)
 
 
 def names_of_keys(text: str) -> tuple[str, ...]:

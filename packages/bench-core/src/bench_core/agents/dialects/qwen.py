@@ -14,6 +14,7 @@ from bench_core.agents.dialects.interface import (
     Member,
     Screen,
     reply_to,
+    tools_for_tabs,
 )
 from bench_core.agents.prompts import observation_parts
 from bench_core.agents.records import (
@@ -127,7 +128,8 @@ class Qwen(Dialect):
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
-        return Declaration(tools=(_tool(self.available(screen), 1000),))
+        tabs = tools_for_tabs(screen)  # the vocabulary has none, and tasks may begin with several
+        return Declaration(tools=(_tool(self.available(screen), 1000), *tabs))
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the calls of a reply; see `Dialect`."""
