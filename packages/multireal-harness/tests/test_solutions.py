@@ -34,6 +34,8 @@ async def test_good_solutions_pass_and_bad_ones_fail(runner: Any) -> None:
         result = await runner.run(solution.task, solution=solution.name)
         if (result.status.value, result.success) != ("completed", solution.passes):
             wrong[f"{solution.task} {solution.name}"] = _why(solution, result)
+        elif result.integrity.state != "clean":
+            wrong[f"{solution.task} {solution.name}"] = str(result.integrity)
     assert wrong == {}
 
 

@@ -80,6 +80,7 @@ async def test_tool_calling_agent_does_a_task(task: str, runner: Any) -> None:
         )  # fmt: skip
         result = await runner.run(task, "tool-calling", config=config)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
+    assert result.integrity.findings == ()
     assert result.model_reported == "gpt-5.2"
     assert result.usage.requests == result.steps == len(good(task).steps)
     assert result.cost_usd is not None
@@ -154,6 +155,7 @@ async def test_claude_computer_use_does_a_task(task: str, runner: Any) -> None:
         result = await runner.run(task, "computer-use", config=config)
         first = server.requests[0]
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
+    assert result.integrity.findings == ()
     assert first.headers["anthropic-beta"] == "computer-use-2025-11-24"
     native = [tool for tool in first.body["tools"] if tool.get("type") == "computer_20251124"]
     assert (native[0]["display_width_px"], native[0]["display_height_px"]) == (1280, 720)
@@ -187,5 +189,6 @@ async def test_browser_use_agent_does_a_task(task: str, runner: Any) -> None:
 
     result = await runner.run(task, "browser-use", agent_for=agent_for)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
+    assert result.integrity.findings == ()
     assert result.flags == ()
     assert result.steps == len(good(task).steps) + 1
