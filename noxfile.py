@@ -203,6 +203,15 @@ def audits(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def foreign_agents(session: nox.Session) -> None:
+    """Run browser-use in an environment that uv makes for it, beside the one that webarena-verified pins."""
+    install(session, packages(), [*group("integration"), *groups("test")])
+    provide_chromium(session)
+    test = ROOT / "integration_tests" / "test_foreign_agents.py"
+    session.run("pytest", str(test), *session.posargs, env={"FOREIGN_AGENTS": "1"})
+
+
+@nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
     install(session, packages(), [*group("coverage"), *groups("test"), *groups("test-once")])
