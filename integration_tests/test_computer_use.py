@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
     from bench_core.records import TrialResult
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    # what google-genai 3 does with aiohttp, which browser-use brings, is not ours to change
+    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning"),
+]
 
 EVERY = os.environ.get("COMPUTER_EPISODES") == "all"
 SDKS = {
