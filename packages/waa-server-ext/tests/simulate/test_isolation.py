@@ -84,7 +84,7 @@ def test_a_program_sees_what_was_done_in_process(desktop: Desktop, pool: Program
 def test_a_program_that_is_ended_has_changed_nothing_and_the_next_one_runs(
     desktop: Desktop,
 ) -> None:
-    pool = ProgramPool(ProgramLimits(wall_s=0.2))
+    pool = ProgramPool(ProgramLimits(wall_s=0.01))
 
     done = run(pool, desktop, LONG + "open('a.txt', 'w').write('x')\n" + ENDLESS)
 
