@@ -74,7 +74,7 @@ class ForkedRun:
         os.kill(self.pid, signal.SIGKILL)  # its parent has not waited for it: the id is its own
         return self.wait() == -signal.SIGKILL
 
-    def wait(self, seconds: float = 600.0) -> int:
+    def wait(self, seconds: float = 3600.0) -> int:
         """Wait until it has ended and return its exit code; what takes longer is killed."""
         end = time.monotonic() + seconds
         while (code := self.code()) is None:
