@@ -27,6 +27,9 @@ from bench_core.testing.model_server import Answer, ModelServer
 if TYPE_CHECKING:
     from pathlib import Path
 
+for each in ("anthropic", "openai", "google.genai"):
+    pytest.importorskip(each, reason="the SDKs are extras")
+
 MODELS = ("anthropic:claude-opus-5-5", "openai:gpt-5.4", "openai-chat:qwen", "google:gemini-3-pro")
 UNKNOWN = {
     "anthropic": "model: {}",
