@@ -51,6 +51,7 @@ DOES_NOT_START = (
     "an agent's process did not start",
     "agents are forked from does not start",
     "cannot be loaded: its process was ended by SIGKILL",
+    "cannot be loaded: its process ended together with its supervisor",
 )
 """What a run says, rightly, where a process for agents is killed while the run asks what its agent is."""
 EVER = "1000"
@@ -121,7 +122,12 @@ class Place:
         yield from (f"{each} is left" for each in self.run.rglob("*.tmp"))
         yield from (f"{each} is left" for each in self.run.glob("stacks-*"))
         yield from (f"{each.name} is left in the folder of temporary files"
-                    for each in self.temporary.iterdir())  # fmt: skip
+                    for each in self.temporary.iterdir() if not _of_python_itself(each))  # fmt: skip
+
+
+def _of_python_itself(file: Path) -> bool:
+    """Whether `tempfile` was killed between trying whether its folder can be written and removing the trial."""
+    return file.is_file() and not file.suffix and file.read_bytes() in {b"", b"blat"}
 
 
 def kill_at_random(job: tuple[Path, int, str]) -> Found:
