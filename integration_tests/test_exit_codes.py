@@ -72,6 +72,7 @@ llm-judge show-prompt FILE:case.json
 llm-judge stress FILE:case.json -m =scripted --cache OUT-FOLDER
 llm-judge verify FILE:verdict.json --case FILE:case.json
 llm-judge verify =verdict.json --state TEXT:state.json
+multireal-harness audit read-task-file --out OUT-FOLDER
 multireal-harness check-state FILE:state.json --tasks-dir built-in --seeds FILE:state.json
 multireal-harness compare-states FILE:state.json FILE:state.json
 multireal-harness demo --out OUT-FOLDER
@@ -84,7 +85,7 @@ multireal-harness rescore RUN:multireal
 multireal-harness run --world built-in -t dining-mail-2 --agent do-nothing --out OUT-FOLDER
 multireal-harness run --world built-in --agent tool-calling --model FILE:model.yaml --dry-run
 multireal-harness validate-ground-truth FOLDER:truth --tasks-dir built-in --run RUN:multireal
-waa-client audit --exploit hang-search --out OUT-FOLDER
+waa-client audit hang-search --out OUT-FOLDER
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
 waa-client demo --out OUT-FOLDER
 waa-client evaluate =waa-task --tasks-dir FOLDER:waa-tasks --evaluate =nowhere
