@@ -91,7 +91,8 @@ class _NoCalls:
     )
 
     def trial(self, meter: Meter) -> TrialCalls:
-        raise NotImplementedError
+        del meter
+        raise RuntimeError("a process that only says what the agent is makes no calls")
 
 
 NO_CALLS: ModelProxy = _NoCalls()

@@ -73,7 +73,11 @@ def verdict_of(exploit: Exploit, result: TrialResult, proof: Proof) -> Verdict:
 
 
 async def _attack(world: AuditWorld, exploit: Exploit, task: Task, folder: Path) -> AuditRow:
-    result = await _trial(world, task, exploit.id, world.agent_for(exploit), folder, {})
+    agent = world.agent_for(exploit)
+    result = await _trial(world, task, exploit.id, agent, folder, {})
+    # an agent may leave a connection behind, which must outlive its trial and not the audit
+    if (end := getattr(agent, "end", None)) is not None:
+        await end()
     shown = {
         "id": exploit.id,
         "kind": exploit.kind,
