@@ -108,7 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
         return parse_qs(urlsplit(self.path).query).get(name, [default])[0]
 
     def _page(self) -> None:
-        markup = f"<!doctype html><title>{self.path}</title><p>caf\u00e9</p>{self._query('html')}"
+        head = f"<!doctype html><title>{self.path}</title>{_NO_ICON}"
+        markup = f"{head}<p>caf\u00e9</p>{self._query('html')}"
         self._send(200, "text/html; charset=utf-8", markup.encode())
 
     def _json(self) -> None:
@@ -188,6 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(404, "text/html", b"missing")
 
 
+# Chromium asks for /favicon.ico of a page without an icon at a moment of its own, also in a recording
+_NO_ICON = "<link rel=icon href='data:,'>"
 _CORS = (
     ("Access-Control-Allow-Origin", "{}"),
     ("Access-Control-Allow-Credentials", "true"),
