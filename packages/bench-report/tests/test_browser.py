@@ -97,6 +97,22 @@ def test_axe_finds_nothing_wrong_in_an_audited_page_unfolded(
     assert window.overflow() == 0
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_nothing_overflows_a_phone_with_everything_unfolded(
+    width: int, built: Built, visit: Visits
+) -> None:
+    window = visit(width=width)
+    page = window.open(built)
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+
+    clipped = page.eval_on_selector_all(
+        ".top nav a",
+        "links => links.filter(each => each.getBoundingClientRect().right > innerWidth).length",
+    )
+    assert window.overflow() == 0
+    assert clipped == 0
+
+
 def test_filters_narrow_the_table(built: Built, visit: Visits) -> None:
     page = visit().open(built)
     assert shown(page) == "20 tasks"

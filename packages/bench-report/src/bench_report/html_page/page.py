@@ -187,6 +187,8 @@ def _template() -> jinja2.Template:
         "baseline_of_looks": baseline_of_looks,
         "NOISE_NOTE": NOISE_NOTE,
         "RANKS_NOTE": RANKS_NOTE,
+        "tone_class": svg_plots.tone_class,
+        "TONES": svg_plots.TONES,
         "share_bar": _share_bar,
         "shares": _shares,
         "efforts": _efforts,

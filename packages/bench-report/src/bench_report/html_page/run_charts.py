@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
-from bench_report.html_page.svg_plots import image, position
+from bench_report.html_page.svg_plots import image, position, tone_class
 from bench_report.text.numbers import count, dollars, percent
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ __all__ = [
 _MOST_COLUMNS = 400
 _MOST_ROWS = 20
 _ROW = 16
+_HEIGHTS = {"pass": 14, "fail": 7, "void": 3}
+"""How tall the cells of a row of tasks are: outcomes differ in shape, not in colour alone."""
 _LOG_FROM = 20.0
 
 
@@ -73,7 +75,7 @@ def _step_line(curve: Sequence[tuple[int, float]], most: int, tone: int) -> str:
     """Draw a staircase: the share is constant until the next step that brings a success."""
     (_, start), *rest = curve
     stairs = "".join(f"H{100 * step / most:.2f}V{100 - 100 * value:.2f}" for step, value in rest)
-    return f'<path class="curve tone-{tone % 6}" d="M0 {100 - 100 * start:.2f}{stairs}H100"/>'
+    return f'<path class="curve {tone_class(tone)}" d="M0 {100 - 100 * start:.2f}{stairs}H100"/>'
 
 
 def heat_map(run: RunReport) -> Markup:
@@ -92,7 +94,8 @@ def heat_map(run: RunReport) -> Markup:
             # Rounded ends, not widths, so that no gap opens; one path per shade takes a tenth of the bytes
             # of a rectangle per cell.
             x, width = round(1000 * start), round(1000 * end) - round(1000 * start)
-            cells[shade].append(f"M{x} {place * _ROW}h{width}v{_ROW - 2}h-{width}z")
+            tall = _HEIGHTS[shade[0]]
+            cells[shade].append(f"M{x} {(place + 1) * _ROW - 2 - tall}h{width}v{tall}h-{width}z")
     parts = [
         f'<path class="part {kind}" fill-opacity="{opacity}" d="{"".join(shapes)}"/>'
         for (kind, opacity), shapes in sorted(cells.items())
@@ -197,11 +200,11 @@ def _cost_point(each: CostPoint, x: float) -> list[str]:
     parts = []
     if each.low is not None and each.high is not None:
         parts.append(
-            f'<line class="whisker tone-{each.run % 6}" x1="{position(x)}" x2="{position(x)}" '
+            f'<line class="whisker {tone_class(each.run)}" x1="{position(x)}" x2="{position(x)}" '
             f'y1="{position(100 - 100 * each.high)}" y2="{position(100 - 100 * each.low)}"/>'
         )
     parts.append(
-        f'<circle class="point tone-{each.run % 6}" cx="{position(x)}" '
+        f'<circle class="point {tone_class(each.run)}" cx="{position(x)}" '
         f'cy="{position(100 - 100 * each.rate)}" r="{6 if each.front else 4.5}"/>'
     )
     return parts

@@ -25,15 +25,27 @@ __all__ = [
     "interval_plot",
     "position",
     "share_bar",
+    "tone_class",
 ]
+
+TONES = 8
+"""Runs with a colour of their own; the ninth has the first one's colour in another shape."""
 
 _TICKS = (0, 25, 50, 75, 100)
 _MAX_BINS = 24
+_SHARE_TOPS = {"pass": 0, "fail": 6, "void": 11}
+"""Where parts of a share bar start: failures are lower than successes, so that colour is not alone."""
 
 
 def position(value: float) -> str:
     """Write a position between 0 and 100 for SVG, as a percentage."""
     return f"{min(max(value, 0.0), 100.0):.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def tone_class(run: int) -> str:
+    """Return the CSS classes that give a run its colour, and its shape where there are more runs than colours."""
+    again = run // TONES % 4
+    return f"tone-{run % TONES}" + (f" again-{again}" if again else "")
 
 
 def interval_plot(
@@ -52,7 +64,9 @@ def interval_plot(
             f'<circle class="point" cx="{position(value * 100)}" cy="{middle:g}" r="{radius}"/>'
         )
     classes = (
-        "plot interval" + (" tall" if tall else "") + ("" if tone is None else f" tone-{tone}")
+        "plot interval"
+        + (" tall" if tall else "")
+        + ("" if tone is None else f" {tone_class(tone)}")
     )
     return image(classes, _label(value, found), height, parts)
 
@@ -82,7 +96,7 @@ def difference_plot(
     label = f"difference {points(value)}"
     if low is not None:
         label += f", interval {points_interval(low, high)}"
-    return image(f"plot interval difference tone-{tone}", label, 22, parts)
+    return image(f"plot interval difference {tone_class(tone)}", label, 22, parts)
 
 
 def _band(low: float, high: float, height: float) -> str:
@@ -113,8 +127,10 @@ def share_bar(parts: Sequence[tuple[str, int]], *, label: str) -> Markup:
     drawn, start = [], 0.0
     for kind, count in parts:
         width = 100 * count / total
+        top = _SHARE_TOPS.get(kind, 0)
         drawn.append(
-            f'<rect class="part {kind}" x="{position(start)}" width="{position(width)}" y="0" height="28"/>'
+            f'<rect class="part {kind}" x="{position(start)}" width="{position(width)}" y="{top}" '
+            f'height="{28 - 2 * top}"/>'
         )
         start += width
     gaps = _gaps([100 * count / total for _, count in parts])
