@@ -27,6 +27,12 @@ def test_pages_are_never_restored_without_a_request() -> None:
     assert "--disable-back-forward-cache" in line()
 
 
+def test_the_address_bar_has_no_pages_of_its_own() -> None:
+    assert {"WebUIOmniboxAimPopup", "WebUIOmniboxPopup"} <= set(
+        disabled_features(ChromiumOptions())
+    )
+
+
 def test_proxies_apply_only_when_asked_for() -> None:
     assert "--no-proxy-server" in line()
     assert "--no-proxy-server" not in line(ChromiumOptions(use_system_proxy=True))

@@ -73,6 +73,9 @@ _DISABLED_FEATURES = (
     "HttpsUpgrades",
     # Sites of one benchmark may mix loopback, private and public addresses.
     "LocalNetworkAccessChecks",
+    # Pages of the address bar, two renderers for each window: half of what a short trial computes.
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxPopup",
 )
 
 
