@@ -12,7 +12,8 @@ The tree::
     │   ├── RecordError            a file or wire record does not fit its schema
     │   │   └── SchemaVersionError a newer Proctor wrote it
     │   └── RunFolderError         a run folder is missing, damaged or of another run
-    │       └── RunFolderBusyError another process is writing it
+    │       ├── RunFolderBusyError another process is writing it
+    │       └── RefusedFileError   a file in it is a link, a pipe, a device or too large
     ├── EnvironmentFaultError      the VM, site, browser or provider failed: never a score
     │   └── BrowserError           Chromium is missing, did not start or died
     ├── EvaluationError            the evaluator could not decide: never a score
@@ -46,6 +47,7 @@ __all__ = [
     "NotEstimableError",
     "PluginImportError",
     "RecordError",
+    "RefusedFileError",
     "RunFolderBusyError",
     "RunFolderError",
     "SchemaVersionError",
@@ -165,6 +167,21 @@ class RunFolderBusyError(RunFolderError):
             f"{path} is being written by {holder or 'another process'}: wait for it, or stop it "
             f"and run the same command again"
         )
+
+
+class RefusedFileError(RunFolderError, OSError):
+    """The file `path` of a folder that others may have made is not opened: `problem` says why.
+
+    It is an `OSError`, too, as what cannot be opened is one.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path} {problem}")
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.problem}"
 
 
 class EnvironmentFaultError(BenchError):

@@ -203,6 +203,11 @@ def compare(
     help="Exit with 1 also when a task solved in every trial before is solved in none now "
     "(false alarms are then not bounded).",
 )
+@click.option(
+    "--require-clean",
+    is_flag=True,
+    help="Exit with 1 also when a trial of the run is flagged, with 3 when one was not watched.",
+)
 @_STRICT
 @_MIX
 @json_option
@@ -213,19 +218,33 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
     not enough evidence for either.
     """
+    from bench_core.terminal import plain_text  # noqa: PLC0415  # as below
+    from bench_report.analysis.integrity import not_clean, read_integrity  # noqa: PLC0415  # as below
     from bench_report.comparison.baselines import stored_baseline  # noqa: PLC0415  # loads statistics
     from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # as above
     from bench_report.terminal import gate_lines  # noqa: PLC0415  # as above
 
     as_json, fail_broken = options.pop("as_json"), options.pop("fail_broken")
-    strict = options.pop("strict")
+    strict, require_clean = options.pop("strict"), options.pop("require_clean")
     if against is None:
         against = stored_baseline(new)
         click.echo(f"compared with {against}", err=True)
     found = gate_runs(new, against, count_errors_as_failures=strict, **options)
-    click.echo(found.model_dump_json() if as_json else "\n".join(gate_lines(found)))
-    broken = fail_broken and found.broken
-    ctx.exit(exit_codes.FELL_SHORT if broken else found.exit_code)
+    integrity = read_integrity(new) if require_clean else None
+    if as_json:
+        shown = found.model_dump(mode="json")
+        if require_clean:
+            shown["integrity"] = integrity and integrity.model_dump(mode="json")
+        click.echo(json.dumps(shown))
+    else:
+        click.echo("\n".join(gate_lines(found)))
+    codes = [exit_codes.FELL_SHORT if fail_broken and found.broken else found.exit_code]
+    if require_clean and (why := not_clean(integrity)):
+        click.echo(f"NOT CLEAN: {plain_text(why)}", err=as_json)
+        is_flagged = integrity is not None and integrity.flagged
+        codes.append(exit_codes.FELL_SHORT if is_flagged else exit_codes.UNDECIDED)
+    # a regression or a flag weighs more than what is not known
+    ctx.exit(exit_codes.FELL_SHORT if exit_codes.FELL_SHORT in codes else max(codes))
 
 
 @main.command()

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from bench_core.records import Record, RunInfo, Status, TrialKey
+from bench_core.records import IntegrityFinding, Record, RunInfo, Status, TrialKey
 from bench_core.statistics import (
     Accuracy,
     Calibration,
@@ -32,6 +32,8 @@ __all__ = [
     "Comparison",
     "Difference",
     "Effort",
+    "FlaggedTrial",
+    "IntegritySummary",
     "JudgeAudit",
     "MethodRow",
     "Mismatch",
@@ -101,6 +103,9 @@ class TrialRow:
     time_s: float | None = None
     attempts: NonNegativeInt = 0
     folder: str | None = None
+    integrity: str | None = None
+    findings: tuple[str, ...] = ()
+    sealed: bool | None = None
 
 
 class TaskEntry(Record):
@@ -178,6 +183,45 @@ class JudgeAudit(Record):
     refused: str | None = None
 
 
+class FlaggedTrial(Record):
+    """A trial whose agent did what its task does not need; its score stays the benchmark's."""
+
+    task_id: str
+    trial: PositiveInt
+    success: bool | None = None
+    findings: tuple[IntegrityFinding, ...] = ()
+
+
+class IntegritySummary(Record):
+    """What is known of attempts to score without doing the task, in numbers of trials.
+
+    Attributes:
+        trials: All that have ended.
+        clean: Watched, and nothing found.
+        flagged: Something was found.
+        unknown: The agent's acts were not watched.
+        succeeded: Flagged ones in which what was found took effect, or may have.
+        clean_successes: Successes among the clean ones.
+        unsealed: Answers were not hidden from agent or browser.
+        codes: Flagged trials by what was found.
+        voids: Without a score because of a fault that the agent's own act explains.
+        voids_as_zero: The success rate in which these count as failures; `None` without any.
+        listed: The flagged trials, the first thousand.
+    """
+
+    trials: NonNegativeInt
+    clean: NonNegativeInt = 0
+    flagged: NonNegativeInt = 0
+    unknown: NonNegativeInt = 0
+    succeeded: NonNegativeInt = 0
+    clean_successes: NonNegativeInt = 0
+    unsealed: NonNegativeInt = 0
+    codes: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    voids: NonNegativeInt = 0
+    voids_as_zero: ReadRate | None = None
+    listed: tuple[FlaggedTrial, ...] = ()
+
+
 class RunReport(Record):
     """One run of the report.
 
@@ -189,6 +233,7 @@ class RunReport(Record):
         slice_efforts: What trials used, by slice.
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, where trials had a judge.
+        integrity: Attempts to score without doing the task; `None` where results say nothing of them.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
@@ -206,6 +251,7 @@ class RunReport(Record):
     slice_efforts: tuple[SliceEffort, ...] = ()
     methods: tuple[MethodRow, ...] = ()
     audit: JudgeAudit | None = None
+    integrity: IntegritySummary | None = None
     noise: Noise | None = None
     looks: tuple[Look, ...] = ()
     problems: tuple[str, ...] = ()

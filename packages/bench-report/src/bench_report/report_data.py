@@ -10,6 +10,7 @@ from bench_core.statistics import looks_of, summarise
 from bench_report.__about__ import __version__
 from bench_report.analysis.caveats import caveats
 from bench_report.analysis.evaluation import audit_of, methods_of
+from bench_report.analysis.integrity import integrity_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
 from bench_report.comparison.baselines import side_of
@@ -104,6 +105,7 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         slice_efforts=_slice_efforts(run, rows),
         methods=methods_of(run.view.latest),
         audit=audit_of(run),
+        integrity=integrity_of(run),
         looks=looks,
         problems=tuple(problem.reason for problem in run.view.problems),
         programs=_programs(run),

@@ -37,6 +37,7 @@ _NAMES = {
     "latex": "report.tex",
     "junit": "junit.xml",
 }
+_FOLDERS = ("evidence", "csv", "parquet")
 _RENDERERS = {"md": "markdown", "latex": "latex", "junit": "junit"}
 _AUTO_EMBED_BYTES = 8 * 2**20
 EVIDENCE_LIMIT = 24 * 2**20
@@ -104,6 +105,7 @@ def write_report(  # noqa: PLR0913  # as build_report
         raise InputError(f"unknown format {unknown[0]!r}: use {', '.join(FORMATS)}")
     try:
         out.mkdir(parents=True, exist_ok=True)
+        _refuse_links(out)
         written = []
         if "html" in wanted:
             written += _write_page(report, runs, out, screenshots, evidence_limit)
@@ -114,6 +116,14 @@ def write_report(  # noqa: PLR0913  # as build_report
     except OSError as error:
         raise InputError(f"cannot write the report to {out}: {error.strerror or error}") from error
     return written
+
+
+def _refuse_links(out: Path) -> None:
+    """Raise where writing would follow a link or wait for a pipe: `out` may be in a received run folder."""
+    for name in (*_NAMES.values(), *_FOLDERS):
+        path = out / name
+        if path.is_symlink() or path.is_fifo():
+            raise InputError(f"{path} is no plain file or folder: remove it, or use another --out")
 
 
 def _text(report: Report, name: str) -> str:
@@ -170,7 +180,11 @@ def _choose(screenshots: Screenshots, runs: Sequence[Source]) -> Screenshots:
         for folder, _, names in os.walk(run.view.path / "trials"):
             if os.path.basename(folder) != "screenshots":  # noqa: PTH119  # of a string
                 continue
-            left -= sum(entry.stat().st_size for entry in os.scandir(folder) if entry.name in names)
+            left -= sum(
+                entry.stat(follow_symlinks=False).st_size
+                for entry in os.scandir(folder)
+                if entry.name in names
+            )
             if left < 0:
                 return "link"
     return "embed"

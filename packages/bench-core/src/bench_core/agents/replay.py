@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from bench_core.agents.loop import LoopAgent
 from bench_core.agents.records import Action, Decision
 from bench_core.errors import AgentError, RecordError
+from bench_core.files import read_inside
 from bench_core.records import Step
 from bench_core.records.codec import decode_json
 
@@ -51,7 +52,7 @@ def read_actions(trajectory: Path) -> list[tuple[Action, ...]]:
     Raises:
         RecordError: A line is not a step in this vocabulary.
     """
-    lines = trajectory.read_text(encoding="utf-8").splitlines()
+    lines = read_inside(trajectory.parent, trajectory.name).decode("utf-8").splitlines()
     return [_actions(trajectory, number, line) for number, line in enumerate(lines, 1) if line]
 
 

@@ -26,8 +26,18 @@ if TYPE_CHECKING:
         file_sha256,
         lines_sha256,
     )
+    from bench_core.files.inside import (
+        file_inside,
+        open_inside,
+        plain_files,
+        read_inside,
+        refuse_linked,
+        refuse_links,
+        refuse_unusual,
+    )
     from bench_core.files.locks import FileLock, lock_folder, lock_for_writing
     from bench_core.files.temporary import sweep_leftovers, temporary_folder
+    from bench_core.files.yaml_text import parse_yaml
 
 __all__ = [
     "AppendLog",
@@ -36,6 +46,7 @@ __all__ = [
     "add_checksum",
     "checksum_holds",
     "count_lines",
+    "file_inside",
     "file_sha256",
     "folder_name",
     "free_name",
@@ -44,6 +55,13 @@ __all__ = [
     "lines_sha256",
     "lock_folder",
     "lock_for_writing",
+    "open_inside",
+    "parse_yaml",
+    "plain_files",
+    "read_inside",
+    "refuse_linked",
+    "refuse_links",
+    "refuse_unusual",
     "require_writable",
     "sweep_leftovers",
     "sweep_temporary",
@@ -75,7 +93,17 @@ __getattr__ = lazy_exports(
             "file_sha256",
             "lines_sha256",
         ),
+        "inside": (
+            "file_inside",
+            "open_inside",
+            "plain_files",
+            "read_inside",
+            "refuse_linked",
+            "refuse_links",
+            "refuse_unusual",
+        ),
         "locks": ("FileLock", "lock_folder", "lock_for_writing"),
         "temporary": ("sweep_leftovers", "temporary_folder"),
+        "yaml_text": ("parse_yaml",),
     },
 )

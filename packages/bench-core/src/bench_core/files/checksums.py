@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["add_checksum", "checksum_holds", "count_lines", "file_sha256", "lines_sha256"]
+__all__ = [
+    "add_checksum",
+    "checksum_holds",
+    "count_lines",
+    "file_sha256",
+    "lines_sha256",
+    "open_sha256",
+]
 
 _MEMBER = re.compile(rb',\s*"checksum":\s*"([0-9a-f]{64})"(\s*\}\s*)\Z')
 _TAIL = len(b', "checksum": ""}') + 64 + 32
@@ -58,6 +65,14 @@ def checksum_holds(text: bytes) -> bool:
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     return count_lines(path)[1]
+
+
+def open_sha256(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left to read of an open file, in hexadecimal."""
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def count_lines(path: Path) -> tuple[int, str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from bench_core.errors import InputError, RecordError
+from bench_core.files import read_inside
 from bench_core.models.records import Reply
 from bench_core.records import Record
 from bench_core.redaction import Redactor
@@ -170,7 +171,7 @@ def _lines(request: dict[str, Any]) -> list[str]:
 
 def _read(path: Path, *, required: bool) -> list[CassetteEntry]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_inside(path.parent, path.name).decode("utf-8").splitlines()
     except FileNotFoundError as error:
         if not required:
             return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
+from bench_core.files import parse_yaml
 from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:
@@ -32,12 +33,8 @@ def read_list(path: Path, what: str) -> list[Any]:
 
 def _yaml(path: Path, text: str) -> Any:
     try:
-        import yaml  # noqa: PLC0415  # only when a file is given
+        return parse_yaml(text)
     except ImportError as error:
         raise InputError(
             f"{path}: YAML files need PyYAML: `pip install bench-core[yaml]`, or write JSON"
         ) from error
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error)) from error

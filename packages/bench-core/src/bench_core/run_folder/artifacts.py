@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.errors import InputError, RecordError
+from bench_core.errors import InputError, RecordError, RefusedFileError
 from bench_core.files.atomic import is_temporary, write_atomic
-from bench_core.files.checksums import file_sha256
+from bench_core.files.checksums import file_sha256, open_sha256
+from bench_core.files.inside import open_inside, plain_files, read_inside
 from bench_core.records import Artifact, ArtifactFile, Step
 from bench_core.records.codec import encode
 from bench_core.redaction import RedactingFilter, Redactor
@@ -126,9 +128,11 @@ class TrialArtifacts:
 
 
 def list_artifacts(folder: Path) -> tuple[Artifact, ...]:
-    """Return the names of all files below a trial's folder, sorted; those that were not finished are none."""
-    files = (path for path in folder.rglob("*") if path.is_file() and not is_temporary(path.name))
-    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+    """Return the names of all plain files below a trial's folder, sorted.
+
+    Files that were not finished are none, nor are links, pipes and devices.
+    """
+    return tuple(name for name in plain_files(folder) if not is_temporary(name.rpartition("/")[2]))
 
 
 def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
@@ -139,15 +143,25 @@ def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
 def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
     """Yield which of a trial's `artifacts` are not what it left, each as `NAME is ...`."""
     for each in artifacts:
-        file = folder / each.path
-        if not file.is_file():
-            yield f"{each.path} is missing: restore it from a copy"
-        # Runs of a bench-core before 0.2 recorded neither size nor digest.
-        elif each.size not in {None, file.stat().st_size} or each.sha256 not in {
-            None,
-            file_sha256(file),
-        }:
-            yield f"{each.path} is not what the trial left: restore it from a copy"
+        if problem := _change_of(folder, each):
+            yield f"{each.path} {problem}: restore it from a copy"
+
+
+def _change_of(folder: Path, described: ArtifactFile) -> str | None:
+    try:
+        with open_inside(folder, described.path) as file:
+            return None if _is_as_described(file, described) else "is not what the trial left"
+    except (FileNotFoundError, NotADirectoryError):
+        return "is missing"
+    except RefusedFileError as refused:
+        return refused.problem
+
+
+def _is_as_described(file: BinaryIO, described: ArtifactFile) -> bool:
+    # Runs of a bench-core before 0.2 recorded neither size nor digest.
+    if described.size not in {None, os.fstat(file.fileno()).st_size}:
+        return False
+    return described.sha256 is None or described.sha256 == open_sha256(file)
 
 
 def _described(folder: Path, name: str) -> ArtifactFile:
@@ -159,12 +173,14 @@ def read_json(path: Path) -> Any:
     """Read a JSON artifact, compressed or not.
 
     Raises:
-        RecordError: It is not JSON, or its compression is damaged.
+        RecordError: It is not JSON, its compression is damaged, it is no plain file, or it holds more
+            than 256 MB after unpacking.
         FileNotFoundError: It is missing.
     """
-    data = path.read_bytes()
     try:
-        return json.loads(gzip.decompress(data) if path.name.endswith(".gz") else data)
+        return json.loads(read_inside(path.parent, path.name, unpack=path.name.endswith(".gz")))
+    except FileNotFoundError:
+        raise
     # gzip raises OSError, EOFError or zlib.error, depending on where it is damaged.
     except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
         raise RecordError(f"{path} is not readable JSON: {error}") from error

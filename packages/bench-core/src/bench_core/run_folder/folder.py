@@ -35,6 +35,7 @@ from bench_core.files.atomic import (
     write_atomic,
 )
 from bench_core.files.checksums import add_checksum, checksum_holds, count_lines
+from bench_core.files.inside import refuse_links, refuse_unusual
 from bench_core.files.locks import FileLock, lock_for_writing
 from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
 from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
 
 _LOGS = ("results.jsonl", "events.jsonl")
+_WRITTEN = ("trials", "attempts", "rescores")
 _SET_BACK = timedelta(seconds=1)
 """From when on a clock that was set back is written down; less is what clocks are corrected by."""
 
@@ -157,6 +159,7 @@ class RunFolder:
         _refuse_duplicates(tasks)
         require_space(path, TO_BEGIN)
         path.mkdir(parents=True, exist_ok=True)
+        refuse_unusual(path)
         lock = lock_for_writing(path)
         try:
             _refuse_shared_folders(path, tasks)
@@ -199,6 +202,8 @@ class RunFolder:
             refuse_other_run(path, info, wanted, planned, tasks, redactor)
         refuse_fewer_trials(path, info, trials)
         require_space(path, TO_BEGIN)
+        for each in _WRITTEN:  # `read_info` has looked at what lies beside them
+            refuse_links(path / each, deepest=2)
         lock = lock_for_writing(path)
         try:
             return cls._resume_locked(path, wanted, trials, lock, redactor, now)

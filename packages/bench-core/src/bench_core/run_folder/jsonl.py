@@ -12,6 +12,7 @@ import contextlib
 import gc
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.atomic import free_name, sync_folder, write_atomic
 from bench_core.files.checksums import checksum_holds
+from bench_core.files.inside import open_inside
 from bench_core.records import Record
 from bench_core.records.base import share_names
 from bench_core.records.codec import decode, is_json
@@ -37,6 +39,12 @@ __all__ = [
 ]
 
 R = TypeVar("R", bound=Record)
+
+MAX_LINE_BYTES = 64 << 20
+"""The most that a line may hold to be read; what is longer counts as several lines, which are damaged."""
+_TOO_LONG = f"it has more than {MAX_LINE_BYTES >> 20} MB"
+_MOST_BAD = 10_000
+"""From here on a file is refused: each damaged line is remembered."""
 
 
 @dataclass(frozen=True)
@@ -83,22 +91,31 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
 
     Raises:
         SchemaVersionError: A newer bench-core wrote one of them.
+        RefusedFileError: It is a link, a pipe, a device or of a size that no run has.
+        RunFolderError: More than 10,000 lines are no records.
     """
     lines: Lines[R] = Lines(path)
     read, keep = model.__pydantic_validator__.validate_json, lines.records.append
     sealed = "checksum" in model.model_fields
+    unread = 0
     with collector_paused():
         for number, start, line in _numbered(path):
             try:
                 record = read(line)
-                if sealed and not _intact(record, line):
-                    lines.bad.append(_changed(path, number, start, line))
-                else:
+                if not sealed or _intact(record, line):
                     share_names(record)
                     keep(record)
-            except ValidationError:  # noqa: PERF203  # each line is judged for itself
+                    continue
+                lines.bad.append(_changed(path, number, start, line))
+            except ValidationError:
                 # Lines of older versions take the slow way, through `decode`.
-                _record_or_problem(lines, model, (number, start, line), written_by)
+                if _record_or_problem(lines, model, (number, start, line), written_by):
+                    continue
+            unread += 1
+            if unread > _MOST_BAD:
+                raise RunFolderError(
+                    f"{path} has more than {_MOST_BAD:,} lines that are no records: restore it from a copy"
+                )
     if lines.bad:
         lines.bad[-1] = _perhaps_torn(lines.bad[-1])
     return lines
@@ -106,15 +123,18 @@ def read_lines(path: Path, model: type[R], *, written_by: str | None = None) -> 
 
 def _record_or_problem(
     lines: Lines[R], model: type[R], numbered: tuple[int, int, bytes], written_by: str | None
-) -> None:
-    """Keep a line that an older bench-core wrote; return why any other is no record."""
+) -> bool:
+    """Keep a line that an older bench-core wrote, and say so; note why any other is no record."""
     number, start, line = numbered
+    if len(line) > MAX_LINE_BYTES:
+        lines.bad.append(BadLine(lines.path, number, start, start + len(line), _TOO_LONG))
+        return False
     try:
         record = decode(model, line, written_by=written_by)
         if _intact(record, line):
             lines.records.append(record)
-        else:
-            lines.bad.append(_changed(lines.path, number, start, line))
+            return True
+        lines.bad.append(_changed(lines.path, number, start, line))
     except SchemaVersionError:
         if b'"checksum":' not in line or checksum_holds(line.removesuffix(b"\n")):
             raise
@@ -123,6 +143,7 @@ def _record_or_problem(
         if line.strip():
             end = start + len(line)
             lines.bad.append(BadLine(lines.path, number, start, end, str(error)))
+    return False
 
 
 def _intact(record: Record, line: bytes) -> bool:
@@ -172,22 +193,24 @@ def _numbered(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield number (from 1), first byte and content of each line."""
     start = 0
     try:
-        file = path.open("rb")
+        file = open_inside(path.parent, path.name)
     except FileNotFoundError:
         return
     with file:
-        for number, line in enumerate(file, start=1):
+        # a file of one endless line must not be in memory whole
+        lines = iter(partial(file.readline, MAX_LINE_BYTES + 1), b"")
+        for number, line in enumerate(lines, start=1):
             yield number, start, line
             start += len(line)
 
 
 def _perhaps_torn(line: BadLine) -> BadLine:
     """Return `line` as torn when it is the last one and not JSON at all."""
-    with line.path.open("rb") as file:
+    with open_inside(line.path.parent, line.path.name) as file:
         file.seek(line.start)
-        rest = file.read()
-    torn = line.start + len(rest) == line.end and not is_json(rest)
-    return replace(line, torn=torn)
+        rest = file.read(MAX_LINE_BYTES + 1)
+    is_last = line.start + len(rest) == line.end and len(rest) <= MAX_LINE_BYTES
+    return replace(line, torn=is_last and not is_json(rest))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ def sweep_killed(view: RunView) -> None:
         if folder.is_dir():
             sweep_temporary_below(folder)
     for folder in (view.path / "rescores").glob("*/"):
+        if folder.is_symlink():  # of a received folder: what it leads to is not the run's
+            continue
         try:
             lock = lock_for_writing(folder)
         except RunFolderBusyError:

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench_core.errors import RunFolderError
+from bench_core.errors import RefusedFileError, RunFolderError
 from bench_core.files.checksums import file_sha256, lines_sha256
+from bench_core.files.inside import refuse_linked
 from bench_core.files.locks import lock_for_writing
 from bench_core.records import Event, Record, TrialResult
 from bench_core.redaction import Redactor
@@ -190,6 +191,11 @@ def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[s
     moved = result.sequence is not None and kept.is_dir()
     folder = kept if moved or not current else trial_path(path, result.key)
     where = folder.relative_to(path).as_posix()
+    try:
+        refuse_linked(path, where)
+    except RefusedFileError as refused:
+        yield f"{refused.path.relative_to(path).as_posix()} {refused.problem}: restore it from a copy"
+        return
     yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, result.artifacts))
 
 

@@ -19,6 +19,7 @@ from bench_core.closing import Closing
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.append_log import AppendLog, GroupSync
 from bench_core.files.atomic import folder_name, sweep_temporary_below, write_atomic
+from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
 from bench_core.files.locks import lock_for_writing
 from bench_core.records import Record, TrialKey, TrialResult
 from bench_core.records.codec import IDENTITY, decode, encode_sealed
@@ -81,10 +82,13 @@ class RescoreFolder(Closing):
 
         Raises:
             RunFolderBusyError: Another process is writing it.
-            RunFolderError: The run cannot be read, or the evaluation was begun with other rules.
+            RunFolderError: The run cannot be read, the evaluation was begun with other rules, or its
+                folder holds a link.
         """
         self.run = read_run(run)
         self.path = _path(run, rescore_id)
+        refuse_linked(run, self.path.relative_to(run).as_posix())
+        refuse_unusual(self.path, below=True)
         self._redactor = redactor or Redactor.from_environment()
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = lock_for_writing(self.path)
@@ -178,7 +182,8 @@ class RescoreView:
 
 def rescore_ids(run: Path) -> list[str]:
     """Return the ids of all later evaluations of `run`, oldest first."""
-    infos = [_read_info(file.parent) for file in (run / "rescores").glob(f"*/{_INFO}")]
+    found = [folder for folder in (run / "rescores").glob("*/") if (folder / _INFO).exists()]
+    infos = [_read_info(refuse_linked(run, f"rescores/{each.name}")) for each in found]
     return [info.rescore_id for info in sorted(infos, key=lambda each: each.started)]
 
 
@@ -188,7 +193,7 @@ def read_rescore(run: Path, rescore_id: str) -> RescoreView:
     Raises:
         RunFolderError: There is none of that id, or it is damaged.
     """
-    folder = _path(run, rescore_id)
+    folder = refuse_linked(run, _path(run, rescore_id).relative_to(run).as_posix())
     info = _read_info(folder)
     lines = read_lines(folder / _RESULTS, TrialResult, written_by=info.versions.get("bench-core"))
     lines.refuse_damage(folder)
@@ -201,7 +206,7 @@ def _path(run: Path, rescore_id: str) -> Path:
 
 def _read_info(folder: Path) -> RescoreInfo:
     try:
-        return decode(RescoreInfo, (folder / _INFO).read_bytes())
+        return decode(RescoreInfo, read_inside(folder, _INFO))
     except FileNotFoundError:
         raise RunFolderError(f"{folder} is no later evaluation: it has no {_INFO}") from None
     except SchemaVersionError:

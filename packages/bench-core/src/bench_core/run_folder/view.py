@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import RecordError, RunFolderError, SchemaVersionError
 from bench_core.files.atomic import folder_name
-from bench_core.files.checksums import checksum_holds, file_sha256
+from bench_core.files.checksums import checksum_holds, count_lines, file_sha256
+from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode
 from bench_core.run_folder.jsonl import collector_paused, read_lines
@@ -17,7 +19,6 @@ from bench_core.run_folder.jsonl import collector_paused, read_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
-    from pathlib import Path
 
     from bench_core.run_folder.jsonl import BadLine, Lines
 
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+_MOST_PLANNED = 2_000_000
 _CHANGED = "was changed after it was written: restore it from a copy"
 
 
@@ -125,8 +127,12 @@ class RunView:
         return max([*sessions, *(event.time for event in self.events)], default=None)
 
     def trial_folder(self, key: TrialKey) -> Path:
-        """Return where a trial's artifacts are; the folder may be missing."""
-        return trial_path(self.path, key)
+        """Return where a trial's artifacts are; the folder may be missing.
+
+        Raises:
+            RefusedFileError: A link stands in its place.
+        """
+        return refuse_linked(self.path, trial_path(Path(), key).as_posix())
 
     def bad_lines(self, name: str) -> list[BadLine]:
         """Return the unreadable lines of `results.jsonl` or `events.jsonl`."""
@@ -161,6 +167,7 @@ def _read(path: Path, info: RunInfo) -> RunView:
     written_by = info.versions.get("bench-core")
     results = read_lines(path / "results.jsonl", TrialResult, written_by=written_by)
     results.refuse_damage(path)
+    plan(tasks, info.trials)  # else summaries would count to any number
     now = read_info(path)  # it is given more trials before the first of them has a result
     run = RunView(path, now, tasks, results, changed_files(path, info))
     _refuse_unplanned(run)
@@ -231,7 +238,7 @@ def misplaced_lines(results: Lines[TrialResult], set_aside: int) -> list[str]:
 def count_set_aside(path: Path) -> int:
     """Return how many lines of `results.jsonl` were moved to files beside it as damaged."""
     files = path.glob("results.jsonl.damaged-*")
-    return sum(each.read_bytes().count(b"\n") for each in files)
+    return sum(count_lines(each)[0] for each in files)
 
 
 def read_task_lines(path: Path, info: RunInfo) -> Lines[Task]:
@@ -254,11 +261,14 @@ def read_info(path: Path) -> RunInfo:
 
     Raises:
         RunFolderError: There is none, or it is not one.
+        RefusedFileError: The folder holds a link, a pipe, a device or a file of a size that no run has.
         SchemaVersionError: A newer bench-core wrote it.
     """
     file = path / "run.json"
+    # Whoever reads or writes a run passes here, before locks, sweeps and new files.
+    refuse_unusual(path)
     try:
-        text = file.read_bytes()
+        text = read_inside(path, "run.json")
     except (FileNotFoundError, NotADirectoryError):
         raise RunFolderError(f"{path} is not a run folder: it has no run.json") from None
     try:
@@ -284,7 +294,15 @@ def pending_reruns(info: RunInfo, latest: Iterable[TrialResult]) -> frozenset[Tr
 
 
 def plan(tasks: tuple[Task, ...], trials: int) -> list[TrialKey]:
-    """Return every trial of `tasks`: all tasks once before any is repeated."""
+    """Return every trial of `tasks`: all tasks once before any is repeated.
+
+    Raises:
+        RunFolderError: There are more than two million.
+    """
+    if len(tasks) * trials > _MOST_PLANNED:
+        raise RunFolderError(
+            f"{trials:,} trials of {len(tasks):,} tasks are planned: up to {_MOST_PLANNED:,} can be handled"
+        )
     return [
         TrialKey(task_id=task.task_id, trial=trial)
         for trial in range(1, trials + 1)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
-from bench_core.errors import BenchError, EvaluationError, InputError
+from bench_core.errors import BenchError, EvaluationError, InputError, RefusedFileError
 from bench_core.files.atomic import write_atomic
+from bench_core.files.inside import refuse_unusual
 from bench_core.records import ErrorInfo, Record, Status, TrialResult
 from bench_core.records.codec import encode
 from bench_core.records.vocabulary import FailureMode
@@ -151,9 +152,11 @@ async def _rescore(
     try:
         seed = trial_seed(run.info.seed, key)
         folder = run.trial_folder(key)
+        # Evaluators open what they need by its path, and may be others' code.
+        refuse_unusual(folder, below=True)
         _refuse_changed(result, folder)
         return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
-    except EvaluationError as error:
+    except (EvaluationError, RefusedFileError) as error:
         return _not_evaluated(result, error)
     except BenchError:
         raise

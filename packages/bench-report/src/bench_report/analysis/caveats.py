@@ -139,6 +139,30 @@ def _suspect(run: RunReport) -> Iterator[Caveat]:
     yield Caveat(code="suspects", severity="warning", text=text)
 
 
+def _integrity(run: RunReport) -> Iterator[Caveat]:
+    found = run.integrity
+    if found is None:
+        return
+    if found.flagged:
+        codes = ", ".join(
+            f"{name.replace('_', ' ')} ({count(n)})" for name, n in found.codes.items()
+        )
+        took = (
+            f" In {count(found.succeeded)} it took effect, or may have." if found.succeeded else ""
+        )
+        text = (
+            f"{count(found.flagged)} {'trial is' if found.flagged == 1 else 'trials are'} flagged: the agent "
+            f"did what no task needs ({codes}).{took} Scores are the benchmark's own all the same."
+        )
+        yield Caveat(code="integrity", severity="warning", text=text)
+    if found.unsealed:
+        text = (
+            f"{count(found.unsealed)} {'trial is' if found.unsealed == 1 else 'trials are'} unsealed: the "
+            "run's files and the benchmark's answers were within reach of the agent or its browser."
+        )
+        yield Caveat(code="unsealed", severity="info", text=text)
+
+
 def _flagged(run: RunReport) -> Iterator[Caveat]:
     flags = list(run.summary.flags.items())
     if flags:
@@ -288,6 +312,7 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _state,
     _excluded,
     _suspect,
+    _integrity,
     _unscored_tasks,
     _flagged,
     _size,

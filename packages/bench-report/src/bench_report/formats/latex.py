@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.text import numbers
 from bench_report.text.phrases import (
@@ -282,6 +283,7 @@ def _outcomes(report: Report) -> Iterator[str]:
             *((status.value, n) for status, n in run.summary.statuses.items()),
             *((f"failed: {mode}", n) for mode, n in run.summary.failure_modes.items()),
             *((f"suspect: {cause}", n) for cause, n in run.summary.suspects.items()),
+            *((f"integrity: {state}", n) for state, n in integrity_counts(run.integrity)),
         )
     ]
     yield _table(

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bench_report.analysis.caveats import grouped
+from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.formats.markdown_statistics import looks, noise, ranking
 from bench_report.text.numbers import (
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench_core.statistics import Interval
-    from bench_report.model import JudgeAudit, Report, RunReport, TrialRow
+    from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport, TrialRow
 
 __all__ = ["render_markdown"]
 
 _MAX_TASKS = 2_000
 _MAX_TEMPLATES = 250
+_MAX_FLAGGED = 200
 _SYMBOLS = {True: "✓", False: "✗", None: NONE}
 
 
@@ -325,6 +327,65 @@ def _outcomes(report: Report) -> Iterator[str]:
     yield from _exclusions(report)
 
 
+def _integrity(report: Report) -> Iterator[str]:
+    found = [(run, run.integrity) for run in report.runs if run.integrity is not None]
+    if not found:
+        return
+    yield "## Integrity"
+    yield "Attempts to score without doing the task. The success rate is the benchmark's own all the same."
+    yield _table(
+        (
+            "Run",
+            "Clean",
+            "Flagged",
+            "Unknown",
+            "Unsealed",
+            "Clean successes",
+            "Voids",
+            "Rate, voids as zero",
+        ),
+        (
+            (
+                escaped(run.label),
+                *(_share(number, each.trials) for _, number in integrity_counts(each)),
+                count(each.clean_successes),
+                count(each.voids),
+                _voids_rate(each),
+            )
+            for run, each in found
+        ),
+    )
+    rows = [
+        (
+            escaped(f"{trial.task_id} #{trial.trial}"),
+            escaped(run.label),
+            _SYMBOLS[trial.success],
+            escaped(reasons(trial), 600),
+        )
+        for run, each in found
+        for trial in each.listed[:_MAX_FLAGGED]
+    ]
+    if rows:
+        yield "### Flagged trials"
+        yield _table(("Trial", "Run", "Success", "What was found"), rows, numbers_from=4)
+    left = sum(max(0, each.flagged - _MAX_FLAGGED) for _, each in found)
+    if left:
+        yield f"{count(left)} more are in report.json."
+
+
+def _share(number: int, trials: int) -> str:
+    return f"{count(number)} ({percent(number / trials)})" if trials else count(number)
+
+
+def _voids_rate(found: IntegritySummary) -> str:
+    rate = found.voids_as_zero
+    if rate is None:
+        return "as reported"
+    if rate.interval is None:
+        return escaped(rate.refused or NONE)
+    return f"{percent(rate.interval.estimate)} {interval(rate.interval)}"
+
+
 def _exclusions(report: Report) -> Iterator[str]:
     rows = [
         (
@@ -443,6 +504,7 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     _templates,
     _outcomes,
     _evaluation,
+    _integrity,
     _effort,
     _tasks,
     _methods,

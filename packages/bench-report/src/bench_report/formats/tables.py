@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bench_report.analysis.integrity import integrity_counts
 from bench_report.analysis.rate_variants import rate_variants
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ _TRIALS = {
     "run": str, "benchmark": str, "task_id": str, "trial": int, "template": str, "groups": str,
     "status": str, "score": float, "success": bool, "failure_mode": str, "method": str,
     "confidence": float, "flags": str, "suspect": str, "steps": int, "input_tokens": int, "output_tokens": int,
-    "cost_usd": float, "time_s": float, "attempts": int, "folder": str,
+    "cost_usd": float, "time_s": float, "attempts": int, "folder": str, "integrity": str, "findings": str,
+    "sealed": bool,
 }  # fmt: skip
 
 
@@ -201,6 +203,8 @@ def _counts(report: Report) -> Iterator[Row]:
             ("method", summary.methods),
             ("flag", summary.flags),
             ("suspect", summary.suspects),
+            ("integrity", dict(integrity_counts(run.integrity))),
+            ("finding", run.integrity.codes if run.integrity else {}),
             ("agent's program", run.programs if len(run.programs) > 1 else {}),
         ):
             for name, number in counts.items():
@@ -222,4 +226,5 @@ def _trials(report: Report) -> Iterator[Row]:
                 "status": row.status.value,
                 "flags": "; ".join(row.flags),
                 "suspect": "; ".join(row.suspect),
+                "findings": "; ".join(row.findings),
             }

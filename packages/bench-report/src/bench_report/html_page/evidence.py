@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import to_json
 
+from bench_core.files import file_inside
 from bench_core.records import Step
 from bench_core.run_folder import read_lines
 from bench_report.html_page.network_log import har_summary
@@ -135,7 +136,8 @@ def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     """Return names and links of the artifacts that are there."""
     listed = result.artifact_paths[:_MAX_FILES]
     # A record lists its files also after some were deleted to save space.
-    there = [each for each in listed if (folder.path / each).exists()]
+    # Nor is a link shown: who clicked it would open whatever it leads to.
+    there = [each for each in listed if file_inside(folder.path, each)]
     return [[_name(each), artifact_link(folder.href, each)] for each in there]
 
 
@@ -143,9 +145,11 @@ def _trajectory(folder: Path) -> tuple[list[Step], str | None]:
     """Return the steps that can be shown, and what a reader must know about the others."""
     path = folder / "trajectory.jsonl"
     try:
-        size = path.stat().st_size
+        size = path.lstat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return [], None
+    if not file_inside(folder, path.name):
+        return [], "The trajectory is no plain file of a usual size, and was not opened."
     if size > _MAX_TRAJECTORY:
         return [], f"The trajectory has {size / 2**20:,.0f} MB, too much to show here."
     lines = read_lines(path, Step)
@@ -178,6 +182,6 @@ def _screenshot(step: Step, folder: TrialFolder, picture: Callable[[Path, str], 
     if step.screenshot is None:
         return None
     file = folder.path / step.screenshot
-    if file.suffix.lower() not in IMAGE_TYPES or not file.is_file():
+    if file.suffix.lower() not in IMAGE_TYPES or not file_inside(folder.path, step.screenshot):
         return None
     return picture(file, artifact_link(folder.href, step.screenshot))

@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from bench_core.files import read_inside
 from bench_report.html_page.evidence import TrialFolder, evidence_of
 from bench_report.html_page.table_data import as_json, pack
 from bench_report.run_data.artifacts import IMAGE_TYPES
@@ -70,7 +71,7 @@ class Pictures:
             return ""
         if self._mode == "link":
             return href
-        data = file.read_bytes()
+        data = read_inside(file.parent, file.name)
         # Named by content: agents often take the same picture several times, which is embedded once.
         name = f"picture-{hashlib.sha256(data).hexdigest()[:16]}"
         text = base64.b64encode(data).decode("ascii")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import os
+import zlib
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
+from bench_core.errors import RefusedFileError
+from bench_core.files import open_inside
 from bench_report.text.untrusted import inline
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ def har_summary(folder: Path) -> dict[str, Any] | None:
         `note` when it cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
         requests, failed) and `failures` (status, method, URL).
     """
-    file = next((folder / name for name in _NAMES if (folder / name).is_file()), None)
+    file = next((folder / name for name in _NAMES if os.path.lexists(folder / name)), None)
     if file is None:
         return None
     entries = _entries(file)
@@ -53,11 +57,13 @@ def har_summary(folder: Path) -> dict[str, Any] | None:
 def _entries(file: Path) -> list[Any] | str:
     """Return the entries, or what is wrong with the file."""
     try:
-        with file.open("rb") as plain:
+        with open_inside(file.parent, file.name) as plain:
             opened = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
             # Bounded after unpacking: a small gzip file can contain gigabytes. The byte more shows that it goes on.
             data = opened.read(_MAX_BYTES + 1)
-    except (OSError, EOFError) as error:
+    except RefusedFileError as refused:
+        return refused.problem
+    except (OSError, EOFError, zlib.error) as error:
         return f"cannot be read: {error}"
     if len(data) > _MAX_BYTES:
         return f"more than {_MAX_BYTES // 2**20} MB, too much to summarise here"

@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from bench_report.analysis.caveats import grouped
+from bench_report.analysis.integrity import reasons
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.html_page import svg_plots
 from bench_report.html_page.run_charts import (
@@ -189,6 +190,7 @@ def _template() -> jinja2.Template:
         "RANKS_NOTE": RANKS_NOTE,
         "tone_class": svg_plots.tone_class,
         "TONES": svg_plots.TONES,
+        "reasons": reasons,
         "share_bar": _share_bar,
         "shares": _shares,
         "efforts": _efforts,

@@ -135,4 +135,5 @@ def _coded(values: Iterable[Hashable]) -> dict[str, list[Any]]:
 
 
 def _notes(row: TrialRow) -> tuple[str, ...]:
-    return (*(f"suspect: {each}" for each in row.suspect), *row.flags)
+    found = (f"integrity: {each}" for each in row.findings)
+    return (*found, *(f"suspect: {each}" for each in row.suspect), *row.flags)

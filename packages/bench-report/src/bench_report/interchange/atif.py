@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from bench_core.errors import InputError
-from bench_core.files import folder_name, write_atomic
+from bench_core.files import folder_name, plain_files, write_atomic
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
 from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
 from bench_report.interchange.inspect_export import call_of, steps_of
@@ -176,7 +176,7 @@ def _read(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) 
 
 def _files(path: Path) -> Sequence[Path]:
     if path.is_dir():
-        return sorted(path.rglob("*.json"))
+        return [path / name for name in plain_files(path) if name.endswith(".json")]
     if not path.is_file():
         raise InputError(f"{path} does not exist: give an ATIF file or a folder of them")
     return [path]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, RefusedFileError
+from bench_core.files import read_inside
 from bench_core.records import Step, Task, TrialKey, TrialResult
 from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
@@ -91,10 +92,12 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file.
 
     Raises:
-        InputError: It cannot be read or contains something else.
+        InputError: It cannot be read, is no plain file, is too large or contains something else.
     """
     try:
-        found = decode_json(path.read_bytes())
+        found = decode_json(read_inside(path.parent, path.name))
+    except RefusedFileError:
+        raise
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError:

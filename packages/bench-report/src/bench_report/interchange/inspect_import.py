@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from bench_core.errors import InputError
+from bench_core.files import open_inside
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
 from bench_core.records.codec import decode_json
 from bench_report.interchange.imported_run import (
@@ -36,6 +37,10 @@ _LIMITS = {
     "operator": Status.CANCELLED,
 }
 _Json = dict[str, Any]
+_MAX_UNPACKED = 1 << 30
+_PIECE = 64 << 10
+_UNBOUNDED = frozenset({zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA})
+"""Methods whose pieces may unpack to anything."""
 
 _UNREADABLE = (
     OSError,
@@ -93,17 +98,41 @@ def _error_text(error: Exception) -> str:
 def _archive(path: Path) -> _Json:
     """Read header and samples of an `.eval` file."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_inside(path.parent, path.name) as file, zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             # Inspect writes the header last: a log that was interrupted has only its journal.
             header = "header.json" if "header.json" in names else "_journal/start.json"
-            log = decode_json(archive.read(header))
-            samples = [decode_json(archive.read(n)) for n in names if n.startswith("samples/")]
+            members = _Members(archive)
+            log = decode_json(members.read(header))
+            samples = [decode_json(members.read(n)) for n in names if n.startswith("samples/")]
     except _UNREADABLE as error:
         raise InputError(
             f"{path} cannot be unpacked ({error}): convert it with `inspect log convert --to json`"
         ) from None
     return {"version": 2, **log, "samples": samples} if isinstance(log, dict) else {}
+
+
+class _Members:
+    """Reads members of an archive, in all no more than a log may have: a small file can hold gigabytes."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._left = _MAX_UNPACKED
+
+    def read(self, name: str) -> bytes:
+        """Return a member; raise `ValueError` where they hold too much."""
+        info = self._archive.getinfo(name)
+        if info.compress_type in _UNBOUNDED:
+            raise ValueError(f"{name} is packed by a method that Inspect does not use")
+        data = bytearray()
+        with self._archive.open(info) as member:
+            # in small pieces: how much comes out of a piece is not known before
+            while piece := member.read(_PIECE):
+                data += piece
+                self._left -= len(piece)
+                if self._left < 0:
+                    raise ValueError(f"it holds more than {_MAX_UNPACKED >> 20} MB")
+        return bytes(data)
 
 
 def _nested(data: Any, *path: str) -> Any:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from bench_core.errors import NotEstimableError
+from bench_core.errors import NotEstimableError, RunFolderError
+from bench_core.files import open_inside
 from bench_core.records import (
     SUCCESS_SCORE,
     Event,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["InFlight", "ProgressReader", "Snapshot", "snapshots"]
 
 R = TypeVar("R", bound=Record)
+_MOST_BAD = 10_000
 _STARTED, _FINISHED, _LOOK = "attempt_started", "attempt_finished", "look"
 
 
@@ -95,6 +97,7 @@ class _Tail(Generic[R]):
     def __init__(self, path: Path, model: type[R]) -> None:
         self._path, self._model = path, model
         self._offset = 0
+        self._bad = 0
 
     def new(self) -> tuple[list[R], bool]:
         """Return the new records, and whether the file was replaced so that all begin again."""
@@ -105,7 +108,7 @@ class _Tail(Generic[R]):
         again = (
             size < self._offset and self._restart()
         )  # shorter than before: another file took its place
-        with self._path.open("rb") as file:
+        with open_inside(self._path.parent, self._path.name) as file:
             file.seek(self._offset)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # the last line may still be written
@@ -116,6 +119,12 @@ class _Tail(Generic[R]):
         try:
             yield self._model.model_validate_json(line)
         except ValidationError:
+            self._bad += 1
+            if self._bad > _MOST_BAD:
+                raise RunFolderError(
+                    f"{self._path} has more than {_MOST_BAD:,} lines that are no records: see "
+                    f"`bench-core check {self._path.parent}`"
+                ) from None
             return  # `build` reports damaged lines; following the run goes on
 
     def _restart(self) -> bool:

@@ -7,11 +7,12 @@ import json
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from bench_core.errors import InputError
+from bench_core.files import read_inside
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
 from bench_report.report_data import report_of
@@ -112,21 +113,26 @@ class _Handler(BaseHTTPRequestHandler):
             )
         elif path.startswith(_SIDE) and (text := site.side_file(path.removeprefix(_SIDE))):
             self._send(HTTPStatus.OK, text, "text/javascript")
-        elif path.startswith(_FILES) and (file := self._file(path.removeprefix(_FILES))):
-            kind = IMAGE_TYPES.get(file.suffix.lower(), "text/plain")
-            self._send(HTTPStatus.OK, file.read_bytes(), kind)
+        elif path.startswith(_FILES) and (
+            (data := self._file(path.removeprefix(_FILES))) is not None
+        ):
+            kind = IMAGE_TYPES.get(PurePosixPath(path).suffix.lower(), "text/plain")
+            self._send(HTTPStatus.OK, data, kind)
         else:
             self._send(HTTPStatus.NOT_FOUND, b"not found", "text/plain")
 
-    def _file(self, path: str) -> Path | None:
-        """Return a file of a trial; never one outside of `trials`, wherever symbolic links lead."""
+    def _file(self, path: str) -> bytes | None:
+        """Return a file of a trial; never one outside of `trials`, and nothing that a link leads to."""
         number, _, rest = path.partition("/")
         folders = self.server.site.folders
-        if not number.isdecimal() or int(number) >= len(folders) or "\0" in rest:
+        if not number.isdecimal() or int(number) >= len(folders):
             return None
-        trials = (folders[int(number)] / "trials").resolve()
-        file = (folders[int(number)] / rest).resolve()
-        return file if file.is_relative_to(trials) and file.is_file() else None
+        if not rest.startswith("trials/"):
+            return None
+        try:
+            return read_inside(folders[int(number)], rest)
+        except OSError:
+            return None
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)

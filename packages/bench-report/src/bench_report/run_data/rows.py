@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["effort_of", "task_entries", "trial_rows"]
 
 # One call for all fields: a report may have a hundred thousand rows.
-_SHOWN = attrgetter(*(each.name for each in fields(TrialRow) if each.name != "folder"))
+_NOT_OF_STATISTICS = {"folder", "integrity", "findings", "sealed"}
+_SHOWN = attrgetter(*(e.name for e in fields(TrialRow) if e.name not in _NOT_OF_STATISTICS))
 """What a row shows of a trial, in the order of its fields."""
 
 
@@ -42,7 +43,14 @@ def task_entries(runs: Iterable[Source]) -> tuple[TaskEntry, ...]:
 def trial_rows(run: Source, base: str) -> tuple[TrialRow, ...]:
     """Return a run's trials, their folders below `base`."""
     pairs = zip(run.ended, run.folders, strict=True)
-    return tuple(_trial_row(trial, base, folder) for trial, folder in pairs)
+    rows = tuple(_trial_row(trial, base, folder) for trial, folder in pairs)
+    for row, result in zip(rows, run.results, strict=True):
+        if result.integrity is not None:
+            row.integrity = result.integrity.state
+            row.findings = tuple(str(each.code) for each in result.integrity.findings)
+        if result.sealing is not None:
+            row.sealed = result.sealing.sealed
+    return rows
 
 
 def _trial_row(trial: EndedTrial, base: str, folder: str | None) -> TrialRow:

@@ -1,0 +1,229 @@
+"""Whether any of 200 hostile run folders makes the commands that read runs do harm, drawn by seed.
+
+Each goes through check, repair, rescore, every format of the report, and its page is opened in Chromium.
+Nothing outside may be read or changed, nothing in it may run, no command may crash, hang or take much
+memory, and what is printed has no control characters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from hostile_folders import CANARY, KINDS, hostile_run  # needs the path above
+
+from bench_core import exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SECONDS = 120
+"""A command that takes longer counts as hanging; most take less than one, on a machine by themselves."""
+MOST_MEMORY_MB = 3_000
+_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\ud800-\udfff]")
+_FORMATS = "html,md,json,latex,csv,parquet,junit"
+_BENCHMARKS = {
+    "webarena": "webarena_runner.cli",
+    "multireal": "multireal_harness.cli",
+    "waa": "waa_client.cli",
+}
+
+
+def main() -> int:
+    """Run the campaign and return the exit code: 1 where a folder did harm."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--pages", type=int, default=10**9, help="pages that are opened in Chromium"
+    )
+    asked = parser.parse_args()
+    for module in ("bench_core.cli.main", "bench_report.cli", *_BENCHMARKS.values()):
+        __import__(module)
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="pages-") as pages:
+        for number in range(asked.times):
+            place = Path(tempfile.mkdtemp(prefix="hostile-"))
+            try:
+                problems = _in_a_process(place, asked.seed + number)
+                if number < asked.pages and (place / "out").is_dir():
+                    shutil.move(place / "out", f"{pages}/{asked.seed + number}")
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+            wrong += bool(problems)
+            for each in problems:
+                print(f"seed {asked.seed + number}: {each}", flush=True)
+        # afterwards: Playwright leaves an event loop in this thread, which commands do not expect
+        found = _opened(sorted(Path(pages).glob("*/index.html"))) if asked.pages else {}
+        for page, acts in found.items():
+            wrong += bool(acts)
+            for each in acts:
+                print(f"seed {page.parent.name}: {each}", flush=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = used.ru_maxrss >> 10
+    print(
+        f"{asked.times} folders of {len(KINDS)} kinds: {wrong} did harm; {len(found)} pages opened; "
+        f"{used.ru_utime + used.ru_stime:.0f} s of CPU time, at most {peak:,} MB"
+    )
+    return 1 if wrong else 0
+
+
+def _in_a_process(place: Path, seed: int) -> list[str]:
+    """Try a folder in a process of its own, so that what one takes of memory is not the next one's."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # memory that is taken beyond this ends a command as a crash
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_MB << 20,) * 2)
+        try:
+            problems = _try(place, seed)
+        except BaseException:  # noqa: BLE001  # it must not go on as a second parent
+            problems = [traceback.format_exc()]
+        os.write(writer, json.dumps(problems)[:60_000].encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    try:
+        return [str(each) for each in json.loads(told)]
+    except ValueError:
+        return [f"its process died, or said {told[:300]!r}"]
+
+
+def _try(place: Path, seed: int) -> list[str]:
+    benchmark = list(_BENCHMARKS)[seed // len(KINDS) % len(_BENCHMARKS)]
+    run, done = hostile_run(place, seed, benchmark=benchmark)
+    before = _state_of(place / "outside")
+    problems: list[str] = []
+    said = ""
+    for module, *arguments in _commands(run, benchmark):
+        problem, output = _invoke(module, arguments)
+        said += output
+        if problem:
+            problems.append(f"{' '.join(arguments[:2])}: {problem}")
+    if CANARY in said:
+        problems.append("the canary was printed")
+    if found := _SHOWN.search(said):
+        problems.append(
+            f"printed {found.group()!r} in {said[max(0, found.start() - 80) : found.start()]!r}"
+        )
+    problems += [
+        f"canary in {each.name}"
+        for each in _files(place / "out")
+        if CANARY.encode() in each.read_bytes()
+    ]
+    if _state_of(place / "outside") != before:
+        problems.append("something outside was changed")
+    return [f"{done}: {each}" for each in problems]
+
+
+def _commands(run: Path, benchmark: str) -> Iterator[Sequence[str]]:
+    core, report, out = "bench_core.cli.main", "bench_report.cli", str(run.parent / "out")
+    yield core, "check", str(run)
+    yield report, "build", str(run), "-o", out, "--format", _FORMATS
+    yield report, "build", str(run)
+    yield report, "watch", str(run), "--once"
+    yield report, "export", "atif", str(run), "-o", f"{out}/atif"
+    yield report, "export", "inspect", str(run), "-o", f"{out}/log.json"
+    yield report, "import", "atif", str(run), "-o", f"{out}/imported"
+    if (run.parent / "bomb.eval").exists():
+        yield report, "import", "inspect", str(run.parent / "bomb.eval"), "-o", f"{out}/imported"
+    yield _BENCHMARKS[benchmark], "rescore", str(run)
+    yield core, "repair", str(run)
+    yield core, "check", "--seal", str(run)
+
+
+def _invoke(module: str, arguments: Sequence[str]) -> tuple[str | None, str]:
+    """Run a command in this process; return what is wrong with how it ended, and what it printed."""
+    command = __import__(module, fromlist=["main"]).main
+    signal.signal(signal.SIGALRM, _hangs)
+    signal.alarm(SECONDS)
+    try:
+        result = CliRunner().invoke(command, list(arguments), color=True)
+    except _HangsError:
+        return f"took more than {SECONDS} s", ""
+    finally:
+        signal.alarm(0)
+    output = result.output
+    if isinstance(result.exception, _HangsError):
+        return f"took more than {SECONDS} s", output
+    if result.exit_code == exit_codes.CRASHED:
+        return f"crashed: {output[-700:]}", output
+    if result.exit_code == exit_codes.USAGE and "Error" not in output:
+        return f"gave no reason: {output[-300:]}", output
+    return None, output
+
+
+class _HangsError(BaseException):
+    pass
+
+
+def _hangs(*_: object) -> None:
+    raise _HangsError
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        yield from (Path(root, name) for name in names if Path(root, name).is_file())
+
+
+def _state_of(folder: Path) -> list[tuple[str, str]]:
+    return sorted(
+        (str(each), hashlib.sha256(each.read_bytes()).hexdigest()) for each in _files(folder)
+    )
+
+
+def _opened(files: Sequence[Path]) -> dict[Path, list[str]]:
+    """Open the pages of reports in Chromium; return what each did that it must not do."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only where pages are opened
+
+    from bench_core.browser import find_chromium  # noqa: PLC0415  # same
+
+    with sync_playwright() as driver:
+        chromium = str(find_chromium())
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        found = {file: list(_acts_of(browser, file)) for file in files}
+        browser.close()
+    return found
+
+
+def _acts_of(browser: Any, file: Path) -> Iterator[str]:
+    asked: list[str] = []
+    page = browser.new_page()
+    page.on("request", lambda each: asked.append(each.url))
+    page.on("dialog", lambda each: (asked.append("dialog"), each.dismiss()))
+    page.goto(file.as_uri())
+    for row in page.locator("tbody tr").all()[:3]:
+        with contextlib.suppress(Exception):  # not every row opens
+            row.click(timeout=1000)
+    if page.evaluate("window.__ran"):
+        yield "something in it ran"
+    if CANARY in page.content():
+        yield "the canary is on the page"
+    # pictures of the run are linked from where it was
+    known = (file.parent.as_uri(), "data:", "blob:")
+    for url in asked:
+        if not url.startswith(known) and "/run/trials/" not in url:
+            yield f"the page asked for {url[:200]}"
+    page.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Read YAML that others wrote: plain values, nested and repeated no more than people do by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["parse_yaml"]
+
+_MAX_CHARS = 8 << 20
+_MAX_DEPTH = 64
+_MAX_NODES = 1_000_000
+"""Values where aliases stand for what they name: a few lines of aliases can name billions."""
+_VALUES = frozenset({"ScalarEvent", "SequenceStartEvent", "MappingStartEvent"})
+
+
+def parse_yaml(text: str | bytes) -> Any:
+    """Return the value of a YAML document, made of plain values alone.
+
+    Args:
+        text: The document, of up to 8 million characters.
+
+    Raises:
+        ValueError: It is not YAML, is nested deeper than 64 levels, or is of more than a million values,
+            those that aliases repeat included.
+        ImportError: PyYAML is not installed.
+
+    >>> parse_yaml("sites: {shop: http://shop}")
+    {'sites': {'shop': 'http://shop'}}
+    >>> parse_yaml("a: &a [*a]")
+    Traceback (most recent call last):
+    ValueError: the alias *a is inside what it names
+    """
+    import yaml  # noqa: PLC0415  # only where a file is given
+
+    if len(text) > _MAX_CHARS:
+        raise ValueError(f"it has {len(text):,} characters; up to {_MAX_CHARS:,} are read")
+    try:
+        _refuse_excess(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_excess(events: Iterable[Any]) -> None:
+    """Count values as if each alias were written out, without writing any out."""
+    inside: list[tuple[str | None, int]] = []  # anchor, and how many values there were before it
+    sizes: dict[str, int] = {}
+    values = 0
+    for event in events:
+        kind, anchor = type(event).__name__, getattr(event, "anchor", None)
+        if kind == "AliasEvent":
+            if any(anchor == name for name, _ in inside):
+                raise ValueError(f"the alias *{anchor} is inside what it names")
+            values += sizes.get(str(anchor), 1)
+        elif kind.endswith("EndEvent") and inside and not kind.startswith(("Stream", "Document")):
+            name, before = inside.pop()
+            sizes[str(name)] = values - before
+        elif kind in _VALUES:
+            if kind != "ScalarEvent":
+                inside.append((anchor, values))
+            sizes[str(anchor)] = 1
+            values += 1
+        if len(inside) > _MAX_DEPTH:
+            raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
+        if values > _MAX_NODES:
+            raise ValueError(f"it is of more than {_MAX_NODES:,} values, repeated ones included")
