@@ -12,11 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
 from bench_core.agent_process import Upstream
 from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.files import parse_yaml
 from bench_core.models import PROVIDERS, Model, PriceList, PriceRow, open_model, published_prices
 from bench_core.records import Limits, Record
 
@@ -236,13 +236,13 @@ def shipped_configs() -> tuple[str, ...]:
 
 def _parse(content: bytes, place: str) -> ModelConfig:
     try:
-        data = yaml.safe_load(content)
+        data = parse_yaml(content)
         if isinstance(data, dict) and _KEY_SHAPED.fullmatch(str(data.get("api_key_env", ""))):
             data = {**data, "api_key": data["api_key_env"], "api_key_env": None}
         return ModelConfig.model_validate(data)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{place} is not YAML: {error}") from error
     except ValidationError as error:
         first = error.errors(include_input=False)[0]  # the input may be a key
         where = ".".join(map(str, first["loc"])) or "the file"
         raise InputError(f"{place} is no model config: {where}: {first['msg']}") from error
+    except ValueError as error:
+        raise InputError(f"{place} is not YAML: {error}") from error

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validator, model_validator
 
 from bench_core.errors import InputError
+from bench_core.files import parse_yaml
 from bench_core.records import Record
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName
@@ -313,11 +314,9 @@ def _variable(name: str, what: str) -> str:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  # only needed where a file is given
-
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
+        data = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"cannot read the configuration {path}: {error}") from error
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
         return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationError
 
 from bench_core.errors import InputError
+from bench_core.files import parse_yaml
 from bench_core.records import Record
 from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.window_manager import SCREEN
@@ -158,13 +159,11 @@ def load_scene(path: Path) -> Scene:
     Raises:
         InputError: Names the file, the place in it and what is wrong.
     """
-    import yaml  # noqa: PLC0415  # only scenes need it
-
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path} is not YAML: {error}") from error
     try:
         return Scene.model_validate(data or {})
