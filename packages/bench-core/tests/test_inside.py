@@ -13,13 +13,13 @@ from bench_core.errors import RefusedFileError, RunFolderError
 from bench_core.files import (
     file_inside,
     open_inside,
-    parse_yaml,
     plain_files,
     read_inside,
     refuse_linked,
     refuse_links,
     refuse_unusual,
 )
+from bench_core.models import parse_yaml
 from bench_core.records import Event
 from bench_core.run_folder import (
     RunFolder,

@@ -16,8 +16,15 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, Valida
 
 from bench_core.agent_process import Upstream
 from bench_core.errors import EnvironmentFaultError, InputError
-from bench_core.files import parse_yaml
-from bench_core.models import PROVIDERS, Model, PriceList, PriceRow, open_model, published_prices
+from bench_core.models import (
+    PROVIDERS,
+    Model,
+    PriceList,
+    PriceRow,
+    open_model,
+    parse_yaml,
+    published_prices,
+)
 from bench_core.records import Limits, Record
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validator, model_validator
 
 from bench_core.errors import InputError
-from bench_core.files import parse_yaml
+from bench_core.models import parse_yaml
 from bench_core.records import Record
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from bench_core.files.locks import FileLock, lock_folder, lock_for_writing
     from bench_core.files.temporary import sweep_leftovers, temporary_folder
-    from bench_core.files.yaml_text import parse_yaml
 
 __all__ = [
     "AppendLog",
@@ -56,7 +55,6 @@ __all__ = [
     "lock_folder",
     "lock_for_writing",
     "open_inside",
-    "parse_yaml",
     "plain_files",
     "read_inside",
     "refuse_linked",
@@ -104,6 +102,5 @@ __getattr__ = lazy_exports(
         ),
         "locks": ("FileLock", "lock_folder", "lock_for_writing"),
         "temporary": ("sweep_leftovers", "temporary_folder"),
-        "yaml_text": ("parse_yaml",),
     },
 )

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bench_core.models.schema import parse_json, portable_schema
     from bench_core.models.scripted_model import ScriptedAdapter, load_script
     from bench_core.models.wire import WireCall, is_model_call, provider_failed, read_answer
+    from bench_core.models.yaml_text import parse_yaml
 
 __all__ = [
     "PROVIDERS",
@@ -97,6 +98,7 @@ __all__ = [
     "paid_checks",
     "parse_json",
     "pay_for_one_token",
+    "parse_yaml",
     "portable_schema",
     "price_row",
     "provider_failed",
@@ -147,5 +149,6 @@ __getattr__ = lazy_exports(
         "schema": ("parse_json", "portable_schema"),
         "scripted_model": ("ScriptedAdapter", "load_script"),
         "wire": ("WireCall", "is_model_call", "provider_failed", "read_answer"),
+        "yaml_text": ("parse_yaml",),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from bench_core.files import parse_yaml
+from bench_core.models.yaml_text import parse_yaml
 from bench_core.records.codec import decode_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.files import parse_yaml
+from bench_core.models import parse_yaml
 from bench_core.records import Record
 from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.window_manager import SCREEN
