@@ -15,7 +15,7 @@ import os
 import re
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from bench_core.secret_forms import forms_of, wrapped_forms_of
@@ -54,18 +54,26 @@ _WORD = r"[A-Za-z0-9_-]"
 class _Shape:
     """A pattern whose group 1 is the secret, tried only where one of `anchors` occurs.
 
-    Secrets run to the end of the word, so that what follows one never starts another.
+    Anchors are in small letters and found in any case, unless the shape is `exact`. Secrets run to the
+    end of the word, so that what follows one never starts another.
     """
 
     anchors: tuple[str, ...]
     pattern: re.Pattern[str]
+    exact: bool = False
+
+    def may_be_in(self, text: str, lowered: str) -> bool:
+        """Return whether an anchor occurs in `text`, of which `lowered` is the same in small letters."""
+        there = text if self.exact else lowered
+        return any(anchor in there for anchor in self.anchors)
 
 
 def _prefixed(*prefixes: str, length: int, anchors: tuple[str, ...] = ()) -> _Shape:
     heads = "|".join(re.escape(each) for each in prefixes)
     return _Shape(
-        anchors or tuple(each.lower() for each in prefixes),
+        anchors or prefixes,
         re.compile(f"{_START}((?:{heads}){_WORD}{{{length},}})"),
+        exact=True,
     )
 
 
@@ -86,7 +94,7 @@ _SHAPES = (
             rf"{_START}(pypi-(?={_WORD}{{0,40}}[A-Z])(?={_WORD}{{0,40}}[0-9]){_WORD}{{32,}})"
         ),
     ),
-    _Shape(("sg.",), re.compile(rf"(SG\.{_WORD}{{16,}}\.{_WORD}{{16,}})")),
+    _Shape(("SG.",), re.compile(rf"(SG\.{_WORD}{{16,}}\.{_WORD}{{16,}})"), exact=True),
     _Shape(
         ("hooks.slack.com",),
         re.compile(r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})"),
@@ -107,9 +115,10 @@ _SHAPES = (
         ),
     ),
     _Shape(
-        ("private key-----",),
+        ("PRIVATE KEY-----",),
         # what a line of a body may have; escaped inside JSON
         re.compile(r"PRIVATE KEY-----((?:[A-Za-z0-9+/=:,\s]|\\[nr]){16,})"),
+        exact=True,
     ),
     _prefixed("sk-", "rk-", "pk-lf-", length=16),
     _prefixed("AIza", length=30),
@@ -129,7 +138,11 @@ _SHAPES = (
     ),
     _prefixed("AKIA", "ASIA", length=16),
     _prefixed("gsk_", "xai-", "tvly-", "r8_", "pplx-", "nvapi-", "wandb_", length=20),
-    _Shape(("eyj",), re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})")),
+    _Shape(
+        ("eyJ",),
+        re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})"),
+        exact=True,
+    ),
     _Shape(
         ("bearer", "basic"),
         # a word of small letters only is the noun or adjective of a sentence
@@ -147,7 +160,47 @@ _SHAPES = (
         ),
     ),
 )
-_ANCHORS = tuple(dict.fromkeys(anchor for shape in _SHAPES for anchor in shape.anchors))
+_RARE = "%\\&+=~@!?$^|;<>#'*()/JQXKYVWGUHNMBFDLPRSOIECA"
+"""Characters that records seldom have (dates have T and Z), the rarest first."""
+
+_Sieve: TypeAlias = "list[tuple[str, list[tuple[str, list[str]]]]]"
+
+
+def _sieve(needles: Iterable[str]) -> _Sieve:
+    """Arrange strings so that a text that has none is known by few searches, most for one character.
+
+    A search for one character takes a tenth of one for a word, and most records lack those in which
+    encoded values are rich.
+    """
+    groups: dict[str, dict[str, list[str]]] = {}
+    for each in needles:
+        rare = next((character for character in _RARE if character in each), "")
+        groups.setdefault(rare, {}).setdefault(each[:2], []).append(each)
+    return [
+        (rare, [(start if len(alike) > 1 else alike[0], alike) for start, alike in starts.items()])
+        for rare, starts in groups.items()
+    ]
+
+
+def _passes(sieve: _Sieve, text: str) -> bool:
+    """Return whether one of a sieve's strings is in `text`."""
+    for rare, starts in sieve:
+        if rare in text:
+            for start, needles in starts:
+                if start in text:
+                    for needle in needles:  # any() takes three times as long here
+                        if needle in text:
+                            return True
+    return False
+
+
+def _anchors(*, exact: bool) -> _Sieve:
+    shapes = [shape for shape in _SHAPES if shape.exact is exact]
+    return _sieve(dict.fromkeys(anchor for shape in shapes for anchor in shape.anchors))
+
+
+_EXACT_ANCHORS = _anchors(exact=True)
+_ANCHORS = _anchors(exact=False)
 
 
 class Redactor:
@@ -167,8 +220,9 @@ class Redactor:
         # the inner letters of a short value's base64 are too few to name it, or none at all
         needles = {variant for variant in variants if len(variant) >= _SHORTEST_NEEDLE}
         # longest first, so that a value is removed before one it contains
-        self._needles = _grouped(sorted(needles, key=lambda each: (-len(each), each)))
+        self._needles = _sieve(sorted(needles, key=lambda each: (-len(each), each)))
         self._wrapped = [each for value in self._values for each in wrapped_forms_of(value)]
+        self._signs = _sieve(sign for wrapped in self._wrapped for sign in wrapped.signs)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
@@ -198,7 +252,7 @@ class Redactor:
         if not evidence:
             lowered = text.lower()
             for shape in _SHAPES:
-                if any(anchor in lowered for anchor in shape.anchors):
+                if shape.may_be_in(text, lowered):
                     pieces = [part for piece in pieces for part in _cut(shape.pattern, piece)]
         return MARKER.join(pieces)
 
@@ -229,25 +283,24 @@ class Redactor:
 
     def _suspects(self, text: str) -> bool:
         """Whether something in `text` is worth a closer look; the cost of most records."""
-        for start, needles in self._needles:
-            if start in text:
-                for needle in needles:
-                    if needle in text:
-                        return True
-        for wrapped in self._wrapped:
-            for sign in wrapped.signs:
-                if sign in text:
-                    return True
-        lowered = text.lower()
-        for anchor in _ANCHORS:  # noqa: SIM110  # any() takes three times as long here
-            if anchor in lowered:
-                return True
-        return False
+        return (
+            _passes(self._needles, text)
+            or _passes(self._signs, text)
+            or _passes(_EXACT_ANCHORS, text)
+            or _passes(_ANCHORS, text.lower())
+        )
 
     def _found_in(self, text: str) -> list[str]:
         """Return the forms of known values that are in `text`, the longest first."""
-        starts = [needles for start, needles in self._needles if start in text]
-        found = [needle for needles in starts for needle in needles if needle in text]
+        found = [
+            needle
+            for rare, starts in self._needles
+            if rare in text
+            for start, needles in starts
+            if start in text
+            for needle in needles
+            if needle in text
+        ]
         return sorted(found, key=lambda each: (-len(each), each))
 
     def _redact_members(
@@ -347,14 +400,6 @@ def _is_secret(value: str) -> bool:
         return False
     # GOOGLE_APPLICATION_CREDENTIALS and its like name a file, which is no secret
     return value.lower() not in _COMMON and not os.path.isfile(value)  # noqa: PTH113  # never raises
-
-
-def _grouped(needles: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """Group forms by how they start: most texts have none of an escape's first letters."""
-    groups: dict[str, list[str]] = {}
-    for each in needles:
-        groups.setdefault(each[:2], []).append(each)
-    return list(groups.items())
 
 
 def _is_header(name: object) -> bool:

@@ -25,8 +25,11 @@ def require_space(folder: Path, least: int) -> None:
     Raises:
         RunFolderError: Says how many there are.
     """
-    there = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
-    usage = shutil.disk_usage(there)
+    try:
+        usage = shutil.disk_usage(folder)  # asked before each attempt, when it is there
+    except FileNotFoundError:
+        there = next((each for each in folder.absolute().parents if each.exists()), folder)
+        usage = shutil.disk_usage(there)
     free = usage.free
     # some network file systems do not report their size
     if usage.total and free < least:

@@ -21,6 +21,7 @@ __all__ = ["IntegrityWatch", "integrity_of", "is_contained", "void_of"]
 _PROCTORS = frozenset(name.replace("-", "_") for name in PROCTOR_DISTRIBUTIONS)
 _RANK = {"blocked": 0, "unknown": 1, "succeeded": 2}
 _DETAIL = 300
+_CLEAN, _UNKNOWN = Integrity(state="clean"), Integrity(state="unknown")
 _VOIDS = frozenset({Status.ENVIRONMENT_ERROR, Status.EVALUATION_ERROR})
 
 
@@ -77,12 +78,13 @@ def integrity_of(
         more: What the evaluation found.
         contained: Whether the agent could not change the harness itself.
     """
+    found = (*watch.findings, *more)
+    if not found:
+        return _CLEAN if watch.watched and contained else _UNKNOWN
     both = IntegrityWatch(watched=watch.watched)
-    for each in (*watch.findings, *more):
+    for each in found:
         both.add(each)
-    if both.findings:
-        return Integrity(state="flagged", findings=both.findings)
-    return Integrity(state="clean" if watch.watched and contained else "unknown")
+    return Integrity(state="flagged", findings=both.findings)
 
 
 def is_contained(agent: Agent, code: AgentCode | None) -> bool:

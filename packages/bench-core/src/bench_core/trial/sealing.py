@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bench_core.protocols import BrowserHandle
@@ -31,13 +32,15 @@ def sealing_of(
     if isinstance(environment.handle, BrowserHandle):
         browser = "hidden" if environment.browser_sealed is not None else "open"
     reasons = [_AGENT] * (agents == "open") + [_BROWSER] * (browser == "open")
+    why = (context.unsealed or "; ".join(reasons)) if reasons else None
+    return _sealing(agents, browser, way or environment.browser_sealed, why)
+
+
+@lru_cache(maxsize=64)
+def _sealing(agent: str, browser: str, way: str | None, reason: str | None) -> Sealing:
+    """Return the record, which is the same for nearly all trials of a run."""
     return Sealing.model_validate(
-        {
-            "agent": agents,
-            "browser": browser,
-            "way": way or environment.browser_sealed,
-            "reason": (context.unsealed or "; ".join(reasons)) if reasons else None,
-        }
+        {"agent": agent, "browser": browser, "way": way, "reason": reason}
     )
 
 
