@@ -43,6 +43,8 @@ class MultiRealBenchmark:
 
     name = BENCHMARK
     environment = "browser"
+    # named and not imported: it is built on this class
+    prepare_sessions = "multireal_harness.runs:prepare_sessions"
 
     def __init__(  # noqa: PLR0913  # one collaborator each, all with defaults
         self,
@@ -79,6 +81,10 @@ class MultiRealBenchmark:
         world = Path(__file__).parent / "world"
         given = () if self._folder is None else (self._folder,)
         return (world / "tasks", world / "solutions", *given)
+
+    async def close(self) -> None:
+        """End the Chromium that trials share; the next trial starts another."""
+        await self.browsers.close()
 
     @asynccontextmanager
     async def open(

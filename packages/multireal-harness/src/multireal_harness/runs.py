@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from multireal_harness.models import ModelConfig
     from multireal_harness.options import MultiRealRunOptions
 
-__all__ = ["prepare", "run"]
+__all__ = ["prepare", "prepare_sessions", "run"]
 
 _INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
 _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
@@ -66,6 +66,23 @@ def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]
         yield ready
     if begins and labels is not None:
         labels.choose(judge)
+
+
+@contextmanager
+def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare a session by the options of `multireal-harness run`; see `bench_core.sessions`.
+
+    Raises:
+        InputError: They do not exist or do not fit each other.
+    """
+    from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only sessions read them here
+
+    try:
+        asked = MultiRealRunOptions.model_validate(options)
+    except ValueError as error:
+        raise InputError(f"multireal takes no such options: {error}") from error
+    with prepare(asked, begins) as ready:
+        yield ready
 
 
 def _prepared(

@@ -53,6 +53,8 @@ class WaaBenchmark:
 
     name = BENCHMARK
     environment = "desktop"
+    # named and not imported: it is built on this class
+    prepare_sessions = "waa_client.runs:prepare_sessions"
 
     def __init__(  # noqa: PLR0913  # one collaborator each, all named
         self,
@@ -97,6 +99,12 @@ class WaaBenchmark:
         from waa_client.preparation import prepared_run  # noqa: PLC0415  # only where a run begins
 
         return prepared_run(cls, options, begins=begins)
+
+    async def close(self) -> None:
+        """End the desktops that are kept between trials, if any are."""
+        close = getattr(self._pool, "close", None)
+        if close is not None:
+            await close()
 
     @asynccontextmanager
     async def open(

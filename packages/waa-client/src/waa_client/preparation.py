@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
@@ -19,7 +20,7 @@ from waa_client.tasks import BENCHMARK
 from waa_client.world.launch import BuiltInDesktops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bench_core.records import World
     from bench_core.run_spec import RunSpec
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from waa_client.demonstrations import Demonstrations
     from waa_client.pool import Machines
 
-__all__ = ["VMS_VARIABLE", "prepared_run"]
+__all__ = ["VMS_VARIABLE", "prepared_run", "prepared_sessions"]
 
 VMS_VARIABLE = "WAA_VM"
 """The environment variable with the VMs' addresses, separated by commas, for `bench-core run waa`, which
@@ -40,7 +41,7 @@ _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
 @contextmanager
 def prepared_run(
-    make: Callable[..., Benchmark], options: RunOptions, *, begins: bool
+    make: Callable[..., Benchmark], options: RunOptions, *, begins: bool, kept: bool = False
 ) -> Iterator[PreparedRun]:
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
 
@@ -48,6 +49,7 @@ def prepared_run(
         make: `WaaBenchmark`, which itself offers this to `bench-core run waa`.
         options: Where they name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
         begins: Whether the run begins, or is only planned.
+        kept: Whether a simulated desktop is used by one trial after another.
     """
     asked = options if isinstance(options, WaaRunOptions) else _from_environment(options)
     known = asked.known()
@@ -56,7 +58,7 @@ def prepared_run(
     spec = _spec(chosen, demonstrations)
     benchmark = make(
         known,
-        pool=_machines(chosen, needed=begins),
+        pool=_machines(chosen, needed=begins, kept=kept),
         settings=chosen.settings(),
         demonstrations=demonstrations,
         folder=chosen.tasks_dir,
@@ -80,13 +82,42 @@ def prepared_run(
     )
 
 
+@contextmanager
+def prepared_sessions(
+    make: Callable[..., Benchmark], options: Mapping[str, Any], *, begins: bool
+) -> Iterator[PreparedRun]:
+    """Prepare a session, which keeps its simulated desktop from one episode to the next.
+
+    Raises:
+        InputError: The options do not exist or do not fit each other.
+    """
+    given = dict(options)
+    if given.get("world") == "real":
+        named = _named_by_environment()
+        given = {**{name: urls for name, urls in named.items() if urls}, **given}
+    try:
+        asked = WaaRunOptions.model_validate(given)
+    except ValueError as error:
+        raise InputError(f"waa takes no such options: {error}") from error
+    with prepared_run(make, asked, begins=begins, kept=True) as ready:
+        spec = ready.spec
+        if spec.world == "built-in" and "view" not in spec.config:
+            # what takes minutes on a real VM costs nothing on a simulated desktop
+            view = View(elements=True, windows=True, backend="uia").model_dump(mode="json")
+            spec = spec.model_copy(update={"config": {**spec.config, "view": view}})
+        yield replace(ready, spec=spec)
+
+
 def _from_environment(options: RunOptions) -> WaaRunOptions:
     """Return the options of any benchmark as this one's, completed by environment variables."""
+    return WaaRunOptions(**dict(options), **_named_by_environment())
+
+
+def _named_by_environment() -> dict[str, tuple[str, ...]]:
     named = {"vms": VMS_VARIABLE, "evaluators": EVALUATORS_VARIABLE}
-    given = {
+    return {
         name: tuple(filter(None, os.environ.get(v, "").split(","))) for name, v in named.items()
     }
-    return WaaRunOptions(**dict(options), **given)
 
 
 def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunSpec:
@@ -111,7 +142,7 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
     return spec.model_copy(update={"timeouts": timeouts})
 
 
-def _machines(options: WaaRunOptions, *, needed: bool) -> Machines | None:
+def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Machines | None:
     """Return the source of VMs for trials; None where nothing is to run.
 
     Raises:
@@ -129,7 +160,7 @@ def _machines(options: WaaRunOptions, *, needed: bool) -> Machines | None:
                     f"{name} needs --vm: --world built-in without it starts a desktop and its "
                     f"evaluator for each trial"
                 )
-        return BuiltInDesktops()
+        return BuiltInDesktops(kept=kept)
     if needed:
         raise InputError(
             f"no VM is given: pass --vm URL[,URL...], or --world built-in, or set {VMS_VARIABLE}"

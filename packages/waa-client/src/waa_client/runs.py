@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 from bench_core.runs import run_prepared
 from waa_client.benchmark import WaaBenchmark
+from waa_client.preparation import prepared_sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
+    from typing import Any
 
     from bench_core.progress import Progress
     from bench_core.runs import PreparedRun, RunOptions, RunOutcome
     from waa_client.options import WaaRunOptions
 
-__all__ = ["prepare", "run"]
+__all__ = ["prepare", "prepare_sessions", "run"]
 
 
 def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
@@ -32,3 +35,15 @@ def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[Prepare
     Where options name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
     """
     return WaaBenchmark.prepare(options, begins)
+
+
+def prepare_sessions(
+    options: Mapping[str, Any],
+    begins: bool,  # noqa: FBT001  # see Prepare
+) -> AbstractContextManager[PreparedRun]:
+    """Prepare a session by the options of `waa-client run`; see `bench_core.sessions`.
+
+    Raises:
+        InputError: They do not exist or do not fit each other.
+    """
+    return prepared_sessions(WaaBenchmark, options, begins=begins)

@@ -47,6 +47,8 @@ class WebArenaBenchmark:
 
     name = BENCHMARK
     environment = "browser"
+    # named and not imported: it is built on this class
+    prepare_sessions = "webarena_runner.runs:prepare_sessions"
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
 from bench_core.scheduling import FileLocks, NoLocks
@@ -24,14 +25,14 @@ from webarena_runner.world.launch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from bench_core.progress import Progress
     from bench_core.runs import RunOutcome
     from webarena_runner.options import WebArenaRunOptions
     from webarena_runner.world.launch import Environment
 
-__all__ = ["prepare", "run"]
+__all__ = ["prepare", "prepare_sessions", "run"]
 
 
 def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
@@ -50,6 +51,23 @@ def prepare(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:
     chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
     prepared = _on_built_in if chosen.world == "built-in" else _on_real
     with prepared(chosen, begins) as ready:
+        yield ready
+
+
+@contextmanager
+def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare a session by the options of `webarena-runner run`; see `bench_core.sessions`.
+
+    Raises:
+        InputError: They do not exist or do not fit each other.
+    """
+    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only sessions read them here
+
+    try:
+        asked = WebArenaRunOptions.model_validate(options)
+    except ValueError as error:
+        raise InputError(f"webarena takes no such options: {error}") from error
+    with prepare(asked, begins) as ready:
         yield ready
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bench_core.agents.computer_use import computer_use_agent
     from bench_core.agents.conversation import Conversation
     from bench_core.agents.dialects import Dialect, Screen, dialect_for, dialect_named
-    from bench_core.agents.element_finder import named_element
+    from bench_core.agents.element_finder import named_element, named_targets
     from bench_core.agents.environment import CLASSIC, Environment, Offering, offered
     from bench_core.agents.handles import Connect, connect
     from bench_core.agents.http import http_agent
@@ -133,6 +133,7 @@ __all__ = [
     "http_agent",
     "images_shown",
     "named_element",
+    "named_targets",
     "observation_parts",
     "offered",
     "read_actions",
@@ -150,7 +151,7 @@ __getattr__ = lazy_exports(
         "computer_use": ("computer_use_agent",),
         "conversation": ("Conversation",),
         "dialects": ("Dialect", "Screen", "dialect_for", "dialect_named"),
-        "element_finder": ("named_element",),
+        "element_finder": ("named_element", "named_targets"),
         "environment": ("CLASSIC", "Environment", "Offering", "offered"),
         "handles": ("Connect", "connect"),
         "http": ("http_agent",),

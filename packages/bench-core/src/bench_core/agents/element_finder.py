@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bench_core.agents.records import ElementRef, Point
 from bench_core.errors import AgentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents.records import Element
+    from bench_core.agents.records import Action, Element, Target
 
-__all__ = ["named_element"]
+__all__ = ["named_element", "named_targets"]
 
+_BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _NUMBERED = re.compile(r"(.+)#([1-9][0-9]*)", re.DOTALL)
 
 
@@ -42,3 +44,31 @@ def named_element(elements: Sequence[Element], name: str, role: str | None = Non
     known = ", ".join(sorted({repr(each.name) for each in elements if each.name})[:40])
     kind = role or "element"
     raise AgentError(f"no {kind} is called {name!r}; there are {known or 'none'}")
+
+
+def named_targets(action: Action, elements: Sequence[Element]) -> Action:
+    """Return `action` with the names that it has for elements replaced by their ids.
+
+    `name@+5,-3` is a point beside an element's middle. What is no name of one is left as it is: the
+    environment says so to the agent.
+    """
+    places = {
+        field: _by_name(place, elements)
+        for field in ("target", "start", "end")
+        if isinstance(place := getattr(action, field, None), ElementRef)
+    }
+    return action.model_copy(update=places) if places else action
+
+
+def _by_name(target: ElementRef, elements: Sequence[Element]) -> Target:
+    if any(each.id == target.element for each in elements):
+        return target
+    moved = _BESIDE.fullmatch(target.element)
+    try:
+        element = named_element(elements, moved[1] if moved else target.element)
+    except AgentError:
+        return target
+    if moved is None or element.rect is None:
+        return ElementRef(element=element.id)
+    x, y, width, height = element.rect
+    return Point(x=x + width // 2 + int(moved[2]), y=y + height // 2 + int(moved[3]))

@@ -14,6 +14,7 @@ from bench_core.__about__ import __version__
 from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
 from bench_core.cli.groups import runner_group
 from bench_core.cli.options import json_option, rescore_options, run_options, task_options
+from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
@@ -140,6 +141,9 @@ def repair(run: Path) -> None:
             click.echo(str(line))
         click.echo(f"moved {len(each.lines)} line(s) to {each.moved_to}")
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
+
+
+main.add_command(serve)
 
 
 @main.command("agent-process", hidden=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,11 @@ from bench_core.agents import (
     ElementRef,
     Fail,
     LoopAgent,
-    Point,
     RunCode,
     Wait,
     http_agent,
     named_element,
+    named_targets,
     read_actions,
     scripted_agent,
 )
@@ -32,7 +31,7 @@ from waa_client.desktop import View
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench_core.agents import Observation, Target
+    from bench_core.agents import Observation
     from bench_core.protocols import BrowserHandle, DesktopHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -46,7 +45,6 @@ __all__ = [
 ]
 
 _STEP: TypeAdapter[Action] = TypeAdapter(Action)
-_BESIDE = re.compile(r"(.+)@([+-]\d+),([+-]\d+)", re.DOTALL)
 _WORDS: dict[str, type[Wait | Done | Fail]] = {"WAIT": Wait, "DONE": Done, "FAIL": Fail}
 
 
@@ -129,24 +127,18 @@ class _Named:
 
 
 def _aimed(action: Action, observation: Observation) -> Action:
-    places = {
-        field: _by_name(place, observation)
-        for field in ("target", "start", "end")
-        if isinstance(place := getattr(action, field, None), ElementRef)
-    }
-    return action.model_copy(update=places)
+    aimed = named_targets(action, observation.elements)
+    for field in ("target", "start", "end"):
+        place = getattr(aimed, field, None)
+        if isinstance(place, ElementRef):
+            # a script that names what is not there has failed
+            _require(place.element, observation)
+    return aimed
 
 
-def _by_name(target: ElementRef, observation: Observation) -> Target:
-    """Return the element by its id or name; `name@+5,-3` is a point beside its middle."""
-    if any(each.id == target.element for each in observation.elements):
-        return target
-    moved = _BESIDE.fullmatch(target.element)
-    element = named_element(observation.elements, moved[1] if moved else target.element)
-    if moved is None or element.rect is None:
-        return ElementRef(element=element.id)
-    x, y, width, height = element.rect
-    return Point(x=x + width // 2 + int(moved[2]), y=y + height // 2 + int(moved[3]))
+def _require(name: str, observation: Observation) -> None:
+    if not any(each.id == name for each in observation.elements):
+        named_element(observation.elements, name)
 
 
 def _text(path: Path) -> str:

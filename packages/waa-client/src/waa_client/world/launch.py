@@ -40,13 +40,17 @@ class BuiltInDesktops:
 
     Args:
         make: Factory of worlds; by default the installed one.
+        kept: Use a desktop for one trial after another, which each reset puts back to its start; `close`
+            stops it.
 
     Raises:
         UnknownPluginError: No simulated desktop is installed.
     """
 
-    def __init__(self, make: Callable[[], Any] | None = None) -> None:
+    def __init__(self, make: Callable[[], Any] | None = None, *, kept: bool = False) -> None:
         self._make = make or partial(built_in_world(), guarded=True)
+        self._kept = kept
+        self._spare: _Desktop | None = None
 
     @asynccontextmanager
     async def lease(self, task: Task) -> AsyncIterator[Machine]:
@@ -57,22 +61,59 @@ class BuiltInDesktops:
         Raises:
             EnvironmentFaultError: They do not start.
         """
-        world = self._make()
-        starting = asyncio.ensure_future(world.start(task=task.config))
+        spare, self._spare = self._spare, None
+        if spare is not None and not spare.serves(task):
+            await spare.world.stop()
+            spare = None
+        desktop = spare or _Desktop(self._make(), task)
+        usable = False
         try:
-            try:
-                # a start that is cancelled half-way would leave processes that are never stopped
-                info = await asyncio.shield(starting)
-            except (InputError, OSError) as error:
-                raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
-            yield Machine(
-                url=info.urls["vm"],
-                evaluator=info.urls["evaluate"],
-                token=getattr(world, "token", None),
-            )
+            machine = await desktop.machine()
+            yield machine
+            usable = machine.fault is None
         finally:
-            await asyncio.wait({starting})  # a trial may be cancelled while the desktop starts
-            await world.stop()
+            await desktop.started()  # a trial may be cancelled while the desktop starts
+            if self._kept and usable and self._spare is None:
+                self._spare = desktop
+            else:
+                await desktop.world.stop()
+
+    async def close(self) -> None:
+        """Stop the desktop that is kept, if one is."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            await spare.world.stop()
+
+
+class _Desktop:
+    """A simulated desktop that starts, or runs."""
+
+    def __init__(self, world: Any, task: Task) -> None:
+        self.world = world
+        self._task = task
+        self._starting = asyncio.ensure_future(world.start(task=task.config))
+
+    def serves(self, task: Task) -> bool:
+        """Whether its evaluator has the reference files of `task`: all have those of the built-in tasks."""
+        if task.task_id == self._task.task_id:
+            return bool(task.config == self._task.config)
+        folder = getattr(self.world, "tasks_folder", None)
+        return folder is not None and (folder() / f"{task.task_id}.json").is_file()
+
+    async def started(self) -> None:
+        await asyncio.wait({self._starting})
+
+    async def machine(self) -> Machine:
+        try:
+            # a start that is cancelled half-way would leave processes that are never stopped
+            info = await asyncio.shield(self._starting)
+        except (InputError, OSError) as error:
+            raise EnvironmentFaultError(f"no simulated desktop starts: {error}") from error
+        return Machine(
+            url=info.urls["vm"],
+            evaluator=info.urls["evaluate"],
+            token=getattr(self.world, "token", None),
+        )
 
 
 def built_in_world() -> Any:

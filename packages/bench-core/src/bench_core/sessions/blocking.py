@@ -1,0 +1,259 @@
+"""Sessions for programs without an event loop: one, or several at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bench_core.errors import InputError
+from bench_core.sessions.records import EpisodeError, SessionSettings, SessionStep
+from bench_core.sessions.session import AsyncSession
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+    from pydantic import JsonValue
+    from typing_extensions import Self
+
+    from bench_core.agents import Action
+    from bench_core.records import TrialResult
+    from bench_core.sessions.records import SessionState, TaskNote
+
+__all__ = ["Session", "SessionGroup", "open", "open_many"]
+
+_T = TypeVar("_T")
+_JOIN_S = 10.0
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="sessions", daemon=True)
+        self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        return self._loop.is_closed()
+
+    def call(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run `work` there and return what it returns."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            # Ctrl-C in the caller's thread must not leave the call running.
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        if not self._thread.is_alive():
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            left = asyncio.all_tasks(self._loop)
+            for each in left:
+                each.cancel()
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_JOIN_S / 2))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+
+class Session:
+    """One session, each call of which waits for its answer; see `AsyncSession`.
+
+    Args:
+        benchmark: The name of an installed benchmark.
+        task: The task of each reset that names none; None draws one by the reset's seed.
+        settings: How the world is opened.
+    """
+
+    def __init__(
+        self, benchmark: str, *, task: str | None = None, settings: SessionSettings | None = None
+    ) -> None:
+        self._session = AsyncSession(benchmark, settings)
+        self._task = task
+        self._begun = False
+        self._loop = _Loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def tasks(self) -> tuple[TaskNote, ...]:
+        """Return what can be tried."""
+        return self._loop.call(self._session.tasks())
+
+    def reset(self, task: str | None = None, seed: int = 0) -> SessionStep:
+        """Begin an episode; see `AsyncSession.reset`."""
+        self._begun = True
+        return self._loop.call(self._session.reset(task or self._task, seed))
+
+    def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
+        """Do one or more actions; the first call resets, where nothing did. See `AsyncSession.step`."""
+        if not self._begun:
+            self.reset()
+        return self._loop.call(self._session.step(*actions))
+
+    def score(self, answer: JsonValue = None) -> TrialResult:
+        """End the episode and return its record; see `AsyncSession.score`."""
+        if not self._begun:
+            self.reset()
+        return self._loop.call(self._session.score(answer))
+
+    @property
+    def state(self) -> SessionState:
+        """How the session stands."""
+        return self._session.state
+
+    def close(self) -> None:
+        """End the episode and the world; safe to call twice."""
+        if self._loop.closed:
+            return
+        try:
+            self._loop.call(self._session.close())
+        finally:
+            self._loop.close()
+
+
+class SessionGroup:
+    """Several sessions of one benchmark, each with a world of its own, that step at once.
+
+    One that fails does not stop the others: its place in what is returned holds the error, which
+    is to be masked and never to be counted as a reward.
+
+    Args:
+        benchmark: The name of an installed benchmark.
+        size: How many.
+        settings: How each world is opened.
+    """
+
+    def __init__(
+        self, benchmark: str, size: int, *, settings: SessionSettings | None = None
+    ) -> None:
+        self._sessions = [AsyncSession(benchmark, settings) for _ in range(size)]
+        self._loop = _Loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def tasks(self) -> tuple[TaskNote, ...]:
+        """Return what can be tried."""
+        return self._loop.call(self._sessions[0].tasks())
+
+    def reset(
+        self, tasks: Sequence[str | None], seeds: Sequence[int] | None = None
+    ) -> list[SessionStep | EpisodeError]:
+        """Begin an episode in each session.
+
+        Args:
+            tasks: One for each; None draws it by the seed.
+            seeds: One for each, by default 0, 1, 2, ...
+
+        Raises:
+            InputError: There are not as many as sessions, or a task does not exist.
+        """
+        given = range(len(tasks)) if seeds is None else seeds
+        self._refuse_others(tasks)
+        self._refuse_others(given)
+        return self._loop.call(
+            self._all(
+                each.reset(task, seed)
+                for each, task, seed in zip(self._sessions, tasks, given, strict=True)
+            )
+        )
+
+    def step(
+        self, actions: Sequence[Action | dict[str, Any] | None]
+    ) -> list[SessionStep | EpisodeError | None]:
+        """Do one action in each session; None leaves a session alone.
+
+        Raises:
+            InputError: There are not as many as sessions, or one is no action.
+        """
+        self._refuse_others(actions)
+
+        async def one(session: AsyncSession, action: Any) -> SessionStep | None:
+            return None if action is None else await session.step(action)
+
+        return self._loop.call(
+            self._all(
+                one(each, action) for each, action in zip(self._sessions, actions, strict=True)
+            )
+        )
+
+    @property
+    def states(self) -> list[SessionState]:
+        """How each session stands."""
+        return [each.state for each in self._sessions]
+
+    def close(self) -> None:
+        """End all; safe to call twice."""
+        if self._loop.closed:
+            return
+        try:
+            self._loop.call(self._all(each.close() for each in self._sessions))
+        finally:
+            self._loop.close()
+
+    def _refuse_others(self, given: Sequence[object]) -> None:
+        if len(given) != len(self._sessions):
+            raise InputError(f"{len(given)} values are given for {len(self._sessions)} sessions")
+
+    @staticmethod
+    async def _all(calls: Any) -> list[Any]:
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        for each in done:
+            if isinstance(each, BaseException) and not isinstance(each, EpisodeError):
+                raise each
+        return list(done)
+
+
+def open(  # noqa: A001  # `sessions.open` is what it does
+    benchmark: str,
+    *,
+    task: str | None = None,
+    settings: SessionSettings | None = None,
+    **given: Any,
+) -> Session:
+    """Open a session; `given` are fields of `SessionSettings`.
+
+    Raises:
+        InputError: A setting does not exist.
+    """
+    return Session(benchmark, task=task, settings=_settings(settings, given))
+
+
+def open_many(
+    benchmark: str, size: int, *, settings: SessionSettings | None = None, **given: Any
+) -> SessionGroup:
+    """Open several sessions; `given` are fields of `SessionSettings`.
+
+    Raises:
+        InputError: A setting does not exist.
+    """
+    return SessionGroup(benchmark, size, settings=_settings(settings, given))
+
+
+def _settings(settings: SessionSettings | None, given: dict[str, Any]) -> SessionSettings:
+    base = {} if settings is None else dict(settings)
+    try:
+        return SessionSettings.model_validate({**base, **given})
+    except ValueError as error:
+        raise InputError(f"these are no settings of a session: {error}") from error

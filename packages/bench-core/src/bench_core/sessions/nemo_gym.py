@@ -1,0 +1,289 @@
+"""NeMo Gym's resources server over sessions, and the data set that goes with it.
+
+A row's session is seeded at `/seed_session`, stepped at `/step`, and scored at `/verify`; a cookie names it.
+Where an episode has no score, `/verify` gives `mask_sample` with the kind and the reason of the failure and no
+reward at all, so that nothing is trained on it (NVIDIA-NeMo/Gym issue 2608).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from bench_core.errors import BenchError, InputError
+from bench_core.records import Record
+from bench_core.sessions.records import EpisodeError
+from bench_core.sessions.serving import Limits, RefusedError
+from bench_core.sessions.session import AsyncSession, read_action
+from bench_core.sessions.source import open_world
+from bench_core.sessions.views import View, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.sessions.records import SessionSettings, SessionStep
+    from bench_core.sessions.serving import Exchange
+
+__all__ = ["COOKIE", "OPEN_PATHS", "NemoGymServer", "dataset_lines"]
+
+COOKIE = "session_id"
+OPEN_PATHS = frozenset({"/health"})
+_SYSTEM = (
+    "You operate a computer to carry out one task. Act with the tool `step`, one action at a time; when the "
+    "task is done call it with the kind `done` and what was asked for as `answer`."
+)
+
+
+class _Row(Record):
+    """What of a data set's row chooses the episode."""
+
+    task_id: str | None = None
+    seed: int = 0
+    view: View = "text"
+
+
+class _Place:
+    """One client's session."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.session = session
+        self.row = _Row()
+        self.reward: float | None = None
+        self.fault: EpisodeError | None = None
+
+
+class NemoGymServer:
+    """Answers NeMo Gym's agents.
+
+    Args:
+        benchmark: The name of an installed benchmark.
+        settings: How the world of each session is opened.
+        limits: How many sessions at once; one that is seeded beyond that is refused with 503.
+    """
+
+    def __init__(
+        self, benchmark: str, settings: SessionSettings, limits: Limits | None = None
+    ) -> None:
+        self.benchmark = benchmark
+        self._settings = settings
+        self._limits = limits or Limits()
+        self._places: dict[str, _Place] = {}
+
+    async def handle(self, exchange: Exchange) -> None:
+        """Answer one request."""
+        method, path = exchange.request.method, exchange.path
+        if (method, path) == ("GET", "/health"):
+            await exchange.answer(200, {"status": "healthy"})
+        elif (method, path) == ("GET", "/reverify_mode"):
+            # A score follows from the world as it was left, which is gone by then.
+            await exchange.answer(200, {"reverify_mode": "not_supported"})
+        elif (method, path) == ("POST", "/seed_session"):
+            await self._seed(exchange)
+        elif (method, path) == ("POST", "/step"):
+            await self._step(exchange)
+        elif (method, path) == ("POST", "/verify"):
+            await self._verify(exchange)
+        elif (method, path) == ("POST", "/close"):
+            await self._close_place(exchange.cookie(COOKIE))
+            await exchange.answer(200, {"message": "closed"})
+        elif (method, path) == ("POST", "/aggregate_metrics"):
+            await exchange.answer(200, _metrics(await exchange.body()))
+        else:
+            raise RefusedError(404, f"there is no {method} {path[:200]}")
+
+    async def close(self) -> None:
+        """End all sessions."""
+        await asyncio.gather(*(self._close_place(each) for each in list(self._places)))
+
+    async def _seed(self, exchange: Exchange) -> None:
+        body = await exchange.body()
+        row = _row(body)
+        name = exchange.cookie(COOKIE)
+        place = self._places.get(name or "")
+        if place is None:
+            await self._drop_finished()
+            if len(self._places) >= self._limits.sessions:
+                raise RefusedError(503, f"all {self._limits.sessions} sessions are in use")
+            name, place = (
+                secrets.token_urlsafe(24),
+                _Place(AsyncSession(self.benchmark, self._settings)),
+            )
+            self._places[name] = place
+        place.row, place.reward, place.fault = row, None, None
+        answer: dict[str, Any] = {"env_id": name}
+        try:
+            step = await place.session.reset(row.task_id, row.seed)
+            answer |= {"observation": shown(step.observation, row.view)}
+            answer |= {"goal": place.session.state.goal, "error": None}
+        except EpisodeError as error:
+            place.fault = error
+            answer |= {"observation": None, **_masked(error)}
+        except InputError as error:
+            await self._close_place(name)
+            raise RefusedError(422, str(error)) from error
+        cookie = {"set-cookie": f"{COOKIE}={name}; HttpOnly; SameSite=Strict; Path=/"}
+        await exchange.answer(200, answer, cookie)
+
+    async def _step(self, exchange: Exchange) -> None:
+        body = await exchange.body()
+        place = self._place(exchange, body)
+        given = body.get("action", {name: body[name] for name in body if name != "env_id"})
+        if isinstance(given, str):
+            given = _parsed(given)
+        if place.fault is not None:
+            await exchange.answer(200, _without_score(place.fault))
+            return
+        try:
+            step = await place.session.step(read_action(given))
+        except EpisodeError as error:
+            place.fault = error
+            await exchange.answer(200, _without_score(error))
+            return
+        except BenchError as error:
+            # what the agent got wrong is the agent's to read
+            await exchange.answer(200, {"observation": None, "done": False, "error": str(error)})
+            return
+        await exchange.answer(200, self._stepped(place, step))
+
+    @staticmethod
+    def _stepped(place: _Place, step: SessionStep) -> dict[str, Any]:
+        if step.done:
+            place.reward = float(step.reward)
+        # Rewards of steps are summed by some agents, so only the last one is other than 0.
+        return {
+            "observation": shown(step.observation, place.row.view),
+            "reward": float(step.reward),
+            "done": step.done,
+            "terminated": step.done,
+            "truncated": False,
+            "error": None,
+            "info": step.info,
+        }
+
+    async def _verify(self, exchange: Exchange) -> None:
+        body = await exchange.body()
+        place = self._place(exchange, body)
+        if place.reward is None and place.fault is None:
+            try:
+                result = await place.session.score(_answer_in(body))
+                place.reward = float(result.score or 0.0)
+            except EpisodeError as error:
+                place.fault = error
+        if place.fault is not None:
+            await exchange.answer(200, {**body, **_masked(place.fault)})
+        else:
+            await exchange.answer(200, {**body, "reward": place.reward, "mask_sample": False})
+
+    def _place(self, exchange: Exchange, body: dict[str, Any]) -> _Place:
+        place = self._places.get(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
+        if place is None:
+            raise RefusedError(404, "there is no such session: call /seed_session first")
+        return place
+
+    async def _close_place(self, name: str | None) -> None:
+        place = self._places.pop(name or "", None)
+        if place is not None:
+            await place.session.close()
+
+    async def _drop_finished(self) -> None:
+        """Make room: a client that got its verdict may never close."""
+        if len(self._places) < self._limits.sessions:
+            return
+        for name, place in list(self._places.items()):
+            if place.session.state.phase == "over":
+                await self._close_place(name)
+                return
+
+
+def dataset_lines(benchmark: str, settings: SessionSettings) -> Iterator[str]:
+    """Yield a line of JSON for each task, as `ng_collect_rollouts` reads them.
+
+    Raises:
+        InputError: The settings do not fit the benchmark.
+    """
+    tool = {
+        "type": "function",
+        "name": "step",
+        "description": "Do one action and see what it did.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "action": {"type": "object", "description": "an action with its `kind`"}
+            },
+            "required": ["action"],
+        },
+        "strict": False,
+    }
+    with open_world(benchmark, settings, begins=False) as world:
+        notes = world.notes()
+    for note in notes:
+        messages = [
+            {"role": "system", "content": _SYSTEM},
+            {"role": "user", "content": note.goal},
+        ]
+        row = {
+            "responses_create_params": {"input": messages, "tools": [tool]},
+            "task_id": note.task_id,
+            "seed": 0,
+            "benchmark": benchmark,
+        }
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def _row(body: dict[str, Any]) -> _Row:
+    try:
+        return _Row.model_validate({name: body[name] for name in _Row.model_fields if name in body})
+    except ValidationError as error:
+        raise RefusedError(422, str(error.errors(include_url=False)[0]["msg"])) from error
+
+
+def _masked(error: EpisodeError) -> dict[str, Any]:
+    return {
+        "mask_sample": True,
+        "failure_kind": error.kind,
+        "failure_reason": error.reason,
+        "error": str(error),
+    }
+
+
+def _without_score(error: EpisodeError) -> dict[str, Any]:
+    return {
+        "observation": None,
+        "done": True,
+        "terminated": False,
+        "truncated": True,
+        **_masked(error),
+    }
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _answer_in(body: dict[str, Any]) -> Any:
+    """Return the last text of the model's response, which is the answer of an agent that never said `done`."""
+    response = body.get("response")
+    output = response.get("output") if isinstance(response, dict) else None
+    for item in reversed(output if isinstance(output, list) else []):
+        content = item.get("content") if isinstance(item, dict) else None
+        for part in reversed(content if isinstance(content, list) else []):
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                return part["text"]
+    return None
+
+
+def _metrics(body: dict[str, Any]) -> dict[str, Any]:
+    """Average the rewards of those that have one, and count the others."""
+    rows = body.get("verify_responses")
+    rows = [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
+    rewards = [each["reward"] for each in rows if isinstance(each.get("reward"), int | float)]
+    mean = sum(rewards) / len(rewards) if rewards else None
+    metrics = {"mean/reward": mean, "scored": len(rewards), "masked": len(rows) - len(rewards)}
+    return {"agent_metrics": metrics, "key_metrics": metrics, "group_level_metrics": []}

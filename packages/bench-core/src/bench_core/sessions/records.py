@@ -1,0 +1,123 @@
+"""What crosses the border of a session: settings, steps, states, and why an episode has no score."""
+
+from __future__ import annotations
+
+from pathlib import Path  # pydantic reads the annotation
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from bench_core.agents import Observation
+from bench_core.errors import BenchError
+from bench_core.records import Record, Status, World
+
+if TYPE_CHECKING:
+    from bench_core.records import TrialResult
+
+__all__ = [
+    "EpisodeError",
+    "SessionBusyError",
+    "SessionSettings",
+    "SessionState",
+    "SessionStep",
+    "TaskNote",
+]
+
+_ENVIRONMENT = Status.ENVIRONMENT_ERROR.value
+
+
+class SessionSettings(Record):
+    """How the sessions of a benchmark are opened.
+
+    Attributes:
+        world: `built-in` stand-ins, or the `real` systems that `options` or environment variables name.
+        max_steps: Longest episode in steps; None leaves it to the benchmark, which has 30 at least.
+        time_limit_s: Longest episode in seconds, the client's thinking included; its end state is scored.
+        reset_s: Longest wait for an environment to open.
+        idle_s: An episode without a call for so long is given up without a score.
+        keep: Folder that keeps the artifacts and the result of each episode; None keeps nothing.
+        sealing: Whether browsers are kept from files with answers, where the machine can do so.
+        options: The benchmark's own options of a run, such as `vms` or `config_file`.
+    """
+
+    world: World = "built-in"
+    max_steps: PositiveInt | None = None
+    time_limit_s: PositiveFloat | None = None
+    reset_s: PositiveFloat = 900.0
+    idle_s: PositiveFloat = 1800.0
+    keep: Path | None = None
+    sealing: Literal["auto", "require", "off"] = "auto"
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class TaskNote(Record):
+    """What is said of a task before it is tried: never what its answer is."""
+
+    task_id: str
+    goal: str
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class SessionStep(Record):
+    """What a reset or a step gave.
+
+    Attributes:
+        observation: What there is to see; of an episode that is over, nothing but the actions' results.
+        reward: 0.0 while the episode goes on, the score when it is over.
+        done: Whether the episode is over.
+        info: Of an episode that is over: status, score and what is to be known of them.
+    """
+
+    observation: Observation
+    reward: NonNegativeFloat = 0.0
+    done: bool = False
+    info: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class SessionState(Record):
+    """How a session stands.
+
+    Attributes:
+        episode_id: Of the latest reset; None before the first.
+        step_count: Steps of that episode.
+        phase: `new`, an episode `open`, or `over`.
+    """
+
+    benchmark: str
+    world: World
+    phase: Literal["new", "open", "over"] = "new"
+    episode_id: str | None = None
+    task_id: str | None = None
+    goal: str | None = None
+    seed: int | None = None
+    step_count: NonNegativeInt = 0
+    score: float | None = None
+
+
+class SessionBusyError(BenchError):
+    """A call came while another of the same session is under way."""
+
+
+class EpisodeError(BenchError):
+    """The episode has no score, and no reward: what failed is not the agent.
+
+    Attributes:
+        kind: `environment_error`, `evaluation_error`, `budget_exceeded` or `cancelled`.
+        reason: What failed.
+        result: The trial's record, where it got so far.
+    """
+
+    def __init__(
+        self, reason: str, *, kind: str = _ENVIRONMENT, result: TrialResult | None = None
+    ) -> None:
+        self.kind = kind
+        self.reason = reason
+        self.result = result
+        super().__init__(f"no score ({kind}): {reason}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.reason, self.kind, self.result)
+
+
+def _rebuilt(reason: str, kind: str, result: TrialResult | None) -> EpisodeError:
+    return EpisodeError(reason, kind=kind, result=result)

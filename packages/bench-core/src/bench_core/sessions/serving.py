@@ -1,0 +1,227 @@
+"""What servers of sessions share: one address, a token, checks of who asks, and bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from bench_core.errors import InputError
+from bench_core.models.proxy_http import MOST_HEADERS, BadRequestError, Responder, read_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from bench_core.models.proxy_http import Request
+
+__all__ = ["Exchange", "Limits", "RefusedError", "is_loopback", "serve"]
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_CONNECTIONS_BESIDE = 64
+_END_S = 5.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server of sessions bears.
+
+    Attributes:
+        sessions: How many at once; each has a world of its own.
+        message_bytes: The longest message or body of a request.
+    """
+
+    sessions: int = 4
+    message_bytes: int = 1_000_000
+
+
+class RefusedError(Exception):
+    """A request that is answered with an error status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and its answer.
+
+    Attributes:
+        request: Its head; the names of headers are in lower case.
+        path: Without the query.
+        cookies: As the client sent them.
+    """
+
+    request: Request
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    responder: Responder
+    limits: Limits
+
+    @property
+    def path(self) -> str:
+        """What is asked for, without the query."""
+        return urlsplit(self.request.target).path
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether the client asks for a WebSocket."""
+        return self.request.headers.get("upgrade", "").lower() == "websocket"
+
+    def cookie(self, name: str) -> str | None:
+        """Return a cookie of the client's."""
+        for part in self.request.headers.get("cookie", "").split(";"):
+            key, _, value = part.strip().partition("=")
+            if key == name:
+                return value
+        return None
+
+    async def body(self) -> dict[str, Any]:
+        """Read the body, a JSON object; an empty one is an empty object.
+
+        Raises:
+            RefusedError: It is none, or too large.
+        """
+        length = self.request.headers.get("content-length", "0")
+        if length == "0":
+            return {}
+        if length.isdecimal() and int(length) > self.limits.message_bytes:
+            raise RefusedError(413, f"more than {self.limits.message_bytes} bytes")
+        try:
+            return (await self.request.body(self.responder))[1]
+        except BadRequestError as error:
+            raise RefusedError(413 if error.too_large else 400, str(error)) from error
+
+    async def answer(
+        self, status: int, value: object, headers: dict[str, str] | None = None
+    ) -> None:
+        """Answer with JSON."""
+        text = json.dumps(value, separators=(",", ":"))
+        given = {"content-type": "application/json", "x-content-type-options": "nosniff"}
+        await self.responder.whole(status, text.encode(), {**given, **(headers or {})})
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only programs of this machine reach `host`."""
+    return host in _LOOPBACK or host.startswith("127.")
+
+
+@contextlib.asynccontextmanager
+async def serve(  # noqa: PLR0913  # settings, all named
+    handle: Callable[[Exchange], Awaitable[None]],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    open_paths: frozenset[str] = frozenset(),
+    limits: Limits | None = None,
+) -> AsyncIterator[str]:
+    """Serve while the block runs; yields the base URL.
+
+    Asked by another name than the address it was started with, or by a page of a browser, the server
+    refuses: a name that leads to this machine is how a page of the web would reach it.
+
+    Args:
+        handle: Answers one request.
+        host: An address of this machine.
+        port: 0 for a free one.
+        token: What clients must send as `Authorization: Bearer`; None on loopback only.
+        open_paths: Paths that say nothing of a session and ask for no token.
+        limits: What it bears.
+
+    Raises:
+        InputError: The address is not free, or is open to others without a token.
+    """
+    if token is None and not is_loopback(host):
+        raise InputError(f"{host} can be reached from elsewhere: serve it with a token")
+    bounds = limits or Limits()
+    gate = _Gate(handle, host, token, open_paths, bounds)
+    try:
+        server = await asyncio.start_server(gate.accept, host, port, limit=MOST_HEADERS)
+    except OSError as error:
+        raise InputError(
+            f"{host}:{port} cannot be listened on: {error.strerror or error}"
+        ) from error
+    name = f"[{host}]" if ":" in host else host
+    try:
+        yield f"http://{name}:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        await gate.close()
+
+
+class _Gate:
+    """Lets connections in, as many as are allowed and from whom is allowed."""
+
+    def __init__(
+        self,
+        handle: Callable[[Exchange], Awaitable[None]],
+        host: str,
+        token: str | None,
+        open_paths: frozenset[str],
+        limits: Limits,
+    ) -> None:
+        self._handle = handle
+        self._names = _LOOPBACK | {host} if is_loopback(host) else frozenset({host})
+        self._any_name = host in {"0.0.0.0", "::"}  # noqa: S104  # with a token only
+        self._token = token
+        self._open_paths = open_paths
+        self._limits = limits
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # asyncio runs each connection in one
+        if len(self._running) >= self._limits.sessions + _CONNECTIONS_BESIDE:
+            writer.close()
+            return
+        self._running.add(task)
+        try:
+            await self._answer(reader, writer)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # the client is gone, or the server ends
+        finally:
+            self._running.discard(task)
+            writer.close()
+
+    async def close(self) -> None:
+        """End the connections that are open."""
+        running = set(self._running)
+        for each in running:
+            each.cancel()
+        if running:
+            await asyncio.wait(running, timeout=_END_S)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        responder = Responder(writer)
+        try:
+            request = await read_request(reader)
+            exchange = Exchange(request, reader, writer, responder, self._limits)
+            self._check(exchange)
+            await self._handle(exchange)
+        except BadRequestError as error:
+            await _refuse(responder, 431 if error.too_large else 400, str(error))
+        except RefusedError as error:
+            await _refuse(responder, error.status, str(error))
+
+    def _check(self, exchange: Exchange) -> None:
+        headers = exchange.request.headers
+        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        if not self._any_name and name not in self._names:
+            raise RefusedError(421, f"this server does not answer for {name[:100]!r}")
+        if "origin" in headers:
+            raise RefusedError(403, "pages of a browser are not answered")
+        if self._token is None or exchange.path in self._open_paths:
+            return
+        given = headers.get("authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            raise RefusedError(401, "send the server's token as `Authorization: Bearer TOKEN`")
+
+
+async def _refuse(responder: Responder, status: int, message: str) -> None:
+    body = json.dumps({"detail": message}).encode()
+    await responder.whole(status, body, {"content-type": "application/json"})

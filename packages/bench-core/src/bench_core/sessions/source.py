@@ -1,0 +1,147 @@
+"""Where sessions get their benchmark, tasks and world from: the installed benchmark of a name."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.discovery import load_benchmark
+from bench_core.errors import InputError, UnknownTaskError
+from bench_core.run_spec import select_tasks
+from bench_core.runs.options import RunOptions
+from bench_core.runs.prepare import PreparedRun, prepare_installed
+from bench_core.runs.sealing import sealed_run
+from bench_core.sessions.records import TaskNote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from bench_core.records import Task
+    from bench_core.run_spec import RunSpec
+    from bench_core.runs.sealing import SealedRun
+    from bench_core.sessions.records import SessionSettings
+    from bench_core.trial import Benchmark
+
+__all__ = ["AGENT", "SessionWorld", "open_world"]
+
+AGENT = "session"
+"""The agent in the records of episodes: whoever acts through the session."""
+
+_PREPARED_FOR = "do-nothing"
+
+
+@dataclass(frozen=True)
+class SessionWorld:
+    """The world of one session.
+
+    Attributes:
+        benchmark: Opens and scores episodes.
+        spec: The conditions under which.
+        tasks: What can be tried, in the benchmark's order.
+        sealed: What is hidden from browsers.
+        folder: Where episodes leave their artifacts.
+    """
+
+    benchmark: Benchmark
+    spec: RunSpec
+    tasks: tuple[Task, ...]
+    sealed: SealedRun
+    folder: Path
+
+    def task(self, task_id: str | None, seed: int) -> Task:
+        """Return a task by its id, or one that `seed` draws.
+
+        Raises:
+            UnknownTaskError: There is none of that id.
+        """
+        if task_id is None:
+            return random.Random(seed).choice(self.tasks)  # noqa: S311  # seeded on purpose
+        found = {each.task_id: each for each in self.tasks}.get(str(task_id))
+        if found is None:
+            known = [each.task_id for each in self.tasks]
+            raise UnknownTaskError(self.benchmark.name, str(task_id), known[:3])
+        return found
+
+    def notes(self) -> tuple[TaskNote, ...]:
+        """Return what may be said of the tasks."""
+        return tuple(
+            TaskNote(task_id=each.task_id, goal=each.goal, groups=dict(each.groups))
+            for each in self.tasks
+        )
+
+    async def close(self) -> None:
+        """End what the benchmark keeps between episodes."""
+        close = getattr(self.benchmark, "close", None)
+        if close is not None:
+            await close()
+
+
+@contextmanager
+def open_world(
+    name: str, settings: SessionSettings, *, begins: bool = True
+) -> Iterator[SessionWorld]:
+    """Start the world of a session, and end it with the block.
+
+    Args:
+        name: The benchmark's, or `module:Class`.
+        settings: How.
+        begins: Whether episodes will begin, or only the tasks are wanted.
+
+    Raises:
+        UnknownPluginError: No installed distribution offers it.
+        InputError: The options do not fit it, or nothing answers.
+    """
+    with ExitStack() as stack:
+        ready = stack.enter_context(_prepared(name, settings, begins=begins))
+        spec = ready.spec.model_copy(update={"agent": AGENT, "sealing": settings.sealing})
+        folder = _folder(settings, stack)
+        sealed = stack.enter_context(sealed_run(ready.benchmark, spec, folder))
+        tasks = tuple(select_tasks(ready.benchmark.tasks(), spec.tasks, spec.seed))
+        yield SessionWorld(ready.benchmark, spec, tasks, sealed, folder)
+
+
+def _folder(settings: SessionSettings, stack: ExitStack) -> Path:
+    if settings.keep is not None:
+        settings.keep.mkdir(parents=True, exist_ok=True)
+        return settings.keep
+    made = tempfile.TemporaryDirectory(prefix="bench-session-", ignore_cleanup_errors=True)
+    return Path(stack.enter_context(made)) / "episodes"
+
+
+def _prepared(
+    name: str, settings: SessionSettings, *, begins: bool
+) -> AbstractContextManager[PreparedRun]:
+    benchmark: Any = load_benchmark(name)
+    own = getattr(benchmark, "prepare_sessions", None)
+    given: dict[str, Any] = {"max_steps": settings.max_steps, "time_limit": settings.time_limit_s}
+    given = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {"agent": _PREPARED_FOR, **given, **settings.options}
+    if own is not None:
+        prepared: AbstractContextManager[PreparedRun] = _found(own)(
+            {"world": settings.world, **options}, begins
+        )
+        return prepared
+    if settings.world == "built-in" and not hasattr(benchmark, "prepare"):
+        options = {key: value for key, value in options.items() if key in RunOptions.model_fields}
+    return prepare_installed(name)(_options(options), begins)
+
+
+def _found(own: Any) -> Any:
+    """Return what a benchmark prepares its sessions with: a function, or `module:function`."""
+    if not isinstance(own, str):
+        return own
+    module, _, name = own.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _options(given: dict[str, Any]) -> RunOptions:
+    try:
+        return RunOptions.model_validate(given)
+    except ValueError as error:
+        raise InputError(f"these are no options of a session: {error}") from error
