@@ -284,6 +284,15 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def gallery(session: nox.Session) -> None:
+    """Take the pictures of docs/gallery.md anew."""
+    shown = [package(CORE), package("bench-report")]
+    install(session, shown, ["bench-report", *group("test", package("bench-report").folder)])
+    provide_chromium(session)
+    session.run("python", "-m", "nox_support.gallery")
+
+
+@nox.session(requires=["build"])
 @nox.parametrize("name", [*MEASURED, TOGETHER], ids=[*MEASURED, TOGETHER])
 def bench(session: nox.Session, name: str) -> None:
     """Run a package's benchmarks, each beside a peer in the same run."""

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -219,6 +220,103 @@ def _add_trajectory(run: Path, task_id: str, steps: list[Step], trial: int = 1) 
     lines = "".join(step.model_dump_json() + "\n" for step in steps)
     (folder / "trajectory.jsonl").write_text(lines, encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def report_of_runs() -> Callable[..., Built]:
+    """Build a report that several tests share."""
+
+    def builder(runs: list[Path], out: Path, **options: Any) -> Built:
+        return Built(build_report(runs, out, **options)[0], out)
+
+    return builder
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build the report of an agent and of a hasty one in a shop; both left all evidence there is.
+
+    The hasty agent puts the desk lamp into the cart in every trial of three of the eight tasks, and in the
+    second trial of a fourth one; the careful one does so in the first trial of task t3.
+    """
+    place = tmp_path_factory.mktemp("shop")
+    careful = _shop_run(place / "careful", {("t3", 1)})
+    wrong = {(task, trial) for task in ("t1", "t3", "t5") for trial in (1, 2)} | {("t6", 2)}
+    report, _ = build_report([careful, _shop_run(place / "hasty", wrong)], place / "report")
+    return Built(report, place / "report")
+
+
+_SHOP_STEPS: list[dict[str, Any]] = [
+    {"kind": "type", "text": "blue lamp", "target": {"x": 120, "y": 150, "unit": "px"}},
+    {"kind": "click", "target": {"element": "7"}},
+    {"kind": "click", "target": {"x": 0.26, "y": 0.3, "unit": "relative"}},
+    {"kind": "done", "answer": "17"},
+]
+_HASTY_STEPS: list[dict[str, Any]] = [
+    _SHOP_STEPS[0],
+    {"kind": "click", "target": {"element": "5"}},
+    {"kind": "scroll", "target": {"x": 500, "y": 300}, "dx": 0, "dy": 400},
+    {"kind": "drag", "start": {"x": 100, "y": 100}, "end": {"x": 400, "y": 300}},
+    {"kind": "done", "answer": "16"},
+]
+_SHOP_ELEMENTS = [
+    {"id": "5", "role": "button", "name": "Add desk lamp", "rect": [110, 200, 120, 40]},
+    {"id": "7", "role": "button", "name": "Add blue lamp", "rect": [110, 255, 120, 40]},
+]
+
+
+def _shop_run(folder: Path, wrong: set[tuple[str, int]]) -> Path:
+    tasks = [
+        Task(benchmark="shop", task_id=f"t{n}", goal=f"Order blue lamp {n}.", groups={"site": ("shop",)})
+        for n in range(8)
+    ]  # fmt: skip
+    keys = [(task.task_id, trial) for task in tasks for trial in (1, 2)]
+    results = [_shop_result(key, folder.name, passed=key not in wrong) for key in keys]
+    make_run(folder, tasks=tasks, results=results, trials=2, agent=folder.name)
+    for task_id, trial in keys:
+        _shop_evidence(
+            folder / "trials" / str(trial) / task_id,
+            _HASTY_STEPS if (task_id, trial) in wrong else _SHOP_STEPS,
+        )
+    return folder
+
+
+def _shop_result(key: tuple[str, int], agent: str, *, passed: bool) -> TrialResult:
+    ordered = {"items": [{"sku": "lamp-blue", "quantity": 1}], "to": "home"}
+    other = {"items": [{"sku": "lamp-desk", "quantity": 1}], "to": "home"}
+    checks = [
+        {"criterion": "no other order", "passed": True},
+        {"criterion": "the order", "passed": passed, "expected": ordered, "actual": ordered if passed else other},
+    ]  # fmt: skip
+    return TrialResult(
+        benchmark="shop", task_id=key[0], trial=key[1], agent=agent, model="openai:gpt-5.2", status="completed",
+        score=float(passed), method="exact match 1.0", checks=checks, steps=4,
+        failure_mode=None if passed else "wrong_answer",
+    )  # fmt: skip
+
+
+def _shop_evidence(folder: Path, actions: list[dict[str, Any]]) -> None:
+    (folder / "screenshots").mkdir(parents=True, exist_ok=True)
+    start = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
+    steps, views, entries = [], [], []
+    for number, action in enumerate(actions, 1):
+        name = f"screenshots/{number}.png"
+        (folder / name).write_bytes(PIXEL)
+        began = start + timedelta(seconds=10 * number)
+        steps.append(
+            Step(step=number, started=began, duration_s=4.2, url=f"http://127.0.0.1/{number}", title=f"Page {number}",
+                 thought=f"thought {number}", actions=(action,), results=("ok",), screenshot=name).model_dump_json()
+        )  # fmt: skip
+        view = {"step": number, "size": [1000, 620], "tabs": ["Lamps", "Help"]}
+        views.append(json.dumps(view | {"elements": _SHOP_ELEMENTS, "text": f"Lamps {number}"}))
+        entries.append({
+            "startedDateTime": (began + timedelta(seconds=2)).isoformat(), "time": 31.5,
+            "request": {"method": "POST" if number == 2 else "GET", "url": f"http://shop.test/api/{number}"},
+            "response": {"status": 200},
+        })  # fmt: skip
+    (folder / "trajectory.jsonl").write_text("\n".join(steps) + "\n", encoding="utf-8")
+    (folder / "observations.jsonl").write_text("\n".join(views) + "\n", encoding="utf-8")
+    (folder / "network.har").write_text(json.dumps({"log": {"entries": entries}}))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from bench_core.testing import make_tasks
 from bench_report.cli import main
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def test_input_errors_end_with_two_and_no_traceback(arguments: list[str], messag
 
 
 def test_runs_that_cannot_be_compared_end_with_two(run: Runs, tmp_path: Path) -> None:
-    a, b = run("a"), run("b", tasks=5)
+    a, b = run("a"), run("b", tasks=make_tasks(4, per_template=1))
 
     code, _, err = invoke("build", a, b, "--out", tmp_path / "r")
     mixed, _, _ = invoke("build", a, b, "--out", tmp_path / "r", "--mix")

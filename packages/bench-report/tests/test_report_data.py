@@ -10,6 +10,7 @@ import pytest
 
 from bench_core.errors import InputError, RunFolderError, SchemaVersionError
 from bench_core.run_folder import schema_text
+from bench_core.testing import make_tasks
 from bench_report import IncomparableRunsError, Report, read_runs, report_of
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ def test_errors_can_count_as_failures(scored_run: Runs, build: Builds) -> None:
 
 
 MISMATCHES: dict[str, tuple[dict[str, Any], str]] = {
-    "another task set": ({"tasks": 5}, "task set"),
+    "another task set": ({"tasks": make_tasks(4, per_template=1)}, "task set"),
+    "no task in common": ({"tasks": make_tasks(900)[880:]}, "task set"),
     "another world": ({"world": "built-in"}, "world"),
 }
 
@@ -198,6 +200,19 @@ def test_runs_that_cannot_be_compared_are_refused(
         build(run("a"), run("b", **settings))
 
     assert aspect in [each.aspect for each in caught.value.mismatches]
+
+
+def test_parts_of_one_task_set_are_compared_on_what_they_share(run: Runs, build: Builds) -> None:
+    tasks = make_tasks(30)
+    built = build(run("a", tasks=tasks[:20], trials=2), run("b", tasks=tasks[5:], trials=2, seed=3))
+
+    (found,) = built.report.comparison.differences
+    assert 10 < found.shared_tasks <= 15
+    assert [run.summary.coverage.tasks for run in built.report.runs] == [20, 25]
+    (told,) = [each for each in built.report.caveats if each.code == "task_subsets"]
+    assert "15 are in all of them" in told.text
+    assert "different tasks of one task set" in built.html
+    assert "different tasks of one task set" in built.markdown
 
 
 def test_another_version_of_the_evaluator_is_refused(

@@ -47,7 +47,7 @@ from bench_core.protocols import (
     EnvironmentHandle,
     TrialContext,
 )
-from bench_core.records import AgentTask, Limits, Status, Usage
+from bench_core.records import AgentTask, Limits, Status, StepView, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +83,16 @@ async def test_each_step_is_a_line_with_its_screenshot(
     pictures = [(context.folder / line["screenshot"]).read_bytes() for line in lines]
     assert all(picture.startswith(b"\x89PNG") for picture in pictures)
     assert pictures[1] != pictures[2]
+
+
+async def test_what_the_agent_was_given_to_see_is_kept(
+    handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    await scripted_agent(STEPS).run(task, handle, context)
+    text = await asyncio.to_thread((context.folder / "observations.jsonl").read_text, "utf-8")
+    views = [StepView.model_validate_json(line) for line in text.splitlines()]
+    assert [view.step for view in views] == [1, 2, 3]
+    assert all(view.size is not None for view in views)
 
 
 async def test_a_trajectory_can_be_replayed(

@@ -30,10 +30,13 @@ from bench_core.statistics import (
 __all__ = [
     "Caveat",
     "Comparison",
+    "CostInterval",
     "Difference",
     "Effort",
+    "FailedCheck",
     "FlaggedTrial",
     "IntegritySummary",
+    "JointInterval",
     "JudgeAudit",
     "MethodRow",
     "Mismatch",
@@ -222,6 +225,23 @@ class IntegritySummary(Record):
     listed: tuple[FlaggedTrial, ...] = ()
 
 
+class FailedCheck(Record):
+    """A check that trials did not pass; `example` is the shortest of them that left evidence."""
+
+    criterion: str
+    trials: PositiveInt
+    tasks: PositiveInt
+    example: TrialKey
+
+
+class CostInterval(Record):
+    """What a trial costs in the mean over tasks, with its interval for new tasks at 95%, in US dollars."""
+
+    mean: float
+    low: float
+    high: float
+
+
 class RunReport(Record):
     """One run of the report.
 
@@ -234,6 +254,8 @@ class RunReport(Record):
         methods: How trials were evaluated, and how surely.
         audit: Query and judge apart, where trials had a judge.
         integrity: Attempts to score without doing the task; `None` where results say nothing of them.
+        failed_checks: The checks that most trials did not pass, the most frequent first.
+        cost: What a scored trial costs, with an interval; `None` where costs are unknown.
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
@@ -252,6 +274,8 @@ class RunReport(Record):
     methods: tuple[MethodRow, ...] = ()
     audit: JudgeAudit | None = None
     integrity: IntegritySummary | None = None
+    failed_checks: tuple[FailedCheck, ...] = ()
+    cost: CostInterval | None = None
     noise: Noise | None = None
     looks: tuple[Look, ...] = ()
     problems: tuple[str, ...] = ()
@@ -355,16 +379,28 @@ class Comparison(Record):
     differences: tuple[Difference, ...] = ()
 
 
+class JointInterval(Record):
+    """The difference of a pair of runs with ends that hold for all pairs together; `None` without variance."""
+
+    run: str
+    baseline: str
+    level: _Fraction
+    low: float | None = None
+    high: float | None = None
+
+
 class Ranking(Record):
     """Three runs or more, ranked.
 
     Attributes:
         leaderboard: All pairs by Holm, and the ranks they leave open.
+        joint: Intervals that hold for all pairs of `leaderboard.pairs` together, in their order.
         dominance: Which runs are clearly worse and dearer than another, of those with known costs.
         items: Tasks that distinguish runs, and those that do not; `None` without a shared task.
     """
 
     leaderboard: Leaderboard
+    joint: tuple[JointInterval, ...] = ()
     dominance: tuple[Dominance, ...] = ()
     items: Items | None = None
 

@@ -10,13 +10,14 @@ from bench_core.statistics import looks_of, summarise
 from bench_report.__about__ import __version__
 from bench_report.analysis.caveats import caveats
 from bench_report.analysis.evaluation import audit_of, methods_of
+from bench_report.analysis.failures import failed_checks
 from bench_report.analysis.integrity import integrity_of
 from bench_report.analysis.methods_text import methods_paragraphs, references
 from bench_report.analysis.unfinished_runs import without_intervals
 from bench_report.comparison.baselines import side_of
-from bench_report.comparison.comparability import check_comparable
+from bench_report.comparison.comparability import check_comparable, same_shared_tasks
 from bench_report.comparison.differences import compare
-from bench_report.comparison.ranking import noise_of_run, ranking_of
+from bench_report.comparison.ranking import cost_of_run, noise_of_run, ranking_of
 from bench_report.model import Report, RunReport, SliceEffort
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from bench_report.comparison.baselines import Side
     from bench_report.model import RunState, TrialRow
     from bench_report.run_data.sources import Source
 
@@ -55,12 +57,10 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
         IncomparableRunsError: The runs cannot be compared and `mix` is off.
     """
     sides = [side_of(each) for each in runs]
-    found = check_comparable(sides, mix=mix)
+    found = check_comparable(sides, mix=mix, subsets=not mix and same_shared_tasks(runs))
     strict = count_errors_as_failures
     described = tuple(
-        _run_report(each, out=out, strict=strict).model_copy(
-            update={"noise": noise_of_run(side, strict=strict)}
-        )
+        _with_statistics(_run_report(each, out=out, strict=strict), side, strict=strict)
         for each, side in zip(runs, sides, strict=True)
     )
     report = Report(
@@ -79,6 +79,13 @@ def report_of(  # noqa: PLR0913  # each keyword is one decision the report state
     # Written last, so that the paragraphs quote no interval that was taken out.
     return report.model_copy(
         update={"methods": methods_paragraphs(report), "references": references(report)}
+    )
+
+
+def _with_statistics(run: RunReport, side: Side, *, strict: bool) -> RunReport:
+    """Add what is computed from the run as comparisons see it."""
+    return run.model_copy(
+        update={"noise": noise_of_run(side, strict=strict), "cost": cost_of_run(run, side)}
     )
 
 
@@ -106,6 +113,7 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         methods=methods_of(run.view.latest),
         audit=audit_of(run),
         integrity=integrity_of(run),
+        failed_checks=failed_checks(run),
         looks=looks,
         problems=tuple(problem.reason for problem in run.view.problems),
         programs=_programs(run),

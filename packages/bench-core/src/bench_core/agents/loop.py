@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench_core.agents.handles import connect
 from bench_core.agents.records import ActionResult, Decision, Done, Fail, Screenshot
 from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
-from bench_core.records import AgentOutcome, ErrorInfo, Status, Step, Usage
+from bench_core.records import AgentOutcome, ErrorInfo, SeenElement, Status, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["LoopAgent", "StepAgent"]
 
 DEFAULT_STEPS = 30
+_KEPT_ELEMENTS = 500
+_KEPT_TEXT = 20_000
+"""A page of a shop has thousands of links; what is kept of a step stays below its picture."""
 
 
 class StepAgent(Protocol):
@@ -156,6 +159,7 @@ class _Trial:
         for place, result in enumerate(results, 1):
             if result.image is not None:
                 self._keep(f"step-{number:03d}-action-{place}", result.image)
+        self._see(number, observation)
         self._artifacts.append_step(
             Step(
                 step=number,
@@ -169,6 +173,25 @@ class _Trial:
                 results=tuple(result.text or result.error or "" for result in results),
                 error="; ".join(errors) or None,
                 usage=decision.usage,
+            )
+        )
+
+    def _see(self, number: int, observation: Observation) -> None:
+        """Keep what the agent was given beside the picture: where elements were, the page's text."""
+        if not (observation.elements or observation.text or observation.size):
+            return
+        text = observation.text
+        self._artifacts.append_view(
+            StepView(
+                step=number,
+                size=observation.size,
+                tabs=observation.tabs,
+                active_tab=observation.active_tab,
+                elements=tuple(
+                    SeenElement(**each.model_dump())
+                    for each in observation.elements[:_KEPT_ELEMENTS]
+                ),
+                text=None if text is None else text[:_KEPT_TEXT],
             )
         )
 

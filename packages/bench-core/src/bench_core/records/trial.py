@@ -44,9 +44,11 @@ __all__ = [
     "Attempt",
     "Check",
     "ErrorInfo",
+    "SeenElement",
     "Spending",
     "Status",
     "Step",
+    "StepView",
     "TrialResult",
     "Usage",
 ]
@@ -211,6 +213,35 @@ class Step(Record):
     results: tuple[str, ...] = ()
     error: str | None = None
     usage: Usage | None = None
+
+
+class SeenElement(Record):
+    """Something that a step's agent saw and could act on; `rect` is x, y, width, height in pixels."""
+
+    id: str
+    role: str = ""
+    name: str = ""
+    value: str | None = None
+    rect: tuple[float, float, float, float] | None = None
+
+
+class StepView(Record):
+    """One line of `observations.jsonl`: what the agent was given to see before the step of this number.
+
+    Attributes:
+        size: Width and height that positions of the step refer to, in pixels.
+        tabs: Titles or URLs of open tabs or windows.
+        active_tab: The one in front, an index into them.
+        elements: What it could act on by id.
+        text: Page text or accessibility tree, cut where it is long.
+    """
+
+    step: PositiveInt
+    size: tuple[PositiveInt, PositiveInt] | None = None
+    tabs: tuple[str, ...] = ()
+    active_tab: int | None = None
+    elements: tuple[SeenElement, ...] = ()
+    text: str | None = None
 
 
 class AgentOutcome(Record):

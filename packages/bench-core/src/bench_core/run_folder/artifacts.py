@@ -14,7 +14,7 @@ from bench_core.errors import InputError, RecordError, RefusedFileError
 from bench_core.files.atomic import is_temporary, write_atomic
 from bench_core.files.checksums import file_sha256, open_sha256
 from bench_core.files.inside import open_inside, plain_files, read_inside
-from bench_core.records import Artifact, ArtifactFile, Step
+from bench_core.records import Artifact, ArtifactFile, Step, StepView
 from bench_core.records.codec import encode
 from bench_core.redaction import RedactingFilter, Redactor
 
@@ -37,6 +37,8 @@ FINISH_STATE = "finish_state.json.gz"
 """The end state of the environment."""
 TRAJECTORY = "trajectory.jsonl"
 """One `Step` per line."""
+OBSERVATIONS = "observations.jsonl"
+"""One `StepView` per line."""
 
 _ARTIFACT = TypeAdapter(Artifact)
 
@@ -115,6 +117,12 @@ class TrialArtifacts:
         with self.path(TRAJECTORY).open("ab", buffering=0) as file:
             file.write(encode(step, self.redactor) + b"\n")
         return self.add(TRAJECTORY)
+
+    def append_view(self, view: StepView) -> Artifact:
+        """Add one line to `observations.jsonl`."""
+        with self.path(OBSERVATIONS).open("ab", buffering=0) as file:
+            file.write(encode(view, self.redactor) + b"\n")
+        return self.add(OBSERVATIONS)
 
     def log_handler(self, name: str = "log.txt") -> logging.Handler:
         """Return a handler that logs to the artifact `name` without secrets; close it yourself."""

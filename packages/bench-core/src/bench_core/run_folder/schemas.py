@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import Event, Record, RunInfo, Step, Task, TrialResult
+from bench_core.records import Event, Record, RunInfo, Step, StepView, Task, TrialResult
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder.rescore_folder import RescoreInfo
 
@@ -20,6 +20,7 @@ SCHEMA_RECORDS: dict[str, type[Record]] = {
     "rescore-info": RescoreInfo,
     "run-info": RunInfo,
     "step": Step,
+    "step-view": StepView,
     "task": Task,
     "trial-result": TrialResult,
     "verdict": Verdict,

@@ -29,7 +29,7 @@ _ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 def caveats(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> tuple[Caveat, ...]:
     """Return all caveats, the most serious first; those of one run name it."""
-    found = list(_mixed(mismatches))
+    found = [*_mixed(mismatches), *_subsets(runs, mismatches)]
     for run in runs:
         for rule in _RULES:
             found += [each.model_copy(update={"run": run.label}) for each in rule(run)]
@@ -54,6 +54,22 @@ def _mixed(found: Sequence[Mismatch]) -> Iterator[Caveat]:
             "differences between them say nothing about the agents alone."
         )
         yield Caveat(code="mixed", severity="critical", text=text)
+
+
+def _subsets(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> Iterator[Caveat]:
+    """Tell that runs have different parts of one task set; mixed runs are labelled as such already."""
+    if mismatches or len({run.info.task_set_hash for run in runs if run.info.task_set_hash}) <= 1:
+        return
+    ended = [{row.task_id for row in run.trials} for run in runs]
+    counts = ", ".join(
+        f"{run.label} {count(len(each))}" for run, each in zip(runs, ended, strict=True)
+    )
+    shared = set.intersection(*ended)
+    text = (
+        f"The runs have different tasks of one task set ({counts}; {count(len(shared))} are in all of them). "
+        "Each rate is about the run's own tasks; differences are about the tasks that both runs have."
+    )
+    yield Caveat(code="task_subsets", severity="warning", text=text)
 
 
 def _world(run: RunReport) -> Iterator[Caveat]:

@@ -41,6 +41,7 @@ def _run_without_intervals(run: RunReport) -> RunReport:
     update = {
         "summary": _summary_without_intervals(run.summary),
         "audit": run.audit and _audit_without_intervals(run.audit),
+        "cost": None,
     }
     return run.model_copy(update=update)
 

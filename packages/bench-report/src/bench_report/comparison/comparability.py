@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -11,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bench_report.comparison.baselines import Side
+    from bench_report.run_data.sources import Source
 
-__all__ = ["IncomparableRunsError", "check_comparable", "mismatches"]
+__all__ = ["IncomparableRunsError", "check_comparable", "mismatches", "same_shared_tasks"]
 
 _SHOWN_HASH = 12
+_TASK_SET = "task set"
 
 
 class IncomparableRunsError(InputError):
@@ -36,7 +39,7 @@ class IncomparableRunsError(InputError):
 _ASPECTS: Mapping[str, Callable[[Side], str]] = {
     "benchmark": lambda run: run.info.benchmark,
     "benchmark version": lambda run: run.info.benchmark_version or "",
-    "task set": lambda run: run.info.task_set_hash[:_SHOWN_HASH],
+    _TASK_SET: lambda run: run.info.task_set_hash[:_SHOWN_HASH],
     "world": lambda run: run.info.world,
     "profile": lambda run: run.info.profile,
 }
@@ -72,13 +75,33 @@ def _evaluator_aspects(by_run: Mapping[str, Mapping[str, str]]) -> dict[str, dic
     return aspects
 
 
-def check_comparable(runs: Sequence[Side], *, mix: bool) -> tuple[Mismatch, ...]:
+def same_shared_tasks(runs: Sequence[Source]) -> bool:
+    """Whether every two runs have tasks in common, all of them defined alike: they are parts of one task set."""
+    tasks = [{task.task_id: task for task in run.tasks} for run in runs]
+    return all(
+        one.keys() & other.keys()
+        and all(one[key] == other[key] for key in one.keys() & other.keys())
+        for one, other in combinations(tasks, 2)
+    )
+
+
+def check_comparable(
+    runs: Sequence[Side], *, mix: bool, subsets: bool = False
+) -> tuple[Mismatch, ...]:
     """Return the mismatches of runs that are mixed on purpose.
+
+    Args:
+        runs: What is to be compared.
+        mix: Allow runs that differ.
+        subsets: Their task sets differ only in which tasks of one set they have, so that those they share
+            can be compared.
 
     Raises:
         IncomparableRunsError: There are some and `mix` is off.
     """
     found = mismatches(runs)
+    if subsets:
+        found = tuple(each for each in found if each.aspect != _TASK_SET)
     if found and not mix:
         raise IncomparableRunsError(found)
     return found

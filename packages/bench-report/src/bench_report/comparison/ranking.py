@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics import dominance, items_of, leaderboard, noise_of
+from bench_report.comparison.pairs import cost_interval, joint_intervals
 from bench_report.model import Ranking
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
     from bench_core.statistics import Noise
     from bench_report.comparison.baselines import Side
-    from bench_report.model import RunReport
+    from bench_report.model import CostInterval, RunReport
 
-__all__ = ["noise_of_run", "ranking_of"]
+__all__ = ["cost_of_run", "noise_of_run", "ranking_of"]
 
 _LEAST_RUNS = 3
 """Two runs are a comparison, not a leaderboard."""
@@ -35,11 +36,18 @@ def ranking_of(
         items = items_of(scores)
     except NotEstimableError:
         items = None
+    board = leaderboard(scores, clusters=clusters)
     return Ranking(
-        leaderboard=leaderboard(scores, clusters=clusters),
+        leaderboard=board,
+        joint=joint_intervals(board.pairs, scores, clusters, alpha=board.alpha),
         dominance=dominance(scores, costs, clusters=clusters),
         items=items,
     )
+
+
+def cost_of_run(run: RunReport, side: Side) -> CostInterval | None:
+    """Return what a scored trial of a run costs, with an interval; `None` where no cost is known."""
+    return cost_interval(_costs(run), side.templates) if run.summary.cost_usd.known else None
 
 
 def noise_of_run(side: Side, *, strict: bool = False) -> Noise | None:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
 from bench_core.files import file_inside
-from bench_core.records import Step
-from bench_core.run_folder import read_lines
-from bench_report.html_page.network_log import har_summary
-from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
+from bench_report.html_page.network_log import read_calls, summary_of
+from bench_report.run_data.artifacts import TrialFolder, artifact_link
 from bench_report.text.untrusted import clip, inline, shown_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from pydantic import JsonValue
 
     from bench_core.records import Attempt, Check, ErrorInfo, TrialResult
-    from bench_core.run_folder import BadLine
+    from bench_report.html_page.steps import StepReader
 
 __all__ = ["TrialFolder", "evidence_of"]
 
@@ -31,30 +27,21 @@ _TEXT = 4_000
 _LINE = 500
 _FLAT = 60
 _MAX_CHECKS = 200
-_MAX_STEPS = 500
 _MAX_FILES = 200
-_MAX_TRAJECTORY = 64 * 2**20
 
 
 _PARTS = itemgetter("criterion", "passed", "reason", "expected", "actual", "decided_by")
 
 
-class TrialFolder(NamedTuple):
-    """Where a trial's artifacts are, for us and for the page."""
-
-    path: Path
-    href: str
-
-
 def evidence_of(
-    result: TrialResult, folder: TrialFolder | None, picture: Callable[[Path, str], str]
+    result: TrialResult, folder: TrialFolder | None, reader: StepReader
 ) -> dict[str, Any]:
     """Collect the evidence of a trial, clipped and made visible; parts that are absent are left out.
 
     Args:
         result: The trial.
         folder: Where its artifacts are; `None` where the run wrote none.
-        picture: Turns a picture's file and its link into the source the page loads.
+        reader: Reads what the agent did, step by step.
     """
     found: dict[str, Any] = {}
     if result.checks:
@@ -69,12 +56,14 @@ def evidence_of(
     if result.details:
         found["details"] = _details(result.details)
     if folder is not None:
-        steps, note = _trajectory(folder.path)
+        calls = read_calls(folder.path)
+        sent = () if calls is None or isinstance(calls, str) else calls
+        steps, note = reader.steps_of(folder, sent)
         stored = {
             "files": _files(result, folder),
-            "network": har_summary(folder.path),
+            "network": summary_of(calls),
             "note": note,
-            "steps": [_step(each, folder, picture) for each in steps],
+            "steps": steps,
         }
         found |= {name: value for name, value in stored.items() if value}
     return found
@@ -139,49 +128,3 @@ def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     # Nor is a link shown: who clicked it would open whatever it leads to.
     there = [each for each in listed if file_inside(folder.path, each)]
     return [[_name(each), artifact_link(folder.href, each)] for each in there]
-
-
-def _trajectory(folder: Path) -> tuple[list[Step], str | None]:
-    """Return the steps that can be shown, and what a reader must know about the others."""
-    path = folder / "trajectory.jsonl"
-    try:
-        size = path.lstat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return [], None
-    if not file_inside(folder, path.name):
-        return [], "The trajectory is no plain file of a usual size, and was not opened."
-    if size > _MAX_TRAJECTORY:
-        return [], f"The trajectory has {size / 2**20:,.0f} MB, too much to show here."
-    lines = read_lines(path, Step)
-    notes = [_damage(line) for line in lines.bad[:1]]
-    if len(lines.records) > _MAX_STEPS:
-        notes.append(f"Only the first {_MAX_STEPS} of {len(lines.records):,} steps are shown.")
-    return lines.records[:_MAX_STEPS], " ".join(notes) or None
-
-
-def _damage(line: BadLine) -> str:
-    kind = "was cut short" if line.torn else "is damaged"
-    return f"Line {line.number} of trajectory.jsonl {kind}: {clip(line.reason, _LINE)}."
-
-
-def _step(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> dict[str, Any]:
-    return {
-        "step": step.step,
-        "seconds": step.duration_s,
-        "url": inline(step.url, _LINE) if step.url else None,
-        "title": inline(step.title, _LINE) if step.title else None,
-        "thought": clip(step.thought, _TEXT) if step.thought else None,
-        "actions": [clip(json.dumps(a, ensure_ascii=False), _TEXT) for a in step.actions],
-        "results": [clip(each, _TEXT) for each in step.results],
-        "error": clip(step.error, _TEXT) if step.error else None,
-        "screenshot": _screenshot(step, folder, picture),
-    }
-
-
-def _screenshot(step: Step, folder: TrialFolder, picture: Callable[[Path, str], str]) -> str | None:
-    if step.screenshot is None:
-        return None
-    file = folder.path / step.screenshot
-    if file.suffix.lower() not in IMAGE_TYPES or not file_inside(folder.path, step.screenshot):
-        return None
-    return picture(file, artifact_link(folder.href, step.screenshot))

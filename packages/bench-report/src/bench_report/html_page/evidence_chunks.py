@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bench_core.files import read_inside
-from bench_report.html_page.evidence import TrialFolder, evidence_of
+from bench_report.html_page.evidence import evidence_of
+from bench_report.html_page.steps import StepReader
 from bench_report.html_page.table_data import as_json, pack
-from bench_report.run_data.artifacts import IMAGE_TYPES
+from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,11 +105,12 @@ def collect_evidence(
 def _all_evidence(
     runs: Sequence[Source], out: Path, pictures: Pictures
 ) -> Iterator[dict[str, Any]]:
+    reader = StepReader(pictures.source)
     for run in runs:
         base = run.relative_to(out)
         for result, name in zip(run.results, run.folders, strict=True):
             folder = None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
-            yield evidence_of(result, folder, pictures.source)
+            yield evidence_of(result, folder, reader)
 
 
 def _chunked(trials: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:

@@ -6,6 +6,7 @@ import gzip
 import os
 import zlib
 from collections import Counter, defaultdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["har_summary"]
+__all__ = ["Call", "har_summary", "read_calls", "summary_of"]
 
 _NAMES = ("network.har", "network.har.gz")
 _MAX_BYTES = 32 * 2**20
@@ -27,6 +28,10 @@ _HOSTS = 8
 _FAILURES = 12
 _URL = 300
 _FAILED = 400
+_DAY_MS = 86_400_000
+_PARTS_OF_PAGES = (
+    ".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".ico", ".woff", ".woff2", ".ttf",
+)  # fmt: skip
 
 
 def har_summary(folder: Path) -> dict[str, Any] | None:
@@ -36,13 +41,26 @@ def har_summary(folder: Path) -> dict[str, Any] | None:
         `note` when it cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
         requests, failed) and `failures` (status, method, URL).
     """
+    return summary_of(read_calls(folder))
+
+
+def read_calls(folder: Path) -> list[Call] | str | None:
+    """Return the requests of a trial's HAR file, or what is wrong with it; `None` where there is none."""
     file = next((folder / name for name in _NAMES if os.path.lexists(folder / name)), None)
     if file is None:
         return None
     entries = _entries(file)
     if isinstance(entries, str):
-        return {"note": f"{file.name}: {entries}"}
-    calls = [_Call(entry) for entry in entries if isinstance(entry, dict)]
+        return f"{file.name}: {entries}"
+    return [Call(entry) for entry in entries if isinstance(entry, dict)]
+
+
+def summary_of(calls: list[Call] | str | None) -> dict[str, Any] | None:
+    """Return what `har_summary` does of requests that were read already."""
+    if calls is None:
+        return None
+    if isinstance(calls, str):
+        return {"note": calls}
     failures = [call for call in calls if call.failed]
     return {
         "requests": len(calls),
@@ -76,7 +94,7 @@ def _entries(file: Path) -> list[Any] | str:
     return entries if isinstance(entries, list) else "not a HAR file"
 
 
-class _Call:
+class Call:
     """One request, read leniently: recorders differ in what they leave out."""
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -88,6 +106,9 @@ class _Call:
         sizes = (response.get("bodySize"), _object(response.get("content")).get("size"))
         # HAR writes -1 for a size that is not known; content is what came after unpacking
         self.size = next((size for size in sizes if isinstance(size, int) and size > 0), 0)
+        self.sent = _seconds(entry.get("startedDateTime"))
+        took = entry.get("time")
+        self.ms = took if isinstance(took, int | float) and 0 <= took < _DAY_MS else None
 
     @property
     def failed(self) -> bool:
@@ -95,18 +116,35 @@ class _Call:
         return self.status == 0 or self.status >= _FAILED
 
     @property
+    def weight(self) -> int:
+        """How soon it is left out of a short list: 0 what changes or fails, 1 others, 2 parts of a page."""
+        if self.failed or self.method not in {"GET", "HEAD", "OPTIONS"}:
+            return 0
+        path = self.url.partition("?")[0].lower()
+        return 2 if path.endswith(_PARTS_OF_PAGES) else 1
+
+    @property
     def host(self) -> str:
+        """The host and port that were asked."""
         try:
             return urlsplit(self.url).netloc or "?"
         except ValueError:
             return "?"
 
 
+def _seconds(value: Any) -> float | None:
+    """Return seconds since 1970 of a time that a recorder wrote."""
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _hosts(calls: Sequence[_Call]) -> list[list[Any]]:
+def _hosts(calls: Sequence[Call]) -> list[list[Any]]:
     """Return host, requests and failures of the busiest hosts."""
     found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for call in calls:

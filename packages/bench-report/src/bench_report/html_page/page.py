@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from bench_report.analysis.caveats import grouped
+from bench_report.analysis.failures import changes_of, clusters_of, suspects_of
 from bench_report.analysis.integrity import reasons
 from bench_report.analysis.rate_variants import rate_variants
 from bench_report.html_page import svg_plots
@@ -25,7 +28,16 @@ from bench_report.html_page.run_charts import (
     most_steps,
     pareto_plot,
 )
-from bench_report.html_page.table_data import WORD_LENGTH, as_json, embeddable, pack, table_of
+from bench_report.html_page.table_data import (
+    WORD_LENGTH,
+    as_json,
+    embeddable,
+    pack,
+    pair_address,
+    run_names,
+    table_of,
+    trial_address,
+)
 from bench_report.model import Difference
 from bench_report.text import numbers
 from bench_report.text.phrases import (
@@ -38,6 +50,7 @@ from bench_report.text.phrases import (
     ranks,
     unknown,
 )
+from bench_report.text.plain_words import difference_sentence, run_sentence
 from bench_report.text.untrusted import clip, inline, visible
 
 if TYPE_CHECKING:
@@ -51,7 +64,10 @@ if TYPE_CHECKING:
 __all__ = ["render_page"]
 
 # In this order: they share one scope, and a script uses the constants of those before it.
-_SCRIPTS = ("dom", "store", "state", "columns", "grid", "detail", "main", "live")
+_SCRIPTS = (
+    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "detail", "main", "live",
+)  # fmt: skip
+_kind = attrgetter("kind")
 _MAX_SLICE_ROWS = 60
 _MAX_TEMPLATES = 250
 _LONGEST_TEXT = 10_000
@@ -99,6 +115,7 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
     css = files(__package__).joinpath("static/report.css").read_text("utf-8")
     script = _script()
     summary = _summary(report)
+    names = run_names(report)
     return _template().render(
         report=report,
         several=len(report.runs) > 1,
@@ -111,6 +128,9 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         ),
         run_index={run.label: n for n, run in enumerate(report.runs)}.__getitem__,
         most_steps=most_steps(report),
+        run_names=names,
+        trial_address=partial(trial_address, names),
+        pair_address=lambda run, row, other, its: pair_address(names, (run, row), (other, its)),
         has_macro=any(run.summary.macro_average for run in report.runs),
         live=live,
         csp=_policy(css, script, side_files=bool(evidence.side_files), live=live is not None),
@@ -167,6 +187,7 @@ def _template() -> jinja2.Template:
         "clip": clip,
         "day": lambda moment: f"{moment:%Y-%m-%d}",
         "moment": _moment,
+        "groupby_kind": lambda found: [(k, list(each)) for k, each in groupby(found, _kind)],
         "pretty": lambda value: clip(json.dumps(value, indent=2, ensure_ascii=False), 20_000),
         **{name: getattr(numbers, name) for name in numbers.__all__},
     }
@@ -191,6 +212,12 @@ def _template() -> jinja2.Template:
         "tone_class": svg_plots.tone_class,
         "TONES": svg_plots.TONES,
         "reasons": reasons,
+        "clusters_of": clusters_of,
+        "changes_of": changes_of,
+        "suspects_of": suspects_of,
+        "run_sentence": run_sentence,
+        "difference_sentence": difference_sentence,
+        "heat_class": _heat_class,
         "share_bar": _share_bar,
         "shares": _shares,
         "efforts": _efforts,
@@ -237,6 +264,11 @@ def _address(**values: str) -> str:
         inline(name, WORD_LENGTH): inline(value, WORD_LENGTH) for name, value in values.items()
     }
     return "#" + "&".join(f"{quote(n, safe='')}={quote(v, safe='')}" for n, v in words.items())
+
+
+def _heat_class(rate: float | None) -> str:
+    """Return the shade of a rate: eleven of them, each lighter or darker than the one before."""
+    return "heat-none" if rate is None else f"heat-{round(10 * rate)}"
 
 
 def _axis_reach(found: Sequence[Difference | SliceDifference]) -> float:

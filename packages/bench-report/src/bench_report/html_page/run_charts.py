@@ -145,7 +145,7 @@ def _shade(cells: Sequence[bool | str | None]) -> tuple[str, str] | None:
 
 
 class CostPoint(NamedTuple):
-    """What a run costs and achieves; on the front, none is both cheaper and better."""
+    """What a run costs and achieves, with intervals; on the front, none is both cheaper and better."""
 
     run: int
     label: str
@@ -154,6 +154,8 @@ class CostPoint(NamedTuple):
     low: float | None
     high: float | None
     front: bool
+    least: float | None = None
+    most: float | None = None
 
 
 def cost_points(report: Report) -> list[CostPoint]:
@@ -165,7 +167,10 @@ def cost_points(report: Report) -> list[CostPoint]:
             low, high = (
                 (rate.new_tasks.low, rate.new_tasks.high) if rate.new_tasks else (None, None)
             )
-            found.append(CostPoint(index, run.label, cost, rate.estimate, low, high, front=False))
+            point = CostPoint(index, run.label, cost, rate.estimate, low, high, front=False)
+            if run.cost is not None and run.cost.low <= cost <= run.cost.high:
+                point = point._replace(least=run.cost.low, most=run.cost.high)
+            found.append(point)
     found.sort(key=lambda each: (each.cost, -each.rate))
     best, points = -1.0, []
     for each in found:
@@ -177,6 +182,7 @@ def cost_points(report: Report) -> list[CostPoint]:
 def pareto_plot(points: Sequence[CostPoint]) -> Markup:
     """Draw success against cost per trial, with intervals and the Pareto front."""
     place = _scale([each.cost for each in points])
+    right = cost_range([each.cost for each in points])[1]
     height = 200
     parts = [
         f'<line class="tick" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>' for y in (0, 25, 50, 75, 100)
@@ -188,6 +194,13 @@ def pareto_plot(points: Sequence[CostPoint]) -> Markup:
         )
     for each in points:
         parts += _cost_point(each, place(each.cost))
+        if each.least is not None and each.most is not None:
+            left = place(max(each.least, cost_range([e.cost for e in points])[0]))
+            parts.append(
+                f'<line class="whisker {tone_class(each.run)}" x1="{position(left)}" '
+                f'x2="{position(place(min(each.most, right)))}" y1="{position(100 - 100 * each.rate)}" '
+                f'y2="{position(100 - 100 * each.rate)}"/>'
+            )
     label = "; ".join(
         f"{each.label}: {percent(each.rate)} at {dollars(each.cost)} a trial"
         f"{', on the front' if each.front else ''}"
@@ -227,12 +240,14 @@ def _scale(costs: Sequence[float]) -> Callable[[float], float]:
 
 
 def cost_range(costs: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of the cost axis: logarithmic where they differ twentyfold, else near zero or not."""
+    """Return the ends of the cost axis: logarithmic where they differ twentyfold, else from zero.
+
+    From zero, so that two runs a cent apart do not stand at the two ends of the plot.
+    """
     low, high = min(costs), max(costs)
     if low > 0 and high / low >= _LOG_FROM:
         return low / 1.3, high * 1.3
-    margin = (high - low) / 4 or high / 4 or 1.0
-    return (0.0 if low < high / 2 else max(0.0, low - margin)), high + margin
+    return 0.0, high * 1.15 or 1.0
 
 
 def _stretched(

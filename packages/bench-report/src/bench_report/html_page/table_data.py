@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from pydantic_core import to_json
 
@@ -13,9 +15,19 @@ from bench_report.text.untrusted import clip, inline
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from bench_report.model import Report, TaskEntry, TrialRow
+    from bench_core.records import TrialKey
+    from bench_report.model import FlaggedTrial, Report, TaskEntry, TrialRow
 
-__all__ = ["WORD_LENGTH", "as_json", "embeddable", "pack", "table_of"]
+__all__ = [
+    "WORD_LENGTH",
+    "as_json",
+    "embeddable",
+    "pack",
+    "pair_address",
+    "run_names",
+    "table_of",
+    "trial_address",
+]
 
 _ID_LENGTH = 200
 _GOAL_LENGTH = 2000
@@ -59,6 +71,7 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
     ]
     return {
         "runs": [inline(run.label, WORD_LENGTH) for run in report.runs],
+        "run_ids": run_names(report),
         "tasks": _task_columns(report.tasks),
         "size": len(rows),
         "trials": {
@@ -68,6 +81,33 @@ def table_of(report: Report, chunks: Sequence[int]) -> dict[str, Any]:
         },
         "chunks": list(chunks),
     }
+
+
+def trial_address(names: Sequence[str], run: int, row: TrialRow | TrialKey | FlaggedTrial) -> str:
+    """Return the address that opens a trial: its run's id, its task and its number, never positions."""
+    return f"#open={_named([names[run], inline(row.task_id, _ID_LENGTH), row.trial])}"
+
+
+def pair_address(
+    names: Sequence[str], new: tuple[int, TrialRow], other: tuple[int, TrialRow]
+) -> str:
+    """Return the address that opens two trials of one task beside each other."""
+    beside = _named([names[other[0]], other[1].trial])
+    return f"{trial_address(names, *new)}&with={beside}"
+
+
+def _named(parts: list[Any]) -> str:
+    return quote(json.dumps(parts, ensure_ascii=False), safe="")
+
+
+def run_names(report: Report) -> list[str]:
+    """Return the id of each run as links name it; copies of a run get a number."""
+    names: list[str] = []
+    for run in report.runs:
+        name = inline(run.info.run_id, WORD_LENGTH)
+        again = sum(each.partition(" #")[0] == name for each in names)
+        names.append(f"{name} #{again + 1}" if again else name)
+    return names
 
 
 def _task_columns(tasks: Sequence[TaskEntry]) -> dict[str, Any]:

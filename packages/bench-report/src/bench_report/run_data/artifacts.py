@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-__all__ = ["IMAGE_TYPES", "artifact_link"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["IMAGE_TYPES", "TrialFolder", "artifact_link"]
 
 IMAGE_TYPES = {
     ".png": "image/png",
@@ -13,6 +17,13 @@ IMAGE_TYPES = {
     ".webp": "image/webp",
 }
 """Suffix to media type of files shown as pictures; no SVG, in which a browser could run scripts."""
+
+
+class TrialFolder(NamedTuple):
+    """Where a trial's artifacts are, for us and for the page."""
+
+    path: Path
+    href: str
 
 
 def artifact_link(base: str, path: str) -> str:

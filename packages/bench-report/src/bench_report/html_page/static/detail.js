@@ -1,4 +1,4 @@
-/* One trial in a dialog: outcome, checks, trajectory with its screenshots, files. */
+/* One trial in a dialog, or two beside each other: outcome, checks, steps, facts, files. */
 
 class Detail {
   constructor(dialog, store, state) {
@@ -6,26 +6,52 @@ class Detail {
     this.store = store;
     this.state = state;
     this.order = () => [];
-    dialog.addEventListener("close", () => state.get("open") && state.set({ open: "" }));
+    dialog.addEventListener("close", () => state.get("open") && state.set({ open: "", step: "", with: "" }));
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     dialog.addEventListener("keydown", (event) => this.key(event));
   }
 
   address(row) {
     const { trials, tasks } = this.store;
-    return JSON.stringify([trials.run[row], tasks.id[trials.task[row]], trials.trial[row]]);
+    return JSON.stringify([this.store.runIds[trials.run[row]], tasks.id[trials.task[row]], trials.trial[row]]);
   }
 
-  /** Show the trial named in the address, or close. */
+  /** The address of a trial to be compared with another of its task. */
+  pairAddress(row) {
+    return JSON.stringify([this.store.runIds[this.store.trials.run[row]], this.store.trials.trial[row]]);
+  }
+
+  /** The trial of `row`'s task that the address names for comparison, or null. */
+  partner(row, given) {
+    try {
+      const [run, trial] = JSON.parse(given);
+      const found = this.store.find(run, this.store.tasks.id[this.store.trials.task[row]], trial);
+      return found < 0 || found === row ? null : found;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Show the trial or the pair named in the address, or close. */
   async follow() {
     const row = this.named(this.state.get("open"));
-    if (row === this.row) return;
-    this.row = row;
+    const other = row === null ? null : this.partner(row, this.state.get("with"));
+    if (row === this.row && other === this.other) { this.toStep(); return; }
+    [this.row, this.other] = [row, other];
+    this.film?.stop?.();
     if (row === null) { if (this.dialog.open) this.dialog.close(); return; }
-    this.draw(row, null);
+    this.draw(row, other, null);
     if (!this.dialog.open) this.dialog.showModal();
-    const evidence = await this.store.evidence(row).catch((error) => ({ missing: error.message }));
-    if (this.row === row) this.draw(row, evidence);
+    const rows = other === null ? [row] : [row, other];
+    const read = (each) => this.store.evidence(each).catch((error) => ({ missing: error.message }));
+    const evidence = await Promise.all(rows.map(read));
+    if (this.row === row && this.other === other) this.draw(row, other, evidence);
+  }
+
+  /** The address may have changed to another step of the trial that is shown. */
+  toStep() {
+    const step = Number(this.state.get("step"));
+    if (step && this.film?.showStep) this.film.showStep(step);
   }
 
   named(open) {
@@ -38,7 +64,19 @@ class Detail {
   }
 
   go(row) {
-    this.state.set({ open: this.address(row) });
+    this.state.set({ open: this.address(row), step: "", with: "" });
+  }
+
+  compare(row) {
+    this.state.set({ with: row === null ? "" : this.pairAddress(row), step: "" });
+  }
+
+  /** The trial that tells most beside this one: another outcome, of the same run if there is one. */
+  contrast(row) {
+    const { store } = this;
+    const others = store.byTask[store.trials.task[row]].filter((each) => each !== row);
+    const worth = (each) => 2 * (store.outcome[each] !== store.outcome[row] && store.outcome[each] !== VOID) + (store.trials.run[each] === store.trials.run[row]);
+    return others.sort((a, b) => worth(b) - worth(a))[0] ?? null;
   }
 
   /** The trials before and after this one in the table as it is filtered and sorted. */
@@ -50,36 +88,59 @@ class Detail {
 
   key(event) {
     if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = { j: 1, k: -1 }[event.key];
-    if (next && this.neighbour(next) !== undefined) this.go(this.neighbour(next));
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step && this.film) { this.film.move(step); event.preventDefault(); }
+    if (event.key === "c" && this.row !== null) this.compare(this.other === null ? this.contrast(this.row) : null);
+    else if (this.film?.key(event)) event.preventDefault();
+    else {
+      const next = { j: 1, k: -1 }[event.key];
+      if (next && this.neighbour(next) !== undefined) this.go(this.neighbour(next));
+    }
   }
 
-  draw(row, evidence) {
+  draw(row, other, evidence) {
     this.film = null;
-    this.dialog.replaceChildren(this.bar(row), h("div", { class: "detail-body" },
-      this.heading(row), this.siblings(row), this.facts(row),
-      evidence === null ? h("p", { class: "quiet" }, "Reading the evidence …") : this.evidence(row, evidence)));
+    const waiting = h("p", { class: "quiet" }, "Reading the evidence …");
+    const content = other === null
+      ? [this.heading(row), this.siblings(row), evidence === null ? waiting : this.evidence(row, evidence[0]), this.facts(row), evidence === null ? null : rest(evidence[0])]
+      : [this.heading(row, true), this.siblings(row), evidence === null ? waiting : this.pair([row, other], evidence)];
+    this.dialog.replaceChildren(this.bar(row, other), h("div", { class: "detail-body" }, content));
     this.dialog.scrollTop = 0;
     this.dialog.focus({ preventScroll: true });
+    this.film?.show(this.film.at, false); // now that widths are known
   }
 
-  bar(row) {
+  pair(rows, evidence) {
+    const { store } = this;
+    const title = (row) => `${store.runs.length > 1 ? `${store.runs[store.trials.run[row]]}, ` : ""}trial ${store.trials.trial[row]}`;
+    const sides = rows.map((row, n) => ({ title: title(row), outcome: store.outcome[row], evidence: evidence[n] }));
+    const missing = evidence.map((each) => each.missing).filter(Boolean);
+    if (missing.length) return h("p", { class: "problem" }, missing.join("; "));
+    const at = Number(this.state.get("step")) - 1;
+    this.film = new SideBySide(sides, { moved: (step) => this.state.soon({ step: String(step) }), at: at >= 0 ? at : null });
+    return this.film.element;
+  }
+
+  /** On paper every step of an open trial is there. */
+  print(on) {
+    this.dialog.querySelector(".printed")?.remove();
+    if (on && this.film?.printed) this.dialog.querySelector(".detail-body").append(h("div", { class: "printed" }, h("h3", {}, "Steps"), this.film.printed(PRINTED_STEPS)));
+  }
+
+  bar(row, other) {
     const { store } = this;
     const step = (by, text, label) => {
       const to = this.neighbour(by);
       return h("button", { type: "button", class: "plain", "aria-label": label, title: label, disabled: to === undefined, onclick: () => this.go(to) }, text);
     };
-    return h("header", { class: "dialog-bar" },
+    return h("header", { class: "dialog-bar" }, ...[
       h("strong", { class: "dialog-title" }, `Task ${store.tasks.id[store.trials.task[row]]}`),
-      h("span", { class: "quiet" }, `trial ${store.trials.trial[row]}`),
+      h("span", { class: "quiet" }, `trial ${store.trials.trial[row]}${other === null ? "" : " beside another"}`),
       h("span", { class: "grow" }),
+      other === null ? null : h("button", { type: "button", class: "link", onclick: () => this.compare(null) }, "one trial (c)"),
       step(-1, "↑", "Previous trial (k)"), step(1, "↓", "Next trial (j)"),
-      h("button", { type: "button", class: "plain close", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dialog.close() }, "✕"));
+      h("button", { type: "button", class: "plain close", "aria-label": "Close (Esc)", title: "Close (Esc)", onclick: () => this.dialog.close() }, "✕")].filter(Boolean));
   }
 
-  heading(row) {
+  heading(row, small = false) {
     const { store } = this;
     const outcome = store.outcome[row];
     const score = store.trials.score[row];
@@ -88,7 +149,7 @@ class Detail {
       h("p", { class: `badge ${OUTCOMES[outcome]}` }, OUTCOME_WORDS[outcome],
         score === null ? null : h("span", { class: "score" }, `score ${scoreText(score)}`)),
       reason ? h("p", { class: "reason" }, reason.replaceAll("_", " ")) : null,
-      h("h2", { class: "goal" }, store.tasks.goal[store.trials.task[row]]));
+      h("h2", { class: small ? "goal small" : "goal" }, store.tasks.goal[store.trials.task[row]]));
   }
 
   /** The other trials of this task, in all runs. */
@@ -101,7 +162,18 @@ class Detail {
       return own.length ? h("span", { class: "sibling" }, store.runs.length > 1 ? h("span", { class: "quiet" }, label) : null,
         own.map((each) => this.sibling(each, each === row))) : null;
     });
-    return h("nav", { class: "siblings", "aria-label": "Trials of this task" }, runs);
+    return h("nav", { class: "siblings", "aria-label": "Trials of this task" }, runs, this.choice(row, rows));
+  }
+
+  /** What to put beside this trial. */
+  choice(row, rows) {
+    const { store } = this;
+    const words = (each) => `${store.runs.length > 1 ? `${store.runs[store.trials.run[each]]}, ` : ""}trial ${store.trials.trial[each]}, ${OUTCOME_WORDS[store.outcome[each]].toLowerCase()}`;
+    const others = rows.filter((each) => each !== row).slice(0, MOST_OFFERED);
+    const chosen = this.other === null ? "" : String(this.other);
+    const select = h("select", { class: "beside", onchange: () => this.compare(select.value === "" ? null : Number(select.value)) },
+      h("option", { value: "" }, "nothing"), others.map((each) => h("option", { value: each, selected: String(each) === chosen }, words(each))));
+    return h("label", { class: "facet" }, h("span", {}, "Side by side with (c)"), select);
   }
 
   sibling(row, current) {
@@ -130,26 +202,44 @@ class Detail {
   }
 
   evidence(row, evidence) {
-    const { missing, error, checks, steps, phases, attempts, files, details, note, network } = evidence;
+    const { missing, error, checks, steps, note } = evidence;
+    const step = Number(this.state.get("step")) || null;
+    if (steps?.length) this.film = new Film(steps, { at: step, moved: (number) => this.state.soon({ step: String(number) }) });
     return h("div", { class: "evidence" },
       missing ? h("p", { class: "problem" }, missing) : null,
       error ? section("Error", h("p", { class: "problem" }, h("strong", {}, error.kind), error.phase ? ` while ${error.phase}` : "", h("br"), error.message)) : null,
-      checks?.length ? section("Checks", checkTable(checks)) : null,
-      steps?.length ? section("Trajectory", (this.film = new Film(steps)).element) : null,
-      note ? h("p", { class: "quiet trajectory-note" }, note) : null,
-      network ? section("Network", ...networkSummary(network)) : null,
-      phases ? section("Time by phase", phaseList(phases)) : null,
-      attempts?.length > 1 ? section("Attempts", attemptList(attempts)) : null,
-      files?.length ? section("Files", fileList(files)) : null,
-      details ? h("details", { class: "raw" }, h("summary", {}, "The benchmark's own record"), h("pre", {}, details)) : null);
+      checks?.length ? section("Checks", ...checkLists(checks)) : null,
+      this.film ? section("Steps", this.film.element) : null,
+      note ? h("p", { class: "quiet trajectory-note" }, note) : null);
   }
+}
+
+const PRINTED_STEPS = 60;
+const MOST_OFFERED = 60;
+
+/** What is looked at last. */
+function rest({ phases, attempts, files, details, network }) {
+  return h("div", { class: "evidence" },
+    network ? section("Network", ...networkSummary(network)) : null,
+    phases ? section("Time by phase", phaseList(phases)) : null,
+    attempts?.length > 1 ? section("Attempts", attemptList(attempts)) : null,
+    files?.length ? section("Files", fileList(files)) : null,
+    details ? h("details", { class: "raw" }, h("summary", {}, "The benchmark's own record"), h("pre", {}, details)) : null);
 }
 
 const section = (title, ...content) => h("section", {}, h("h3", {}, title), content);
 
 const VERDICTS = { true: [PASS, "passed"], false: [FAIL, "failed"], null: [VOID, "not decided"] };
 
-function checkTable(checks) {
+/** Failed checks first; those that passed are folded where others did not. */
+function checkLists(checks) {
+  const passed = checks.filter((check) => check.passed === true);
+  const others = checks.filter((check) => check.passed !== true);
+  if (!others.length || !passed.length) return [checkList(checks)];
+  return [checkList(others), h("details", {}, h("summary", {}, `${count(passed.length)} ${passed.length === 1 ? "check" : "checks"} passed`), checkList(passed))];
+}
+
+function checkList(checks) {
   return h("ul", { class: "checks" }, checks.map((check) => {
     const [outcome, word] = VERDICTS[String(check.passed)];
     const compared = check.expected !== null || check.actual !== null;
@@ -157,11 +247,17 @@ function checkTable(checks) {
       h("p", { class: "criterion" }, h("span", { class: `outcome-icon ${OUTCOMES[outcome]}` }, h("span", { class: "spoken" }, word)), h("span", {}, check.criterion),
         check.by ? h("span", { class: "quiet" }, `by ${check.by}`) : null),
       check.reason ? h("p", { class: "check-reason" }, check.reason) : null,
-      compared ? h("div", { class: "compared" }, compare("Expected", check.expected), compare("Found", check.actual)) : null);
+      compared ? comparison(check) : null);
   }));
 }
 
-const compare = (title, value) => h("div", {}, h("h4", {}, title), h("pre", {}, value ?? NONE));
+/** Expected and found, with what only one of them has marked: struck through what is missing, underlined what is too much. */
+function comparison({ expected, actual, passed }) {
+  const parts = expected !== null && actual !== null && passed !== true && expected !== actual ? textDifference(expected, actual) : null;
+  return h("div", { class: "compared" }, compare("Expected", expected, parts && marked(parts[0], "del")), compare("Found", actual, parts && marked(parts[1], "ins")));
+}
+
+const compare = (title, value, parts) => h("div", {}, h("h4", {}, title), h("pre", {}, parts ?? value ?? NONE));
 
 const phaseList = (phases) =>
   h("dl", { class: "facts" }, phases.map(([name, seconds]) => h("div", {}, h("dt", {}, name), h("dd", {}, duration(seconds)))));
@@ -188,55 +284,3 @@ const attemptList = (attempts) =>
 
 const fileList = (files) =>
   h("ul", { class: "files" }, files.map(([name, href]) => h("li", {}, href ? h("a", { href, download: /\.(x?html?|svg|xml)$/i.test(name) }, name) : name)));
-
-/** An image beside the page or one embedded in it; nothing else is ever loaded. */
-function picture(source, alt) {
-  const embedded = source.startsWith("#") ? byId(source.slice(1)) : null;
-  const src = embedded ? `data:${embedded.dataset.type};base64,${embedded.textContent}` : source;
-  const image = h("img", { alt, loading: "lazy", decoding: "async", src });
-  image.addEventListener("error", () => image.replaceWith(h("span", { class: "no-picture" }, "picture not found")));
-  return image;
-}
-
-/* The trajectory: a strip of thumbnails (or numbers) and the step that is looked at. */
-class Film {
-  constructor(steps) {
-    this.steps = steps;
-    this.stage = h("div", { class: "stage", "aria-live": "polite" });
-    this.frames = steps.map((step, index) => this.frame(step, index));
-    const pictures = steps.some((step) => step.screenshot);
-    this.strip = h("div", { class: `film${pictures ? "" : " bare"}`, role: "group", "aria-label": "Steps (left and right arrow keys)" }, this.frames);
-    this.element = h("div", {}, this.strip, this.stage);
-    this.show(0);
-  }
-
-  frame(step, index) {
-    return h("button", { type: "button", class: step.error ? "frame failed" : "frame", "aria-label": `Step ${step.step}`, onclick: () => this.show(index) },
-      step.screenshot ? picture(step.screenshot, "") : null, h("span", { class: "frame-number" }, String(step.step)));
-  }
-
-  move(by) {
-    this.show(Math.max(0, Math.min(this.steps.length - 1, this.at + by)));
-  }
-
-  show(index) {
-    this.at = index;
-    this.frames.forEach((frame, each) => frame.toggleAttribute("aria-current", each === index));
-    const frame = this.frames[index];
-    this.strip?.scrollTo({ left: frame.offsetLeft - this.strip.clientWidth / 2 + frame.clientWidth / 2 });
-    this.stage.replaceChildren(...this.parts(this.steps[index]).filter(Boolean));
-  }
-
-  parts(step) {
-    return [
-      h("p", { class: "step-head" }, h("strong", {}, `Step ${step.step} of ${this.steps.length}`),
-        step.seconds === null ? null : h("span", { class: "quiet" }, duration(step.seconds)), step.url ? h("span", { class: "url" }, step.url) : null),
-      step.title ? h("p", { class: "quiet" }, step.title) : null,
-      step.thought ? h("p", { class: "thought" }, step.thought) : null,
-      step.actions.length ? h("pre", { class: "actions" }, step.actions.join("\n")) : null,
-      step.results.length ? h("ul", { class: "step-results" }, step.results.map((text) => h("li", {}, text))) : null,
-      step.error ? h("p", { class: "problem" }, step.error) : null,
-      step.screenshot ? h("a", { class: "shot", href: step.screenshot.startsWith("#") ? null : step.screenshot }, picture(step.screenshot, `Screenshot of step ${step.step}${step.title ? `: ${step.title}` : ""}`)) : null,
-    ];
-  }
-}

@@ -33,8 +33,8 @@ class Explorer {
     this.state.listeners.push(() => this.update());
     this.update();
     NARROW.addEventListener("change", () => this.refresh());
-    addEventListener("beforeprint", () => this.print(PRINTED_ROWS));
-    addEventListener("afterprint", () => this.print(0));
+    addEventListener("beforeprint", () => { this.print(PRINTED_ROWS); this.detail.print(true); });
+    addEventListener("afterprint", () => { this.print(0); this.detail.print(false); });
     addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -42,6 +42,12 @@ class Explorer {
     const { state } = this;
     const search = byId("search");
     search.addEventListener("input", () => state.set({ q: search.value }));
+    search.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // which would empty it: what was searched for stays, the keyboard goes to what was found
+      if (this.items.length) this.grid.focus(true);
+      else search.blur();
+    });
     byId("clear").addEventListener("click", () => state.clear());
     for (const button of document.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => state.set({ view: button.dataset.view, sort: "" }));
@@ -66,7 +72,7 @@ class Explorer {
 
   *facets() {
     const { store } = this;
-    if (store.runs.length > 1) yield ["run", "Run", store.runs.map((label, index) => [String(index), label])];
+    if (store.runs.length > 1) yield ["run", "Run", store.runs.map((label, index) => [store.runIds[index], label])];
     for (const name of this.groups) {
       const values = [...new Set(store.tasks.groups[name].values.flat())].sort();
       if (values.length > 1) yield [`in.${name}`, name.replaceAll("_", " "), values.map((value) => [value, value])];
@@ -75,6 +81,8 @@ class Explorer {
     const statuses = store.trials.status.values.filter((status) => status !== "completed");
     const whys = [...modes, ...statuses, "unclassified"].map((why) => [why, why.replaceAll("_", " ")]);
     if (whys.length) yield ["why", "Ended by", whys];
+    const flags = [...new Set(store.trials.flags.values.flatMap((each) => each.split(", ")))].sort().slice(0, MOST_FLAGS);
+    if (flags.length) yield ["flag", "Flag", flags.map((flag) => [flag, flag.replaceAll("_", " ")])];
   }
 
   select(name, label, options) {
@@ -85,7 +93,7 @@ class Explorer {
 
   update() {
     this.reflect();
-    const asked = JSON.stringify({ ...this.state.values, open: "" });
+    const asked = JSON.stringify({ ...this.state.values, open: "", step: "", with: "" });
     if (asked !== this.asked) { this.asked = asked; this.refresh(); }
     this.detail.follow();
   }
@@ -130,7 +138,7 @@ class Explorer {
     store.byTask.forEach((every, task) => {
       if (!every.some(passes)) return;
       // All trials of a task that has a match, so that its rate stays its rate.
-      const rows = run === "" ? every : every.filter((row) => store.trials.run[row] === Number(run));
+      const rows = run === "" ? every : every.filter((row) => store.trials.run[row] === store.runIndex(run));
       items.push({ task, rows, outcome: taskOutcome(store, rows), rate: successRate(store, rows) });
     });
     return items;
@@ -152,6 +160,7 @@ class Explorer {
   }
 }
 
+const MOST_FLAGS = 100;
 const PRINTED_ROWS = 1000;
 
 async function start() {
@@ -160,8 +169,8 @@ async function start() {
   if (!embedded) return;
   const explorer = new Explorer(new Store(await unpack(embedded.textContent)));
   byId("explorer").classList.add("ready");
-  if (explorer.state.read()) byId("tasks").scrollIntoView();
-  addEventListener("hashchange", () => explorer.state.read() && byId("tasks").scrollIntoView({ block: "start" }));
+  if (explorer.state.read() && !explorer.state.get("open")) byId("tasks").scrollIntoView();
+  addEventListener("hashchange", () => explorer.state.read() && !explorer.state.get("open") && byId("tasks").scrollIntoView({ block: "start" }));
   document.documentElement.dataset.ready = "yes";
 }
 

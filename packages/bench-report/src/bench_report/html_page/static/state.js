@@ -1,6 +1,7 @@
 /* What the reader looks at, stored in the address so that it can be shared. */
 
-const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", template: "", sort: "", open: "" };
+const DEFAULTS = { view: "tasks", q: "", outcome: "", run: "", why: "", flag: "", template: "", sort: "", open: "", step: "", with: "" };
+const OF_TRIAL = ["open", "step", "with"];
 
 class State {
   constructor(groups) {
@@ -24,8 +25,9 @@ class State {
 
   /** The address has changed: a link was followed, or the back button pressed. */
   follow() {
-    const values = this.read() ?? (this.values.open ? { ...this.values, open: "" } : null);
+    const values = this.read() ?? (this.values.open ? { ...this.values, open: "", step: "", with: "" } : null);
     if (!values) return;
+    clearTimeout(this.later);
     this.values = values;
     this.notify();
   }
@@ -38,8 +40,16 @@ class State {
   set(changes) {
     const step = Boolean(changes.open) && !this.values.open;
     this.values = { ...this.values, ...changes };
+    clearTimeout(this.later);
     history[step ? "pushState" : "replaceState"](null, "", this.address());
     this.notify();
+  }
+
+  /** As `set`, for what changes many times a second: browsers refuse more than a few new addresses a second. */
+  soon(changes) {
+    this.values = { ...this.values, ...changes };
+    clearTimeout(this.later);
+    this.later = setTimeout(() => history.replaceState(null, "", this.address()), 250);
   }
 
   address() {
@@ -55,7 +65,7 @@ class State {
 
   get filtered() {
     return Object.entries(this.values).some(
-      ([name, value]) => !["view", "sort", "open"].includes(name) && value !== (DEFAULTS[name] ?? ""),
+      ([name, value]) => !["view", "sort", ...OF_TRIAL].includes(name) && value !== (DEFAULTS[name] ?? ""),
     );
   }
 
@@ -80,8 +90,9 @@ function trialFilter(store, state) {
     const mixed = store.byTask.map((rows) => disagree(store, rows));
     tests.push((row) => mixed[store.trials.task[row]]);
   } else if (outcome >= 0) tests.push((row) => store.outcome[row] === outcome);
-  if (state.get("run") !== "") tests.push((row) => store.trials.run[row] === Number(state.get("run")));
+  if (state.get("run") !== "") tests.push((row) => store.trials.run[row] === store.runIndex(state.get("run")));
   if (state.get("why")) tests.push((row) => matchesWhy(store, row, state.get("why")));
+  if (state.get("flag")) tests.push((row) => (store.word("flags", row) ?? "").split(", ").includes(state.get("flag")));
   if (state.get("template")) tests.push((row) => store.template(store.trials.task[row]) === state.get("template"));
   for (const name of state.groups) {
     const wanted = state.get(`in.${name}`);

@@ -26,6 +26,7 @@ const OUTCOME_WORDS = ["Passed", "Failed", "Not scored", "Mixed"];
 class Store {
   constructor(table) {
     this.runs = table.runs;
+    this.runIds = table.run_ids;
     this.tasks = table.tasks;
     this.size = table.size;
     this.trials = this.columns(table.trials);
@@ -83,10 +84,19 @@ class Store {
     return this.word("mode", row) ?? (status === "completed" ? null : status.replaceAll("_", " "));
   }
 
+  /** The place of a run by its id; older links have the place itself. */
+  runIndex(run) {
+    const found = this.runIds.indexOf(run);
+    return found < 0 && /^\d+$/.test(String(run)) ? Number(run) : found;
+  }
+
   find(run, taskId, trial) {
-    const task = this.tasks.id.indexOf(taskId);
-    const rows = task < 0 ? [] : this.byTask[task];
-    return rows.find((row) => this.trials.run[row] === run && this.trials.trial[row] === trial) ?? -1;
+    const index = this.runIndex(run);
+    for (let task = this.tasks.id.indexOf(taskId); task >= 0; task = this.tasks.id.indexOf(taskId, task + 1)) {
+      const row = this.byTask[task].find((each) => this.trials.run[each] === index && this.trials.trial[each] === trial);
+      if (row !== undefined) return row;
+    }
+    return -1;
   }
 
   async evidence(row) {

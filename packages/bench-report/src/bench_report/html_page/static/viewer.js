@@ -1,0 +1,276 @@
+/* The steps of a trial: a strip of pictures, the step that is looked at with where its actions went, and what
+   the agent said, saw and sent beside it. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svg(tag, props, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(props ?? {})) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/** An image beside the page or one embedded in it; nothing else is ever loaded. */
+function picture(source, alt) {
+  const embedded = source.startsWith("#") ? byId(source.slice(1)) : null;
+  const src = embedded ? `data:${embedded.dataset.type};base64,${embedded.textContent}` : source;
+  const image = h("img", { alt, loading: "lazy", decoding: "async", src });
+  image.addEventListener("error", () => image.replaceWith(h("span", { class: "no-picture" }, "picture not found")));
+  return image;
+}
+
+const MARK_WORDS = { click: "click", drag: "drag", scroll: "scroll", type: "typing", move: "pointer" };
+
+/** Shapes, not colours alone: a ring for a click, an arrow for a drag, chevrons for a scroll, a beam for typing. */
+function drawMark(mark, width, height) {
+  const unit = Math.max(width, height) / 100;
+  const px = ([x, y]) => (mark.relative ? [x * width, y * height] : [x, y]);
+  const group = svg("g", { class: `mark ${mark.kind}` });
+  const line = (points) => {
+    const d = `M${points.map((each) => each.map((n) => n.toFixed(1)).join(" ")).join("L")}`;
+    group.append(svg("path", { class: "halo", d, "stroke-width": unit * 0.9 }), svg("path", { class: "stroke", d, "stroke-width": unit * 0.4 }));
+  };
+  const ring = (x, y, r) => group.append(
+    svg("circle", { class: "halo", cx: x, cy: y, r, "stroke-width": unit * 0.9 }), svg("circle", { class: "stroke", cx: x, cy: y, r, "stroke-width": unit * 0.4 }));
+  if (mark.box) {
+    const [x, y, w, hgt] = mark.box;
+    group.append(svg("rect", { class: "box", x, y, width: Math.max(w, 0), height: Math.max(hgt, 0), "stroke-width": unit * 0.3 }));
+  }
+  const [x, y] = px(mark.at);
+  if (mark.kind === "click") {
+    ring(x, y, unit * 1.6);
+    group.append(svg("circle", { class: "core", cx: x, cy: y, r: unit * 0.45 }));
+  } else if (mark.kind === "drag" && mark.to) {
+    const [tx, ty] = px(mark.to);
+    const [dx, dy] = [tx - x, ty - y];
+    const length = Math.hypot(dx, dy) || 1;
+    const [ux, uy] = [dx / length * unit * 1.8, dy / length * unit * 1.8];
+    ring(x, y, unit);
+    line([[x, y], [tx, ty]]);
+    line([[tx - ux - uy * 0.6, ty - uy + ux * 0.6], [tx, ty], [tx - ux + uy * 0.6, ty - uy - ux * 0.6]]);
+  } else if (mark.kind === "scroll") {
+    const [across, down] = mark.to ?? [0, 1];
+    const vertical = Math.abs(down) >= Math.abs(across);
+    const way = Math.sign(vertical ? down : across) || 1;
+    for (const shift of [-1, 1]) {
+      const tip = shift * unit * 1.2 + way * unit;
+      const base = tip - way * unit * 1.1;
+      const side = unit * 1.5;
+      line(vertical ? [[x - side, y + base], [x, y + tip], [x + side, y + base]] : [[x + base, y - side], [x + tip, y], [x + base, y + side]]);
+    }
+  } else if (mark.kind === "type") {
+    line([[x, y - unit * 2], [x, y + unit * 2]]);
+    line([[x - unit, y - unit * 2], [x + unit, y - unit * 2]]);
+    line([[x - unit, y + unit * 2], [x + unit, y + unit * 2]]);
+  } else ring(x, y, unit * 0.8);
+  return group;
+}
+
+/** The picture of a step, with the marks of its actions once its size is known. */
+function stepPicture(step, alt, marks = []) {
+  if (!step?.screenshot) return null;
+  const image = picture(step.screenshot, alt);
+  image.loading = "eager";
+  const frame = h("div", { class: "picture" }, image);
+  const draw = () => {
+    if (!image.naturalWidth || !marks.length) return;
+    const [width, height] = step.size ?? [image.naturalWidth, image.naturalHeight];
+    frame.append(svg("svg", { class: "marks", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+      ...marks.map((mark) => drawMark(mark, width, height))));
+  };
+  if (image.complete) draw();
+  else image.addEventListener("load", draw);
+  return frame;
+}
+
+const FILLED = new WeakMap();
+
+/** Thumbnails are made when they come into sight: a long trajectory has hundreds. */
+function whenSeen(root, element, fill) {
+  if (!FILLED.has(root)) {
+    FILLED.set(root, new IntersectionObserver((entries, observer) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        observer.unobserve(entry.target);
+        entry.target.fill();
+      }
+    }, { root, rootMargin: "0px 600px" }));
+  }
+  element.fill = fill;
+  FILLED.get(root).observe(element);
+}
+
+const ZOOMS = [1, 1.5, 2, 3, 4];
+const PLAY_MS = 1100;
+const SIGHTS = ["before", "after", "both"];
+
+class Film {
+  /** `moved(step)` is called with the number of the step that is shown. */
+  constructor(steps, { moved, at = null }) {
+    this.steps = steps;
+    this.moved = moved;
+    this.sight = "both";
+    this.zoom = 0;
+    this.unfolded = new Set(["Observation", "Requests of this step"]);
+    const pictures = steps.some((step) => step.screenshot);
+    this.strip = h("div", { class: `film${pictures ? "" : " bare"}`, role: "group", "aria-label": "Steps (left and right arrow keys)" });
+    this.frames = steps.map((step, index) => this.frame(step, index));
+    this.strip.append(...this.frames);
+    this.pictures = h("div", { class: "pictures", tabindex: 0, role: "group", "aria-label": "Pictures of this step" });
+    this.side = h("div", { class: "step-side", "aria-live": "polite" });
+    this.element = h("div", { class: "viewer" }, this.strip, this.controls(pictures), h("div", { class: `stage${pictures ? "" : " bare"}` }, pictures ? this.pictures : null, this.side));
+    const start = at === null ? -1 : steps.findIndex((step) => step.step === at);
+    this.show(Math.max(0, start), false);
+  }
+
+  frame(step, index) {
+    const number = h("span", { class: "frame-number" }, step.error ? `✕ ${step.step}` : String(step.step));
+    const words = `Step ${step.step}${step.did.length ? `: ${step.did.join(", ")}` : ""}`;
+    const frame = h("button", { type: "button", class: step.error ? "frame failed" : "frame", "aria-label": words, title: words.slice(0, 300), onclick: () => this.show(index) }, number);
+    if (step.screenshot) whenSeen(this.strip, frame, () => frame.prepend(picture(step.screenshot, "")));
+    return frame;
+  }
+
+  controls(pictures) {
+    const button = (text, label, act) => h("button", { type: "button", class: "plain", "aria-label": label, title: label, onclick: act }, text);
+    this.slider = h("input", { type: "range", min: 1, max: this.steps.length, value: 1, "aria-label": "Step", oninput: () => this.show(Number(this.slider.value) - 1) });
+    this.player = button("Play", "Play (space)", () => this.play());
+    this.sights = SIGHTS.map((sight) => h("button", { type: "button", "data-sight": sight, "aria-pressed": "false", onclick: () => this.look(sight) }, capital(sight)));
+    return h("div", { class: "controls" },
+      button("|◀", "First step (Home)", () => this.show(0)), button("◀", "Step back (left arrow)", () => this.move(-1)), this.player,
+      button("▶", "Step on (right arrow)", () => this.move(1)), button("▶|", "Last step (End)", () => this.show(this.steps.length - 1)), this.slider,
+      pictures ? h("div", { class: "segmented small", role: "group", "aria-label": "Picture before or after the step (b)" }, this.sights) : null,
+      pictures ? button("−", "Smaller (−)", () => this.magnify(-1)) : null, pictures ? button("+", "Larger (+)", () => this.magnify(1)) : null);
+  }
+
+  play() {
+    if (this.playing) { this.stop(); return; }
+    if (this.at === this.steps.length - 1) this.show(0);
+    this.player.textContent = "Pause";
+    this.player.setAttribute("aria-label", "Pause (space)");
+    this.playing = setInterval(() => {
+      if (!this.element.isConnected || this.at >= this.steps.length - 1) this.stop();
+      else this.show(this.at + 1);
+    }, PLAY_MS);
+  }
+
+  stop() {
+    clearInterval(this.playing);
+    this.playing = null;
+    this.player.textContent = "Play";
+    this.player.setAttribute("aria-label", "Play (space)");
+  }
+
+  look(sight) {
+    this.sight = sight;
+    this.draw();
+  }
+
+  magnify(by) {
+    this.zoom = Math.max(0, Math.min(ZOOMS.length - 1, this.zoom + by));
+    this.enlarge();
+  }
+
+  enlarge() {
+    for (const frame of this.pictures.querySelectorAll(".picture")) frame.style.width = `${ZOOMS[this.zoom] * 100}%`;
+  }
+
+  /** Returns whether the key was one of ours. */
+  key(event) {
+    const acts = {
+      ArrowRight: () => this.move(1), ArrowLeft: () => this.move(-1), Home: () => this.show(0), End: () => this.show(this.steps.length - 1),
+      " ": () => this.play(), b: () => this.look(SIGHTS[(SIGHTS.indexOf(this.sight) + 1) % SIGHTS.length]),
+      "+": () => this.magnify(1), "-": () => this.magnify(-1), 0: () => this.magnify(-ZOOMS.length),
+    };
+    if (!(event.key in acts) || (event.key === " " && event.target.closest("button, summary, a"))) return false;
+    acts[event.key]();
+    return true;
+  }
+
+  move(by) {
+    this.show(Math.max(0, Math.min(this.steps.length - 1, this.at + by)));
+  }
+
+  showStep(number) {
+    const index = this.steps.findIndex((step) => step.step === number);
+    if (index >= 0 && index !== this.at) this.show(index, false);
+  }
+
+  show(index, tell = true) {
+    const before = this.frames[this.at];
+    this.at = index;
+    before?.removeAttribute("aria-current");
+    const frame = this.frames[index];
+    frame.setAttribute("aria-current", "true");
+    this.slider.value = index + 1;
+    this.strip.scrollTo({ left: frame.offsetLeft - this.strip.clientWidth / 2 + frame.clientWidth / 2 });
+    this.draw();
+    if (tell) this.moved(this.steps[index].step);
+  }
+
+  draw() {
+    const step = this.steps[this.at];
+    for (const button of this.sights) button.setAttribute("aria-pressed", button.dataset.sight === this.sight);
+    this.pictures.replaceChildren(...this.shots(step, this.steps[this.at + 1]));
+    this.enlarge();
+    this.side.replaceChildren(...stepParts(step, this.steps, this.at, this.unfolded).filter(Boolean));
+  }
+
+  /** What was on the screen when the agent decided, with where it then acted, and what the next step began with. */
+  shots(step, next) {
+    const before = this.sight === "after" ? null : stepPicture(step, `Before step ${step.step}`, step.marks ?? []);
+    const after = this.sight === "before" ? null : stepPicture(next, `After step ${step.step}`);
+    const kinds = [...new Set((step.marks ?? []).map((mark) => mark.kind))];
+    return [
+      before ? h("figure", {}, h("figcaption", {}, h("strong", {}, "Before"), kinds.length ? h("span", { class: "quiet" }, ` marked: ${kinds.map((kind) => MARK_WORDS[kind]).join(", ")}`) : null), this.zoomable(before)) : null,
+      after ? h("figure", {}, h("figcaption", {}, h("strong", {}, "After"), h("span", { class: "quiet" }, " as the next step began")), this.zoomable(after)) : null,
+      !before && !after ? h("p", { class: "empty" }, step.screenshot ? "No picture was taken after the last step." : "No picture was taken here.") : null,
+    ].filter(Boolean);
+  }
+
+  zoomable(frame) {
+    return h("div", { class: "zoomable", title: "Click for a larger view", onclick: () => { this.zoom = this.zoom ? 0 : 2; this.enlarge(); } }, frame);
+  }
+
+  /** Every step below the other, for paper. */
+  printed(most) {
+    return this.steps.slice(0, most).map((step, at) => h("section", { class: "printed-step" },
+      stepPicture(step, `Before step ${step.step}`, step.marks ?? []), ...stepParts(step, this.steps, at, new Set()).filter(Boolean)));
+  }
+}
+
+/** What is beside the picture of a step. */
+function stepParts(step, steps, at, unfolded) {
+  const fold = (title, number, ...content) => {
+    const element = h("details", { class: "fold" }, h("summary", {}, title, number === null ? null : h("span", { class: "quiet" }, ` ${count(number)}`)), ...content);
+    element.open = unfolded.has(title);
+    element.addEventListener("toggle", () => unfolded[element.open ? "add" : "delete"](title));
+    return element;
+  };
+  const changes = steps.slice(0, at + 1).flatMap((each) => (each.requests ?? []).filter(([, method]) => !SAFE.has(method)).map((call) => [each.step, call]));
+  const first = steps[0];
+  return [
+    h("p", { class: "step-head" }, h("strong", {}, `Step ${step.step} of ${first.of ?? steps.length}`), step.seconds === null ? null : h("span", { class: "quiet" }, duration(step.seconds))),
+    step.url ? h("p", { class: "url" }, step.url) : null,
+    step.title ? h("p", { class: "quiet" }, step.url ? step.title : `In front: ${step.title}`) : null,
+    step.did.length ? h("ol", { class: "did" }, step.did.map((text, n) => h("li", {}, h("strong", {}, text), step.results[n] ? h("span", { class: "quiet" }, ` → ${step.results[n]}`) : null))) : h("p", { class: "quiet" }, "No action."),
+    step.results.length > step.did.length ? h("ul", { class: "step-results" }, step.results.slice(step.did.length).map((text) => h("li", {}, text))) : null,
+    step.error ? h("p", { class: "problem" }, step.error) : null,
+    step.thought ? h("p", { class: "thought" }, step.thought) : null,
+    step.tabs?.length > 1 ? h("p", { class: "quiet" }, `Tabs: ${step.tabs.join(" | ")}`) : null,
+    step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements" }, step.elements.map(elementLine)) : null, step.text ? h("pre", {}, step.text) : null) : null,
+    step.requests?.length ? fold("Requests of this step", step.requests.length, requestList(step.requests.map((call) => [null, call]))) : null,
+    changes.length ? fold("Changes sent so far", changes.length, requestList(changes)) : null,
+    step.actions.length ? fold("Actions as recorded", null, h("pre", { class: "actions" }, step.actions.join("\n"))) : null,
+  ];
+}
+
+const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
+
+const elementLine = ([id, role, name, value]) =>
+  h("li", {}, h("span", { class: "quiet" }, `${id} ${role} `), name, value ? h("span", { class: "quiet" }, ` = ${value}`) : null);
+
+const requestList = (calls) =>
+  h("ul", { class: "requests" }, calls.map(([step, [status, method, url, ms]]) =>
+    h("li", { class: status === 0 || status >= 400 ? "bad" : null }, step === null ? null : h("span", { class: "quiet" }, `step ${step} `),
+      h("strong", {}, status ? String(status) : "no answer"), ` ${method} `, h("span", { class: "url" }, url), ms === null ? null : h("span", { class: "quiet" }, ` ${Math.round(ms)} ms`))));

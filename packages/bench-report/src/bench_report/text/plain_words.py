@@ -1,0 +1,72 @@
+"""Runs and differences in one plain sentence each, for readers who want nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_report.text.numbers import count, p_value
+
+if TYPE_CHECKING:
+    from bench_report.model import Difference, RunReport
+
+__all__ = ["difference_sentence", "run_sentence", "whole"]
+
+
+def whole(value: float) -> str:
+    """Write a share in whole percent; only none and all are 0% and 100%.
+
+    >>> whole(0.614), whole(0.999), whole(0.001)
+    ('61%', 'nearly 100%', 'nearly 0%')
+    """
+    text = f"{value:.0%}"
+    return f"nearly {text}" if text in {"0%", "100%"} and value not in {0, 1} else text
+
+
+def run_sentence(run: RunReport) -> str:
+    """Say what share of how many tasks a run solved, and what to expect of new ones."""
+    main = run.summary.success
+    if main.estimate is None:
+        return f"{run.label} has no scored trial yet, so there is no rate to report."
+    tasks = f"{count(main.tasks)} {'task' if main.tasks == 1 else 'tasks'}"
+    sofar = " so far" if run.state == "running" else ""
+    trials = "" if main.trials <= main.tasks else f" ({count(main.trials)} trials)"
+    solved = f"{run.label} solved {whole(main.estimate)} of {tasks}{trials}{sofar}"
+    found = main.new_tasks
+    if found is None:
+        return f"{solved}; what to expect of new tasks cannot be said from these."
+    low = whole(found.low).removesuffix("%")
+    return f"{solved}; on new tasks of this kind expect {low} to {whole(found.high)}."
+
+
+def difference_sentence(found: Difference) -> str:
+    """Say whether two runs can be told apart, and by how much."""
+    if found.value is None:
+        return f"{found.run} cannot be compared with {found.baseline}: {found.note}."
+    if found.low is None or found.high is None:
+        return (
+            f"{found.run} is at {_points(found.value)} against {found.baseline}; whether that is more "
+            f"than chance cannot be said."
+        )
+    p = found.adjusted_p_value
+    clear = p is not None and p <= 1 - found.level + 1e-9
+    ends = f"{_points(found.low, bare=True)} to {_points(found.high)}"
+    if clear and found.value:
+        word = "more" if found.value > 0 else "less"
+        return (
+            f"{found.run} solves {word} than {found.baseline}: {_points(found.value)} on the tasks both "
+            f"did; on new tasks expect {ends}."
+        )
+    if found.low > 0 or found.high < 0:
+        return (
+            f"{found.run} is at {_points(found.value)} against {found.baseline} ({ends} on new tasks), but "
+            f"the test that assumes least does not confirm a difference (p {p_value(p)})."
+        )
+    return f"These runs do not tell {found.run} from {found.baseline}: on new tasks the difference is {ends}."
+
+
+def _points(value: float, *, bare: bool = False) -> str:
+    number = f"{value * 100:+.0f}".replace("-", "\u2212")
+    number = "0" if number in {"+0", "\u22120"} else number
+    if bare:
+        return number
+    return f"{number} {'point' if number in {'+1', chr(0x2212) + '1'} else 'points'}"

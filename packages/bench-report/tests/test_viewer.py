@@ -1,0 +1,221 @@
+"""Looking at a trial step by step, and at two trials beside each other, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from bench_core.records import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Builds, Built, Runs, Visits
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+
+def address(shop: Built, task: str, trial: int, *, run: int = 1, **more: str) -> str:
+    """Return the address of a trial: run id, task, trial."""
+    name = shop.report.runs[run].info.run_id
+    values = {"open": json.dumps([name, task, trial])} | more
+    return "#" + "&".join(f"{key}={quote(value)}" for key, value in values.items())
+
+
+def opened(shop: Built, visit: Visits, fragment: str, **window: object) -> Page:
+    page = visit(**window).open(shop, fragment)
+    page.wait_for_selector("dialog[open] .viewer, dialog[open] .side-by-side")
+    return page
+
+
+def now_at(page: Page, step: int) -> None:
+    page.wait_for_selector(f".step-side .step-head:has-text('Step {step} of')")
+
+
+def test_a_step_is_reached_by_keys_slider_strip_and_address(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1, step="3"))
+    now_at(page, 3)
+
+    page.keyboard.press("ArrowLeft")
+    now_at(page, 2)
+    page.keyboard.press("End")
+    now_at(page, 5)
+    page.keyboard.press("Home")
+    now_at(page, 1)
+    page.focus(".controls input[type=range]")
+    page.keyboard.press("ArrowRight")
+    now_at(page, 2)
+    page.click(".frame >> nth=3")
+    now_at(page, 4)
+    page.wait_for_url(lambda url: "step=4" in url)
+    page.evaluate("location.hash = location.hash.replace('step=4', 'step=2')")
+    now_at(page, 2)
+
+
+def test_marks_show_where_actions_went(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+    seen = []
+    for step in range(1, 5):
+        now_at(page, step)
+        page.wait_for_selector(".picture .mark")
+        seen.append(page.get_attribute(".picture .mark", "class"))
+        page.keyboard.press("ArrowRight")
+
+    assert seen == ["mark type", "mark click", "mark scroll", "mark drag"]
+    page.click(".frame >> nth=1")
+    now_at(page, 2)
+    box = page.eval_on_selector(
+        ".mark .box", "box => ['x', 'y', 'width', 'height'].map(n => box.getAttribute(n))"
+    )
+    assert box == ["110", "200", "120", "40"]
+    assert page.get_attribute(".marks", "viewBox") == "0 0 1000 620"
+
+
+def test_what_was_said_seen_and_sent_is_beside_the_picture(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1, step="2"))
+    now_at(page, 2)
+    beside = page.inner_text(".step-side")
+
+    assert "click “Add desk lamp”" in beside
+    assert "thought 2" in beside
+    assert "Add blue lamp" in beside  # an element that was there
+    assert "http://shop.test/api/2" in beside
+    assert "http://shop.test/api/1" not in beside
+    page.click(".step-side summary:has-text('Changes sent so far')")
+    page.keyboard.press("ArrowRight")
+    now_at(page, 3)
+    assert "POST http://shop.test/api/2" in page.inner_text(".step-side")
+
+
+def test_before_after_zoom_and_play(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+    captions = ".pictures figcaption strong"
+    assert page.locator(captions).all_inner_texts() == ["Before", "After"]
+
+    page.keyboard.press("b")
+    assert page.locator(captions).all_inner_texts() == ["Before"]
+    page.click("[data-sight=after]")
+    assert page.locator(captions).all_inner_texts() == ["After"]
+    page.keyboard.press("+")
+    assert page.eval_on_selector(".picture", "frame => frame.style.width") == "150%"
+    page.keyboard.press("0")
+    page.focus("dialog")
+    page.keyboard.press(" ")
+    now_at(page, 5)  # it ends at the last step
+    page.wait_for_selector(".controls button:text-is('Play')")
+
+
+def test_failed_checks_come_first_with_the_difference_marked(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+
+    assert page.locator(".checks li").first.inner_text().count("the order") == 1
+    assert page.locator(".checks del").all_inner_texts() == ["blue"]
+    assert page.locator(".checks ins").all_inner_texts() == ["desk"]
+    top = page.eval_on_selector(".checks ins", "mark => mark.getBoundingClientRect().bottom")
+    assert top < 900  # seen without scrolling
+
+
+def test_the_search_box_is_left_for_the_steps_by_keys_alone(shop: Built, visit: Visits) -> None:
+    page = visit().open(shop)
+    page.keyboard.press("/")
+    page.keyboard.type("lamp 5")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] .viewer")
+    page.keyboard.press("ArrowRight")
+
+    now_at(page, 2)
+    assert page.input_value("#search") == "lamp 5"
+
+
+@pytest.mark.parametrize("way", ["key", "mouse", "address"])
+def test_two_trials_stand_beside_each_other_at_the_first_difference(
+    way: str, shop: Built, visit: Visits
+) -> None:
+    other = json.dumps([shop.report.runs[0].info.run_id, 1])
+    wanted = address(shop, "t1", 1, **({"with": other} if way == "address" else {}))
+    page = opened(shop, visit, wanted)
+    if way == "key":
+        page.keyboard.press("c")
+    elif way == "mouse":
+        page.select_option(".beside", label="careful · openai:gpt-5.2, trial 1, passed")
+    page.wait_for_selector(".side-by-side .pair-list [aria-current]")
+
+    current = page.inner_text(".pair-list [aria-current]")
+    assert "Add desk lamp" in current
+    assert "Add blue lamp" in current
+    assert page.get_attribute(".pair-list [aria-current]", "class") == "differs first"
+    assert "first difference is at step 2 of A, step 2 of B" in page.inner_text(".pair-summary")
+    assert page.locator(".pair .mark").count() == 2
+    page.keyboard.press("ArrowLeft")
+    assert "type" in page.inner_text(".pair-list [aria-current]")
+    page.keyboard.press("d")
+    assert "Add desk lamp" in page.inner_text(".pair-list [aria-current]")
+    page.keyboard.press("c")
+    page.wait_for_selector("dialog .viewer")
+
+
+def test_trials_that_did_the_same_say_so(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t0", 1) + "&with=" + quote('["x"]'))  # no trial
+    page.keyboard.press("c")
+    page.wait_for_selector(".side-by-side")
+
+    assert "Both did the same in all 4 steps" in page.inner_text(".pair-summary")
+
+
+def test_links_of_earlier_reports_still_open_their_trial(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, "#open=" + quote('[1,"t3",2]'))
+
+    assert "trial 2" in page.inner_text(".dialog-bar")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+@pytest.mark.parametrize("view", [".viewer", ".side-by-side"])
+def test_axe_finds_nothing_wrong_in_a_trial_and_in_two(
+    view: str, width: int, scheme: str, shop: Built, visit: Visits
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
+
+    beside = view == ".side-by-side"
+    more = {"with": json.dumps([shop.report.runs[0].info.run_id, 1])} if beside else {}
+    page = opened(shop, visit, address(shop, "t1", 1, **more), width=width, scheme=scheme)
+    page.wait_for_selector(f"{view} .step-head")
+
+    found = Axe().run(page)
+
+    assert found.violations_count == 0, found.generate_report()
+    wide = page.eval_on_selector("dialog", "d => d.scrollWidth - d.clientWidth")
+    assert wide == 0
+
+
+def test_an_open_trial_prints_every_step(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".printed-step").count() == 5
+    assert len(page.pdf()) > 10_000
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".printed-step").count() == 0
+
+
+def test_a_million_steps_show_both_ends_at_once(
+    scored_run: Runs, build: Builds, visit: Visits, add_trajectory: Callable[..., Path]
+) -> None:
+    run = scored_run({"a": [0]})
+    folder = add_trajectory(run, "a", [])
+    line = Step(step=7, actions=({"kind": "wait"},)).model_dump_json(exclude_defaults=True)
+    first, last = line.split("7", 1)
+    with (folder / "trajectory.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(f"{first}{number}{last}\n" for number in range(1, 1_000_001))
+    page = visit().open(build(run, formats=["html"]), "#open=" + quote('[0,"a",1]'))
+    page.wait_for_selector(".frame")
+
+    assert page.locator(".frame").count() == 500
+    assert "first and the last 250 of 1,000,000 steps" in page.inner_text(".trajectory-note")
+    page.keyboard.press("End")
+    page.wait_for_selector(".step-head:has-text('Step 1000000 of 1000000')")
