@@ -38,6 +38,7 @@ bench-core repair MISSING-RUN
 bench-core rescore webarena RUN:webarena
 bench-core run multireal --out OUT-FOLDER
 bench-core schema --out OUT-FOLDER
+bench-core serve --nemo-gym webarena --dataset OUT-FILE
 bench-report build RUN:webarena --out OUT-FOLDER
 bench-report compare RUN:webarena --against RUN:webarena
 bench-report gate RUN:webarena --against RUN:webarena
@@ -78,6 +79,7 @@ multireal-harness compare-states FILE:state.json FILE:state.json
 multireal-harness demo --out OUT-FOLDER
 multireal-harness export RUN:multireal --out OUT-FOLDER
 multireal-harness generate-ground-truth OUT-FOLDER --world built-in -t dining-mail-2 --agent do-nothing --judge llm-judge --judge-model =replay
+multireal-harness import FOLDER:agisdk --tasks-dir built-in --out OUT-FOLDER
 multireal-harness lint --tasks-dir FOLDER:multireal-tasks
 multireal-harness lint --tasks-dir built-in --schemas FILE:state.json
 multireal-harness lint --tasks-dir built-in --write OUT-FOLDER
@@ -113,6 +115,7 @@ webarena-runner auth check --config FILE:sites.yaml
 webarena-runner config init --out OUT-FILE
 webarena-runner config show --config FILE:sites.yaml
 webarena-runner demo --task 44 --out OUT-FOLDER
+webarena-runner import FOLDER:official --out OUT-FOLDER
 webarena-runner rescore RUN:webarena
 webarena-runner rescore =run --evaluator-python FILE:labels.jsonl
 webarena-runner run --config FILE:sites.yaml --agent do-nothing -t 44 --dry-run
@@ -181,11 +184,16 @@ def good(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, Any]
         "multireal-tasks": packages / "multireal-harness/src/multireal_harness/world/tasks",
         "main.py": next(packages.glob("waa-server-ext/tests/miniature/**/setup/server/main.py")),
         "run": OLD / "webarena/scripted",
+        "official": OLD / "webarena/scripted/trials/1",
         "scripted": f"scripted:{folder / 'script.json'}",
     }
     for name in ("new.jsonl", "cache", "truth", "vanilla", "atif"):
         found[name] = folder / name
     found["truth"].mkdir()
+    found["agisdk"] = folder / "agisdk"
+    experiment = found["agisdk"] / "2026-01-01_agent_on_multi.dining-mail-2_0"
+    experiment.mkdir(parents=True)
+    (experiment / "summary_info.json").write_text('{"cum_reward": 0.0, "terminated": true}')
     place = found["vanilla"] / "p/t/m/0" / WAA_TASK
     place.mkdir(parents=True)
     (place / "result.txt").write_text("1\n")

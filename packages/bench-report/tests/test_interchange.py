@@ -140,6 +140,12 @@ SAMPLES: dict[str, tuple[dict[str, Any], Status, float | None]] = {
     "a partial one": ({"scores": {"f1": {"value": 0.25}}}, Status.COMPLETED, 0.25),
     "a boolean": ({"scores": {"ok": {"value": True}}}, Status.COMPLETED, 1.0),
     "an unscored one": ({"scores": {"ok": {"value": math.nan}}}, Status.EVALUATION_ERROR, None),
+    "an unscored one with a reason": (
+        {"scores": {"ok": {"value": math.nan, "reason": "environment_error"}}}, Status.ENVIRONMENT_ERROR, None,
+    ),
+    "an unscored one with a reason of its own": (
+        {"scores": {"ok": {"value": math.nan, "reason": "refused"}}}, Status.EVALUATION_ERROR, None,
+    ),
     "a score of many values": ({"scores": {"ok": {"value": {"a": 1}}}}, Status.EVALUATION_ERROR, None),
     "one without a score": ({}, Status.EVALUATION_ERROR, None),
     "one that broke": ({"error": {"message": "docker"}}, Status.ENVIRONMENT_ERROR, None),
@@ -165,6 +171,14 @@ def test_samples_of_inspect_keep_what_they_mean(
     (result,) = results_of(folder).values()
     assert (result.status, result.score) == (status, score)
     assert (result.benchmark, result.agent, result.model) == ("demo", "basic_agent", "openai:gpt-5")
+
+
+def test_the_reason_of_an_unscored_sample_is_kept(tmp_path: Path) -> None:
+    scores = {"ok": {"value": math.nan, "reason": "the VM did not answer"}}
+    (tmp_path / "log.json").write_text(json.dumps(foreign(scores=scores)))
+    (result,) = results_of(import_run("inspect", tmp_path / "log.json", tmp_path / "run")).values()
+    assert result.error is not None
+    assert result.error.message == "the VM did not answer"
 
 
 def test_a_foreign_conversation_becomes_a_trajectory(tmp_path: Path) -> None:

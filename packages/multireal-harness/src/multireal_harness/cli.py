@@ -218,6 +218,31 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     execute_prepared(prepare, MultiRealRunOptions(**options), dry_run=dry_run, as_json=as_json)
 
 
+@main.command("import")
+@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_tasks_dir_option
+@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
+              help="Run folder to make.")  # fmt: skip
+@click.option(
+    "--agent",
+    default="imported",
+    show_default=True,
+    metavar="NAME",
+    help="Who worked on the tasks.",
+)
+@click.option("--model", metavar="NAME", help="The agent's model.")
+@json_option
+def import_(
+    results: Path, tasks_dir: str | None, out: Path, *, as_json: bool, **options: Any
+) -> None:
+    """Make a run folder of agisdk's results in RESULTS, scored again from their end states."""
+    from multireal_harness.imported import import_results  # noqa: PLC0415  # --help stays quick
+    from multireal_harness.tasks import load_tasks, resolve_tasks_dir  # noqa: PLC0415  # same
+
+    made = import_results(results, out, load_tasks(resolve_tasks_dir(tasks_dir)), **options)
+    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+
+
 @main.command()
 @rescore_options
 @_judge_options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -32,10 +33,16 @@ from webarena_runner.cli_sites import SITES, auth, config, environment_options, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webarena_runner.imported import ImportedFolder
+
 __all__ = ["main"]
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
+_SITES_OF_RUN = click.option(
+    "--config", "config_file", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The sites' URLs during an official output's run; without it, each folder's run_config.json.",
+)  # fmt: skip
 _TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
 _COLUMNS = ("site", "type", "difficulty")
 
@@ -147,8 +154,20 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 @rescore_options
 @click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
               help="Score with the webarena-verified of this interpreter's environment.")  # fmt: skip
-def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> None:
-    """Score a finished run again from its artifacts, without a browser, and show what changed."""
+@_SITES_OF_RUN
+def rescore(
+    evaluator_python: Path | None, run_folder: Path, config_file: Path | None, **options: Any
+) -> None:
+    """Score a finished run again from its artifacts, without a browser, and show what changed.
+
+    An official output folder, TASK_ID/agent_response.json and network.har, is scored as it is.
+    """
+    if not (run_folder / "run.json").exists():
+        from webarena_runner.imported import is_official  # noqa: PLC0415  # imports the evaluator
+
+        if is_official(run_folder):
+            _score_official(run_folder, config_file, as_json=options["as_json"])
+            return
     from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # imports the evaluator
     from webarena_runner.evaluators import ForeignEvaluator  # noqa: PLC0415  # same
 
@@ -158,6 +177,49 @@ def rescore(evaluator_python: Path | None, run_folder: Path, **options: Any) -> 
     with ForeignEvaluator(evaluator_python) as foreign:
         why = f"webarena-verified {foreign.version} of {evaluator_python}"
         execute_rescore(WebArenaBenchmark(evaluator=foreign), run_folder, reason=why, **options)
+
+
+@main.command("import")
+@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
+              help="Run folder to make.")  # fmt: skip
+@_SITES_OF_RUN
+@click.option(
+    "--agent",
+    default="imported",
+    show_default=True,
+    metavar="NAME",
+    help="Who worked on the tasks.",
+)
+@click.option("--model", metavar="NAME", help="The agent's model.")
+@json_option
+def import_(
+    results: Path, out: Path, *, config_file: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Make a run folder of the trials of another harness in RESULTS.
+
+    Official output folders are scored by the evaluator. Of BrowserGym's and AgentLab's trees the scores are
+    those that they report, and marked so.
+    """
+    made = _imported(results, out, config_file, **options)
+    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
+
+
+def _imported(results: Path, out: Path, config_file: Path | None, **options: Any) -> ImportedFolder:
+    from webarena_runner.config import load_config  # noqa: PLC0415  # --help stays quick
+    from webarena_runner.imported import import_results  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.tasks import load_tasks  # noqa: PLC0415  # --help stays quick
+
+    config = None if config_file is None else load_config(config_file)
+    return import_results(results, out, load_tasks(), config=config, **options)
+
+
+def _score_official(folder: Path, config_file: Path | None, *, as_json: bool) -> None:
+    """Score an official output folder, and leave nothing but what is printed."""
+    with TemporaryDirectory(prefix="webarena-official-") as scratch:
+        made = _imported(folder, Path(scratch) / "run", config_file)
+    made = made.model_copy(update={"folder": str(folder)})
+    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
 
 
 @main.command()

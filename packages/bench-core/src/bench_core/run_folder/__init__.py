@@ -16,6 +16,11 @@ if TYPE_CHECKING:
         list_artifacts,
         read_json,
     )
+    from bench_core.run_folder.browsergym import (
+        REPORTED_ONLY,
+        BrowserGymExperiment,
+        browsergym_experiments,
+    )
     from bench_core.run_folder.folder import RunFolder, write_info
     from bench_core.run_folder.jsonl import (
         BadLine,
@@ -64,9 +69,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FINISH_STATE",
     "PROCTOR_DISTRIBUTIONS",
+    "REPORTED_ONLY",
     "SCHEMA_RECORDS",
     "TRAJECTORY",
     "BadLine",
+    "BrowserGymExperiment",
     "Lines",
     "Problem",
     "RescoreFolder",
@@ -77,6 +84,7 @@ __all__ = [
     "RunView",
     "SetAside",
     "TrialArtifacts",
+    "browsergym_experiments",
     "canonical_hash",
     "changed_artifacts",
     "changed_files",
@@ -113,6 +121,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
+        "browsergym": ("REPORTED_ONLY", "BrowserGymExperiment", "browsergym_experiments"),
         "artifacts": (
             "FINISH_STATE",
             "TRAJECTORY",

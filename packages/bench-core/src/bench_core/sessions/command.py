@@ -9,7 +9,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import locate_plugin
-from bench_core.files import write_atomic
+from bench_core.files import require_writable, write_atomic
 from bench_core.sessions.nemo_gym import OPEN_PATHS as NEMO_GYM_PATHS
 from bench_core.sessions.nemo_gym import NemoGymServer, dataset_lines
 from bench_core.sessions.openenv import OPEN_PATHS as OPENENV_PATHS
@@ -90,6 +90,7 @@ def write_dataset(benchmark: str, settings: dict[str, Any], path: Path) -> int:
     Raises:
         InputError: The settings do not fit the benchmark.
     """
+    require_writable(path)
     lines = list(dataset_lines(benchmark, SessionSettings.model_validate(settings)))
     write_atomic(path, "".join(f"{each}\n" for each in lines).encode())
     return len(lines)

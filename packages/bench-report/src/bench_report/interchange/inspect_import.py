@@ -36,6 +36,8 @@ _LIMITS = {
     "cost": Status.BUDGET_EXCEEDED,
     "operator": Status.CANCELLED,
 }
+_REASONS = {each.value: each for each in Status if not each.scored}
+"""What a scorer that left a sample unscored gave as its reason, where that is one of our own words."""
 _Json = dict[str, Any]
 _MAX_UNPACKED = 1 << 30
 _PIECE = 64 << 10
@@ -172,11 +174,15 @@ def _result(sample: _Json, spec: _Json, task: Task, steps: int, scorer: str | No
     value = None if score is None else _number(score.get("value"))
     error = sample.get("error")
     status = _status(sample, scored=value is not None)
+    own = _nested(score, "reason")
+    if value is None and isinstance(own, str):
+        status = _REASONS.get(own, status)
     usages = sample.get("model_usage") or {}
     costs = [each.get("total_cost") for each in usages.values()]
     error_info = None
     if value is None or status is Status.AGENT_ERROR:
-        message = error["message"] if error else "the log has no score for this sample"
+        reason = _nested(score, "reason") or _nested(score, "explanation")
+        message = error["message"] if error else reason or "the log has no score for this sample"
         error_info = ErrorInfo(kind="InspectError", message=str(message))
     return TrialResult(
         benchmark=task.benchmark,
