@@ -32,8 +32,18 @@ QUICK = "not browser and not slow"
 EVERY = "NOX_EVERY_PYTHON"
 EVERY_PYTHON = os.environ.get(EVERY, "0") not in {"", "0"}
 """Whether tests run on the Pythons between the oldest and the newest, too; a pull request's CI does."""
-PARALLEL = ["-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
-"""As many tests at once as there are cores; four browsers are enough for any machine."""
+CORES = os.cpu_count() or 1
+
+
+def at_once(per_core: float) -> list[str]:
+    """Return the options that run so many tests at once; four browsers are enough for any machine."""
+    return ["-n", str(max(1, min(4, int(CORES * per_core)))), "--dist", "worksteal"]
+
+
+PARALLEL = at_once(1.5)
+"""More tests than cores: a third of a suite's time is spent waiting for processes and servers."""
+WAITING = at_once(2)
+"""For tests that wait more than half of their time, as those of whole runs do."""
 
 MATRIX = [
     nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
@@ -191,7 +201,7 @@ def integration(session: nox.Session) -> None:
     needed = [*group("parallel"), *group("integration"), *groups("test")]
     install(session, packages(), needed)
     provide_chromium(session)
-    session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)
+    session.run("pytest", *WAITING, "integration_tests", *session.posargs)
 
 
 @nox.session(requires=["build"])

@@ -77,6 +77,7 @@ CELLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 def test_an_unchanged_agent_raises_an_alarm_in_at_most_a_twentieth_of_runs(cell: str) -> None:
     tasks, trials, slices = CELLS[cell]
@@ -115,6 +116,7 @@ def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -
     assert alone.alarms > alone.alarms_t + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "trials", "before"),
     [(12, 3, 3), (30, 1, 1), (68, 3, 3), (68, 3, 1), (258, 3, 3)],

@@ -78,6 +78,7 @@ def test_ppi_gives_the_figures_of_the_reference_implementation() -> None:
     assert found.width == pytest.approx(0.25313153558930473 * T_FOR_NORMAL, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_ppi_agrees_with_the_reference_implementation_that_is_installed() -> None:
     ppi_py = pytest.importorskip("ppi_py", reason="ppi-python is the oracle here")
     labels = np.array([float(PPI_TRUTH[case]) for case in PPI_TRUTH])
