@@ -222,3 +222,13 @@ def test_the_most_serious_caveat_comes_first(run: Runs, build: Builds) -> None:
     order = [each.severity for each in build(run(world="built-in")).report.caveats]
 
     assert order == sorted(order, key=["critical", "warning", "info"].index)
+
+
+def test_results_that_were_replaced_are_counted(
+    scored_run: Runs, scored_result: Results, build: Builds
+) -> None:
+    results = [scored_result("a", 1, 0.0), scored_result("a", 1, 1.0), scored_result("b", 1, 1.0)]
+    built = build(scored_run({"a": [1], "b": [1]}, results=results))
+
+    assert built.report.runs[0].superseded == 1
+    assert text_of(built, "superseded").startswith("1 result was replaced by a later one")

@@ -18,7 +18,7 @@ __all__ = ["main"]
 _FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 _DEFAULT_FORMATS = "html,md,json"
 _EXPORTS = (
-    "inspect", "atif", "baseline", "comparison", "waa-baseline", "webarena", "template",
+    "inspect", "atif", "baseline", "comparison", "waa-baseline", "webarena", "template", "figures",
     "md", "json", "html", "latex", "csv", "parquet", "junit",
 )  # fmt: skip
 _SHOWN_FILES = 20
@@ -346,6 +346,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     waa-baseline  two harnesses on the same tasks (a .md file)
     webarena      sites and template average (a .md file)
     template      your own document
+    figures       SVG files for papers and slides, ready to be made PDF (a folder)
     md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
     """  # noqa: D301  # click wants the character itself
     from bench_report.exports import export as export_runs  # noqa: PLC0415  # loads statistics

@@ -8,6 +8,7 @@ from bench_core.errors import InputError
 from bench_core.files import write_atomic
 from bench_report.comparison.baselines import baseline_of
 from bench_report.formats.documents import DOCUMENTS, comparison_json, render_document
+from bench_report.formats.figures import figures_of
 from bench_report.interchange.atif import export_atif, import_atif
 from bench_report.interchange.imported_run import write_run
 from bench_report.interchange.inspect_export import export_inspect
@@ -42,7 +43,7 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
 
     Args:
         what: `inspect`, `atif`, `baseline` (one run each); `comparison`, `waa-baseline`, `webarena`,
-            `template` (a document); or `latex`, `csv`, `parquet`, `junit`, `md`, `json`, `html`.
+            `template` (a document); `figures` (SVG files); or `latex`, `csv`, `parquet`, `junit`, `md`, `json`, `html`.
         folders: Run folders.
         out: A file for `inspect`, `baseline` and documents, else a folder.
         template: The user's own template, for `template`.
@@ -64,6 +65,8 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
         count_errors_as_failures=count_errors_as_failures,
         mix=mix,
     )
+    if what == "figures":
+        return [_write(out / f"{each.name}.svg", each.svg) for each in figures_of(report)]
     if what == "template" and template is None:
         raise InputError("give the template with --template FILE")
     if what in DOCUMENTS or template is not None:

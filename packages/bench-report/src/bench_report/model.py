@@ -259,6 +259,7 @@ class RunReport(Record):
         noise: How much of the rate's variance is due to templates, tasks and trials; `None` with one
             trial per task.
         looks: Of a run that may stop early, what each look found, up to where it stopped.
+        superseded: Results that a later one of the same trial replaced.
         problems: What was wrong in the run folder and read around.
         programs: Digests of the agent's program to the scored trials of each, the earliest first; more
             than one where a change was accepted (`--accept-changes`).
@@ -278,6 +279,7 @@ class RunReport(Record):
     cost: CostInterval | None = None
     noise: Noise | None = None
     looks: tuple[Look, ...] = ()
+    superseded: NonNegativeInt = 0
     problems: tuple[str, ...] = ()
     programs: dict[str, NonNegativeInt] = Field(default_factory=dict)
     trials: tuple[TrialRow, ...] = ()

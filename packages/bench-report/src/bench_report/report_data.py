@@ -115,6 +115,7 @@ def _run_report(run: Source, *, out: Path, strict: bool) -> RunReport:
         integrity=integrity_of(run),
         failed_checks=failed_checks(run),
         looks=looks,
+        superseded=max(0, run.view.lines - len(run.view.latest)),
         problems=tuple(problem.reason for problem in run.view.problems),
         programs=_programs(run),
         trials=rows,

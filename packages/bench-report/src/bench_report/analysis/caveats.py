@@ -57,7 +57,7 @@ def _mixed(found: Sequence[Mismatch]) -> Iterator[Caveat]:
 
 
 def _subsets(runs: Sequence[RunReport], mismatches: Sequence[Mismatch]) -> Iterator[Caveat]:
-    """Tell that runs have different parts of one task set; mixed runs are labelled as such already."""
+    """State that runs have different parts of one task set; mixed runs are labelled as such already."""
     if mismatches or len({run.info.task_set_hash for run in runs if run.info.task_set_hash}) <= 1:
         return
     ended = [{row.task_id for row in run.trials} for run in runs]
@@ -79,6 +79,18 @@ def _world(run: RunReport) -> Iterator[Caveat]:
             "built-in copy of the benchmark's systems; do not set these rates beside published ones."
         )
         yield Caveat(code="built_in_world", severity="critical", text=text)
+
+
+def _superseded(run: RunReport) -> Iterator[Caveat]:
+    if run.superseded:
+        number = (
+            f"{count(run.superseded)} {'result was' if run.superseded == 1 else 'results were'}"
+        )
+        text = (
+            f"{number} replaced by a later one of the same trial, which was run or scored again; "
+            "the last one counts."
+        )
+        yield Caveat(code="superseded", severity="info", text=text)
 
 
 def _programs(run: RunReport) -> Iterator[Caveat]:
@@ -341,5 +353,6 @@ _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _models,
     _sessions,
     _cost,
+    _superseded,
     _damage,
 )

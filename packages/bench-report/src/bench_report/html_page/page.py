@@ -65,7 +65,7 @@ __all__ = ["render_page"]
 
 # In this order: they share one scope, and a script uses the constants of those before it.
 _SCRIPTS = (
-    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "detail", "main", "live",
+    "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "detail", "copy", "main", "live",
 )  # fmt: skip
 _kind = attrgetter("kind")
 _MAX_SLICE_ROWS = 60

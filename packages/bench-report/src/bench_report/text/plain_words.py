@@ -39,7 +39,7 @@ def run_sentence(run: RunReport) -> str:
 
 
 def difference_sentence(found: Difference) -> str:
-    """Say whether two runs can be told apart, and by how much."""
+    """Say whether two runs can be distinguished, and by how much."""
     if found.value is None:
         return f"{found.run} cannot be compared with {found.baseline}: {found.note}."
     if found.low is None or found.high is None:
@@ -61,7 +61,7 @@ def difference_sentence(found: Difference) -> str:
             f"{found.run} is at {_points(found.value)} against {found.baseline} ({ends} on new tasks), but "
             f"the test that assumes least does not confirm a difference (p {p_value(p)})."
         )
-    return f"These runs do not tell {found.run} from {found.baseline}: on new tasks the difference is {ends}."
+    return f"These runs do not distinguish {found.run} from {found.baseline}: on new tasks the difference is {ends}."
 
 
 def _points(value: float, *, bare: bool = False) -> str:

@@ -71,7 +71,7 @@ class Detail {
     this.state.set({ with: row === null ? "" : this.pairAddress(row), step: "" });
   }
 
-  /** The trial that tells most beside this one: another outcome, of the same run if there is one. */
+  /** The trial that shows most beside this one: another outcome, of the same run if there is one. */
   contrast(row) {
     const { store } = this;
     const others = store.byTask[store.trials.task[row]].filter((each) => each !== row);

@@ -165,6 +165,7 @@ const PRINTED_ROWS = 1000;
 
 async function start() {
   themeButton(byId("theme"));
+  offerCopies();
   const embedded = byId("table-data");
   if (!embedded) return;
   const explorer = new Explorer(new Store(await unpack(embedded.textContent)));

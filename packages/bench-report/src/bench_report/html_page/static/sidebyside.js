@@ -14,7 +14,7 @@ function alignSteps(left, right) {
 }
 
 class SideBySide {
-  /** `sides` are two of `{title, outcome, evidence}`; `moved(row)` tells which aligned row is shown. */
+  /** `sides` are two of `{title, outcome, evidence}`; `moved(row)` receives which aligned row is shown. */
   constructor(sides, { moved, at = null }) {
     this.sides = sides;
     this.moved = moved;
@@ -66,7 +66,7 @@ class SideBySide {
     return true;
   }
 
-  show(index, tell = true) {
+  show(index, report = true) {
     if (index < 0 || index >= this.rows.length) return;
     this.lines[this.at]?.removeAttribute("aria-current");
     this.at = index;
@@ -75,7 +75,7 @@ class SideBySide {
     this.list.scrollTo({ top: line.offsetTop - this.list.clientHeight / 2 });
     const row = this.rows[index];
     [row.left, row.right].forEach((at, side) => this.stages[side].replaceChildren(...this.stage(side, at)));
-    if (tell) this.moved(index + 1);
+    if (report) this.moved(index + 1);
   }
 
   stage(side, at) {

@@ -196,7 +196,7 @@ class Film {
     if (index >= 0 && index !== this.at) this.show(index, false);
   }
 
-  show(index, tell = true) {
+  show(index, report = true) {
     const before = this.frames[this.at];
     this.at = index;
     before?.removeAttribute("aria-current");
@@ -205,7 +205,7 @@ class Film {
     this.slider.value = index + 1;
     this.strip.scrollTo({ left: frame.offsetLeft - this.strip.clientWidth / 2 + frame.clientWidth / 2 });
     this.draw();
-    if (tell) this.moved(this.steps[index].step);
+    if (report) this.moved(this.steps[index].step);
   }
 
   draw() {
