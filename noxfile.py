@@ -51,6 +51,13 @@ MATRIX = [
     for python in each.pythons
 ]
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
+FOREIGN = {
+    "PROCTOR_OPENENV": ("3.11", "openenv==0.10.0"),
+    "PROCTOR_EVERY_EVAL_EVER": ("3.12", "every-eval-ever==0.3.0"),
+    "PROCTOR_HUGGINGFACE_HUB": ("3.12", "huggingface-hub==2.4.0"),
+    "PROCTOR_INSPECT": ("3.11", "inspect-ai==0.3.285"),
+}
+"""What `interop` tests against: the Python, and the distribution, which cannot share an environment with ours."""
 SDK_LINES = {
     "oldest": ["anthropic==0.77.0", "openai==2.7.2", "google-genai==1.50.0"],
     "browser-use": ["browser-use==0.11.13", "pydantic-settings"],
@@ -163,6 +170,21 @@ def sdks(session: nox.Session, line: str) -> None:
     install(session, [core], [*group("parallel"), *group("test", core.folder), *SDK_LINES[line]])
     folders = [str(core.folder / "tests" / each) for each in ("models", "agents")]
     session.run("pytest", *PARALLEL, *folders, "-m", "not browser", *session.posargs)
+
+
+@nox.session(requires=["build"])
+def interop(session: nox.Session) -> None:
+    """Test sessions and exports against the programs of others, each in an environment of its own."""
+    install(session, packages(), [*group("integration"), "websockets>=15"])
+    session.install("uv")
+    found = {}
+    for variable, (python, requirement) in FOREIGN.items():
+        folder = Path(session.create_tmp()) / variable.lower()
+        uv = ["python", "-m", "uv"]
+        session.run(*uv, "venv", "--clear", "--python", python, str(folder))
+        session.run(*uv, "pip", "install", "--python", str(folder), requirement)
+        found[variable] = str(folder / "bin" / "python")
+    session.run("pytest", "integration_tests/test_interop.py", *session.posargs, env=found)
 
 
 @nox.session(requires=["build"])

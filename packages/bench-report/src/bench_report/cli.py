@@ -18,7 +18,8 @@ __all__ = ["main"]
 _FORMATS = ("html", "md", "json", "latex", "csv", "parquet", "junit")
 _DEFAULT_FORMATS = "html,md,json"
 _EXPORTS = (
-    "inspect", "atif", "baseline", "comparison", "waa-baseline", "webarena", "template", "figures",
+    "inspect", "atif", "every-eval-ever", "eval-results", "baseline", "comparison", "waa-baseline",
+    "webarena", "template", "figures",
     "md", "json", "html", "latex", "csv", "parquet", "junit",
 )  # fmt: skip
 _SHOWN_FILES = 20
@@ -341,6 +342,8 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     \b
     inspect       an EvalLog of Inspect (a .json file)
     atif          ATIF trajectories, one file per trial (a folder)
+    every-eval-ever  records of Every Eval Ever: an aggregate, and a line for each trial (a folder)
+    eval-results  an entry for `.eval_results` of a model page on the Hugging Face Hub (a .yaml file)
     baseline      what later runs are compared with (a file)
     comparison    models side by side (a .md file, and .json beside it)
     waa-baseline  two harnesses on the same tasks (a .md file)

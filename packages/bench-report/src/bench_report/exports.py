@@ -10,6 +10,8 @@ from bench_report.comparison.baselines import baseline_of
 from bench_report.formats.documents import DOCUMENTS, comparison_json, render_document
 from bench_report.formats.figures import figures_of
 from bench_report.interchange.atif import export_atif, import_atif
+from bench_report.interchange.every_eval_ever import export_every_eval_ever
+from bench_report.interchange.hugging_face import export_eval_results
 from bench_report.interchange.imported_run import write_run
 from bench_report.interchange.inspect_export import export_inspect
 from bench_report.interchange.inspect_import import import_inspect
@@ -29,6 +31,9 @@ ForeignFormat = Literal["inspect", "atif"]
 """Formats of other tools that can be read as well as written."""
 
 
+_OF_ONE_RUN = frozenset({"inspect", "atif", "baseline", "every-eval-ever", "eval-results"})
+
+
 def export(  # noqa: PLR0913  # each keyword is an option of the command
     what: str,
     folders: Sequence[Path],
@@ -42,10 +47,11 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
     """Write run folders in another form and return the files.
 
     Args:
-        what: `inspect`, `atif`, `baseline` (one run each); `comparison`, `waa-baseline`, `webarena`,
-            `template` (a document); `figures` (SVG files); or `latex`, `csv`, `parquet`, `junit`, `md`, `json`, `html`.
+        what: `inspect`, `atif`, `every-eval-ever`, `eval-results`, `baseline` (one run each); `comparison`,
+            `waa-baseline`, `webarena`, `template` (a document); `figures` (SVG files); or `latex`, `csv`,
+            `parquet`, `junit`, `md`, `json`, `html`.
         folders: Run folders.
-        out: A file for `inspect`, `baseline` and documents, else a folder.
+        out: A file for `inspect`, `baseline`, `eval-results` and documents, else a folder.
         template: The user's own template, for `template`.
         title: Of the document.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
@@ -56,7 +62,7 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
         RunFolderError: A folder is missing or damaged.
     """
     runs = read_runs(folders)
-    if what in {"inspect", "atif", "baseline"}:
+    if what in _OF_ONE_RUN:
         return _export_single_run(what, runs, out)
     report = report_of(
         runs,
@@ -92,6 +98,10 @@ def _export_single_run(what: str, runs: Sequence[Source], out: Path) -> list[Pat
         return [export_inspect(run, out)]
     if what == "atif":
         return export_atif(run, out)
+    if what == "every-eval-ever":
+        return export_every_eval_ever(run, out)
+    if what == "eval-results":
+        return [export_eval_results(run, out)]
     return [_write(out, baseline_of(run).model_dump_json(indent=1) + "\n")]
 
 
