@@ -1,6 +1,6 @@
 """100,000 results: this page beside a plain HTML table of the same rows.
 
-Prints CPU seconds to generate, size, and seconds until the table can be used in headless Chromium:
+Prints CPU seconds to generate beside those of parsing the same JSON, size, and seconds until the table can be used in headless Chromium:
 for this page its first rows are drawn, a plain table is parsed and laid out as a whole.
 Usage: bench_page.py [RESULTS]
 """
@@ -8,6 +8,7 @@ Usage: bench_page.py [RESULTS]
 from __future__ import annotations
 
 import html
+import json
 import os
 import shutil
 import statistics
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 TRIALS = 20
 OPENINGS = 3
-CPU_S = 5.0
+READINGS = 5.0
 SIZE = 5_000_000
-USABLE_S = 1.5
 RATIO = 15
 
 
@@ -60,6 +60,21 @@ def ours(run: Path, out: Path) -> tuple[float, Path]:
     command = [sys.executable, __file__, "--build", str(run), str(out)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # ourselves
     return float(done.stdout), out / "index.html"
+
+
+def reading(run: Path) -> float:
+    """Parse the lines of the results as JSON in a process of its own and return the CPU seconds that took."""
+    command = [sys.executable, __file__, "--read", str(run / "results.jsonl")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # ourselves
+    return float(done.stdout)
+
+
+def read(path: Path) -> float:
+    """Parse every line and keep it, as whoever works with results does."""
+    began = time.process_time()
+    with path.open("rb") as file:
+        kept = [json.loads(line) for line in file]
+    return time.process_time() - began if kept else 0.0
 
 
 def build(run: Path, out: Path) -> float:
@@ -102,8 +117,8 @@ def _open(browser: Browser, page: Path, drawn: str) -> float:
     return took
 
 
-def measure(results: int) -> list[Measured]:
-    """Measure both pages in one run."""
+def measure(results: int) -> tuple[list[Measured], float]:
+    """Measure both pages in one run, and the CPU seconds of reading the results as JSON."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # only needed here
 
     executable = os.environ.get("CHROME_PATH") or shutil.which("chromium")
@@ -122,7 +137,7 @@ def measure(results: int) -> list[Measured]:
             for name, cpu, page, drawn in pages
         ]
         browser.close()
-    return found
+        return found, reading(run)
 
 
 def main() -> int:
@@ -130,8 +145,11 @@ def main() -> int:
     if sys.argv[1:2] == ["--build"]:
         print(build(Path(sys.argv[2]), Path(sys.argv[3])))
         return 0
+    if sys.argv[1:2] == ["--read"]:
+        print(read(Path(sys.argv[2])))
+        return 0
     results = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    page, table = measure(results)
+    (page, table), parsed = measure(results)
     print(f"{results:,} results")
     for each in (page, table):
         print(
@@ -140,9 +158,11 @@ def main() -> int:
         )
     ratio = table.usable_s / page.usable_s
     bounds = [
-        ("generated in under 5 s CPU", page.cpu_s < CPU_S),
+        (
+            f"generated in {page.cpu_s / parsed:.1f} times the CPU of parsing the JSON, under 5",
+            page.cpu_s < READINGS * parsed,
+        ),
         ("under 5 MB", page.size < SIZE),
-        ("usable in under 1.5 s", page.usable_s < USABLE_S),
         (f"the plain table takes {ratio:.0f} times as long, over 15", ratio > RATIO),
     ]
     for text, held in bounds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -219,3 +220,64 @@ def test_a_million_steps_show_both_ends_at_once(
     assert "first and the last 250 of 1,000,000 steps" in page.inner_text(".trajectory-note")
     page.keyboard.press("End")
     page.wait_for_selector(".step-head:has-text('Step 1000000 of 1000000')")
+
+
+ATTACKS = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "javascript:alert(1)",
+    "\u202egnp.exe\u2066",
+    "\x1b[2J\x1b[31mred",
+    "W" * 5_000,
+    "__proto__",
+)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_steps_stay_text_in_every_view(  # fixtures
+    width: int, scored_run: Runs, build: Builds, visit: Visits, add_trajectory: Callable[..., Path]
+) -> None:
+    run = scored_run({"a": [0, 1]})
+    for trial in (1, 2):
+        steps = [
+            Step(step=n, title=attack, url=attack, thought=attack, results=(attack,), error=attack,
+                 started=datetime(2026, 3, 1, 9, n, tzinfo=timezone.utc), screenshot="1.png",
+                 actions=({"kind": attack, "text": attack, "target": {"element": attack, "x": attack}},
+                          {"kind": "click", "target": {"x": -1e5 * trial, "y": 9e5}},
+                          {"kind": "click", "target": {"element": attack}}))
+            for n, attack in enumerate(ATTACKS, 1)
+        ]  # fmt: skip
+        folder = add_trajectory(run, "a", steps, trial)
+        views = [
+            {"step": n, "size": [10, 10], "tabs": [attack, attack], "text": attack,
+             "elements": [{"id": attack, "role": attack, "name": attack, "value": attack, "rect": [-9e5, 9e5, 9e5, -1]}, attack]}
+            for n, attack in enumerate(ATTACKS, 1)
+        ]  # fmt: skip
+        lines = [json.dumps(view) for view in views]
+        (folder / "observations.jsonl").write_text("\n".join([*lines, "nonsense", "[]", "{}"]))
+        entries = [
+            {"startedDateTime": f"2026-03-01T09:0{n}:10+00:00", "time": attack,
+             "request": {"method": attack, "url": attack}, "response": {"status": 0}}
+            for n, attack in enumerate(ATTACKS, 1)
+        ]  # fmt: skip
+        (folder / "network.har").write_text(json.dumps({"log": {"entries": entries}}))
+    window = visit(width=width)
+    page = window.open(build(run), "#open=" + quote('[0,"a",1]'))
+    page.wait_for_selector("dialog .viewer")
+
+    def fits() -> None:
+        assert page.eval_on_selector("dialog", "d => d.scrollWidth - d.clientWidth") == 0
+
+    for _ in ATTACKS:
+        page.eval_on_selector_all(
+            "dialog details", "all => all.forEach(each => { each.open = true; })"
+        )
+        fits()
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("c")
+    page.wait_for_selector(".side-by-side .pair-list")
+    fits()
+
+    assert window.dialogs == []
+    assert window.complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in window.requests)

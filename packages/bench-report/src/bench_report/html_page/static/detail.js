@@ -257,7 +257,7 @@ function comparison({ expected, actual, passed }) {
   return h("div", { class: "compared" }, compare("Expected", expected, parts && marked(parts[0], "del")), compare("Found", actual, parts && marked(parts[1], "ins")));
 }
 
-const compare = (title, value, parts) => h("div", {}, h("h4", {}, title), h("pre", {}, parts ?? value ?? NONE));
+const compare = (title, value, parts) => h("div", {}, h("h4", {}, title), h("pre", { tabindex: 0 }, parts ?? value ?? NONE));
 
 const phaseList = (phases) =>
   h("dl", { class: "facts" }, phases.map(([name, seconds]) => h("div", {}, h("dt", {}, name), h("dd", {}, duration(seconds)))));

@@ -229,7 +229,7 @@ class Film {
   }
 
   zoomable(frame) {
-    return h("div", { class: "zoomable", title: "Click for a larger view", onclick: () => { this.zoom = this.zoom ? 0 : 2; this.enlarge(); } }, frame);
+    return h("div", { class: "zoomable", tabindex: 0, role: "group", "aria-label": "Picture", title: "Click for a larger view", onclick: () => { this.zoom = this.zoom ? 0 : 2; this.enlarge(); } }, frame);
   }
 
   /** Every step below the other, for paper. */
@@ -256,12 +256,12 @@ function stepParts(step, steps, at, unfolded) {
     step.did.length ? h("ol", { class: "did" }, step.did.map((text, n) => h("li", {}, h("strong", {}, text), step.results[n] ? h("span", { class: "quiet" }, ` → ${step.results[n]}`) : null))) : h("p", { class: "quiet" }, "No action."),
     step.results.length > step.did.length ? h("ul", { class: "step-results" }, step.results.slice(step.did.length).map((text) => h("li", {}, text))) : null,
     step.error ? h("p", { class: "problem" }, step.error) : null,
-    step.thought ? h("p", { class: "thought" }, step.thought) : null,
+    step.thought ? h("p", { class: "thought", tabindex: 0 }, step.thought) : null,
     step.tabs?.length > 1 ? h("p", { class: "quiet" }, `Tabs: ${step.tabs.join(" | ")}`) : null,
-    step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements" }, step.elements.map(elementLine)) : null, step.text ? h("pre", {}, step.text) : null) : null,
+    step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements", tabindex: 0 }, step.elements.map(elementLine)) : null, step.text ? h("pre", { tabindex: 0 }, step.text) : null) : null,
     step.requests?.length ? fold("Requests of this step", step.requests.length, requestList(step.requests.map((call) => [null, call]))) : null,
     changes.length ? fold("Changes sent so far", changes.length, requestList(changes)) : null,
-    step.actions.length ? fold("Actions as recorded", null, h("pre", { class: "actions" }, step.actions.join("\n"))) : null,
+    step.actions.length ? fold("Actions as recorded", null, h("pre", { class: "actions", tabindex: 0 }, step.actions.join("\n"))) : null,
   ];
 }
 
@@ -271,6 +271,6 @@ const elementLine = ([id, role, name, value]) =>
   h("li", {}, h("span", { class: "quiet" }, `${id} ${role} `), name, value ? h("span", { class: "quiet" }, ` = ${value}`) : null);
 
 const requestList = (calls) =>
-  h("ul", { class: "requests" }, calls.map(([step, [status, method, url, ms]]) =>
+  h("ul", { class: "requests", tabindex: 0 }, calls.map(([step, [status, method, url, ms]]) =>
     h("li", { class: status === 0 || status >= 400 ? "bad" : null }, step === null ? null : h("span", { class: "quiet" }, `step ${step} `),
       h("strong", {}, status ? String(status) : "no answer"), ` ${method} `, h("span", { class: "url" }, url), ms === null ? null : h("span", { class: "quiet" }, ` ${Math.round(ms)} ms`))));
