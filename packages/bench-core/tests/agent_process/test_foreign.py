@@ -7,8 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-import sysconfig
-import textwrap
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,37 +35,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are
 
 HERE = Path(__file__).parent
 RAW = f"{sys.executable} {HERE / 'raw_agent.py'}"
-
-
-@pytest.fixture(scope="session")
-def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter of another environment: bench-core is its own, what bench-core needs is borrowed."""
-    folder = tmp_path_factory.mktemp("foreign") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    python = folder / "bin" / "python"
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = Path(subprocess.check_output([python, "-c", asked], text=True).strip())
-    zipfile.ZipFile(io.BytesIO(own_wheel()[1])).extractall(packages)
-    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    (packages / "toy_agent.py").write_text(
-        textwrap.dedent(
-            """
-            import sys
-            from bench_core.records import AgentOutcome, Usage
-            from bench_core.run_folder import TrialArtifacts
-
-            class Toy:
-                name = "toy"
-                environments = ("text",)
-
-                async def run(self, task, environment, context):
-                    context.meter.spend(Usage(requests=1, input_tokens=100), 0.25)
-                    TrialArtifacts(context.folder).write_json("where.json", sys.prefix)
-                    return AgentOutcome(answer=4, steps=1)
-            """
-        )
-    )
-    return python
 
 
 @pytest.fixture
