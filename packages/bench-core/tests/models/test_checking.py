@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,12 +61,25 @@ def test_a_key_and_a_model_that_are_good_are_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_is_refused_is_said_in_one_sentence(name: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (401, "no such\nkey"),
+        (401, "who are you?"),
+        (400, "API key not valid. Please pass a valid\nAPI key."),
+        (400, "API key expired. Please renew\nthe API key."),
+        (403, "Your API key was reported\nas leaked. Please use another API key."),
+        (403, "this key\nwas revoked"),
+    ],
+)
+def test_a_key_that_is_refused_is_said_in_one_sentence(
+    name: str, status: int, message: str
+) -> None:
+    said = re.escape(" ".join(message.split()))
     with pytest.raises(
-        UnusableModelError, match=rf"refuses the key in \w+.*\(HTTP {status}: no"
+        UnusableModelError, match=rf"refuses the key in \w+.*\(HTTP {status}: {said}"
     ) as e:
-        ask(name, Answer(status=status, message="no such\nkey"))
+        ask(name, Answer(status=status, message=message))
     assert "\n" not in str(e.value)
     assert "a-secret-key" not in str(e.value)
 
@@ -79,12 +93,45 @@ def test_a_model_that_the_provider_does_not_know_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_a_key_that_may_not_list_models_is_no_refusal_where_the_model_is_named(name: str) -> None:
+    model = name.partition(":")[2]
+    ask(name, Answer(status=403, message=f"this key may not read model {model}: no such scope"))
+    ask(name, Answer(status=404, message=f"{model}: this key may not retrieve models"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_model_that_the_key_has_no_access_to_is_refused(name: str, status: int) -> None:
+    model = name.partition(":")[2]
+    message = f"Project `p` does not have access to model `{model}`"
+    with pytest.raises(
+        UnusableModelError, match=rf"no model '{model}' for this key \(HTTP {status}"
+    ):
+        ask(name, Answer(status=status, message=message))
+
+
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "look_up",
     [
         pytest.param(Answer(status=404, message="Not Found"), id="no such page"),
         pytest.param(Answer(status=404, message="Cannot GET /v1/models/x"), id="names the page"),
         pytest.param(Answer(status=403, message="Missing scopes: api.model.read"), id="scopes"),
+        pytest.param(
+            Answer(status=401, message="Missing scopes: api.model.read"), id="scopes, 401"
+        ),
+        pytest.param(Answer(status=403, message="no"), id="forbidden"),
+        pytest.param(
+            Answer(status=403, message="Requests to ModelService.GetModel are blocked."),
+            id="blocked",
+        ),
+        pytest.param(
+            Answer(status=403, message="API key lacks permission for this page"), id="permission"
+        ),
+        pytest.param(
+            Answer(status=404, message="this API key may not list models"), id="may not list"
+        ),
+        pytest.param(Answer(status=400, message="no such parameter"), id="bad request"),
         pytest.param(Answer(status=500), id="fault"),
         pytest.param(Answer(status=429), id="too many"),
         pytest.param(Answer(raw="<html>a proxy</html>", content_type="text/html"), id="a page"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -31,6 +32,18 @@ _LEAST_TOKENS = {"openai": 16}
 """The Responses API takes no fewer; the others take one."""
 _ONE_TOKEN = 1
 _SHORT = 200
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
+_BAD_KEY = re.compile(
+    r"\bkey\b.{0,40}\b(?:not valid|invalid|expired|revoked|disabled|deactivated|suspended|leaked|not found)\b"
+    r"|\b(?:invalid|incorrect|unknown|expired|no such)\b.{0,40}\bkey\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Google says with 400 that a key is not valid or has expired."""
+_ABOUT_LOOKING_UP = re.compile(
+    r"scope|model\.read|(?:list|read|retrieve|describe|view)(?:ing)? (?:the )?models?\b|getmodel|models\.(?:get|list)",
+    re.IGNORECASE,
+)
+"""What a key is told that may call models and not look them up."""
 
 
 class UnusableModelError(InputError):
@@ -71,8 +84,8 @@ def check_opened(model: Model) -> None:
 async def check_model(model: Model) -> None:
     """Ask the provider whether it takes the key and knows the model; that costs nothing.
 
-    Only a clear refusal counts. Where nothing answers, or a server of one's own has no list of models, the
-    run finds out itself.
+    Only a certain refusal counts. Where nothing answers, a server of one's own has no list of models, or the
+    key may not look models up, the run finds out itself.
 
     Raises:
         UnusableModelError: The provider refuses the key or does not know the model.
@@ -115,15 +128,29 @@ async def _checked_and_closed(model: Model) -> None:
 
 
 def _is_refusal(error: ModelError, name: str) -> bool:
-    model = name.partition(":")[2]
-    if error.kind == "auth":
-        # a key may be good for calls and not for looking up models: OpenAI's restricted keys
-        return "scope" not in error.message.lower()
+    return _refuses_key(error) or _refuses_model(error, name)
+
+
+def _refuses_key(error: ModelError) -> bool:
+    """Return whether it is certain that the key is good for nothing.
+
+    401 is about the key. 403 may be about this one page: what restricted keys may do is listed by page.
+    """
+    if _ABOUT_LOOKING_UP.search(error.message):
+        return False
+    return error.status == _UNAUTHORIZED or (
+        error.status in {_BAD_REQUEST, _FORBIDDEN} and bool(_BAD_KEY.search(error.message))
+    )
+
+
+def _refuses_model(error: ModelError, name: str) -> bool:
     # a server that has no such page names the page, a provider the model
+    model = name.partition(":")[2]
     return (
-        error.kind == "not_found"
+        error.status in {_FORBIDDEN, _NOT_FOUND}
         and model in error.message
         and f"/models/{model}" not in error.message
+        and not _ABOUT_LOOKING_UP.search(error.message)
     )
 
 
@@ -131,7 +158,7 @@ def _in_words(error: ModelError, name: str) -> str:
     provider, _, model = name.partition(":")
     status = f"HTTP {error.status}: " if error.status else ""
     reason = f"{status}{' '.join(error.message.split())[:_SHORT]}"
-    if error.kind == "auth":
+    if error.kind != "not_found" and not _refuses_model(error, name):
         known = PROVIDERS.get(provider)
         where = f" in {' or '.join(known.keys)}" if known else ""
         return f"{provider} refuses the key{where} ({reason})"
