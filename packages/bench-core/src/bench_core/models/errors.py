@@ -18,7 +18,8 @@ __all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify", "is_outage"
 
 ErrorKind = Literal[
     "rate_limit", "overloaded", "server", "timeout", "connection", "malformed",
-    "auth", "not_found", "too_large", "bad_request", "deadline", "unknown",
+    "auth", "not_found", "too_large", "bad_request", "oversized", "deadline",
+    "unknown",
 ]  # fmt: skip
 """What kind of failure it was; the first six may pass when tried again."""
 
@@ -103,8 +104,9 @@ class ModelError(EnvironmentFaultError):
 
 def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
     """Turn whatever an SDK raised into a `ModelError` without secrets."""
-    if isinstance(error, ModelError):
-        return error
+    known = _own(error)
+    if known is not None:
+        return known
     status = _status(error)
     return ModelError(
         _kind(error, status),
@@ -121,6 +123,14 @@ def is_outage(status: int) -> bool:
     What it refuses because of the request itself, such as one that is too long, is no outage.
     """
     return status in _NOT_SERVED or status >= 500  # noqa: PLR2004  # HTTP
+
+
+def _own(error: BaseException) -> ModelError | None:
+    """Return the error of ours that an SDK wrapped in one of its own."""
+    each: BaseException | None = error
+    while each is not None and not isinstance(each, ModelError):
+        each = each.__cause__
+    return each
 
 
 def _status(error: BaseException) -> int | None:

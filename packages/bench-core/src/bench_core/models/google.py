@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
 from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -28,16 +28,28 @@ _MADE_UP = re.compile(r"call_\d+")
 _CHOICES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
+class _Clients(NamedTuple):
+    """The SDK's client, and the HTTP client that was given to it, which it leaves open."""
+
+    sdk: Any
+    http: Any
+
+
 class GoogleAdapter(Adapter):
     """`google:<model>`, generateContent."""
 
     provider = "google"
 
-    def _connect(self) -> Any:
+    def _connect(self) -> _Clients:
         from google import genai  # noqa: PLC0415  # 1 s and more; only when used
         from google.genai import types  # noqa: PLC0415
 
-        return genai.Client(
+        # httpx's before 3.0, httpx2's since. With a client of its own the SDK leaves out aiohttp, with
+        # which it sends a request twice before 2.0 and whose replies have no limit.
+        (kind, _) = get_args(types.HttpOptions.model_fields["httpx_async_client"].annotation)
+        http = kind(follow_redirects=True)
+        limit_replies(http, self.provider)
+        client = genai.Client(
             api_key=self._api_key,
             # Otherwise GOOGLE_GENAI_USE_VERTEXAI of the environment decides.
             vertexai=False,
@@ -46,32 +58,29 @@ class GoogleAdapter(Adapter):
                 # `*-latest` names exist on v1beta only, and the default moved to v1 in 3.x.
                 api_version="v1beta",
                 retry_options=types.HttpRetryOptions(attempts=1),
+                httpx_async_client=http,
             ),
         )
+        return _Clients(client, http)
 
-    async def _disconnect(self, client: Any) -> None:
+    async def _disconnect(self, client: _Clients) -> None:
         # 1.50 has no close(); later lines have both.
-        for owner, name in ((client.aio, "aclose"), (client, "close")):
+        for owner, name in ((client.sdk.aio, "aclose"), (client.sdk, "close")):
             close = getattr(owner, name, None)
             done = close() if close else None
             if asyncio.iscoroutine(done):
                 await done
+        await client.http.aclose()
 
-    async def _look_up(self, client: Any) -> None:
-        if _retries_by_itself():
-            await asyncio.to_thread(client.models.get, model=self.model)
-        else:
-            await client.aio.models.get(model=self.model)
+    async def _look_up(self, client: _Clients) -> None:
+        await client.sdk.aio.models.get(model=self.model)
 
-    async def _call(self, client: Any, request: ModelRequest, timeout_s: float) -> Any:
-        arguments = {
-            "model": self.model,
-            "contents": [self._content(message) for message in request.messages],
-            "config": _config(request, timeout_s),
-        }
-        if _retries_by_itself():
-            return await asyncio.to_thread(client.models.generate_content, **arguments)
-        return await client.aio.models.generate_content(**arguments)
+    async def _call(self, client: _Clients, request: ModelRequest, timeout_s: float) -> Any:
+        return await client.sdk.aio.models.generate_content(
+            model=self.model,
+            contents=[self._content(message) for message in request.messages],
+            config=_config(request, timeout_s),
+        )
 
     def _content(self, message: Message) -> Any:
         from google.genai import types  # noqa: PLC0415  # loaded by _connect already
@@ -102,18 +111,6 @@ class GoogleAdapter(Adapter):
             request_id=data.get("responseId"),
             refusal=candidate.get("finishMessage") or feedback.get("blockReasonMessage"),
         )
-
-
-def _retries_by_itself() -> bool:
-    """Return whether the SDK's asynchronous client would send a request twice.
-
-    Before 2.0 it does so after a dropped connection whenever aiohttp is installed, sleeping 1-10 s
-    in between, and no option turns that off; its synchronous client does not.
-    """
-    from google.genai import version  # noqa: PLC0415  # loaded by _connect already
-
-    major = int(version.__version__.split(".")[0])
-    return major < 2 and importlib.util.find_spec("aiohttp") is not None  # noqa: PLR2004
 
 
 def _config(request: ModelRequest, timeout_s: float) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.models.adapter import Adapter, Parsed, tool_call
 from bench_core.models.records import ImagePart, OpaquePart, TextPart, ToolCall, ToolResult
+from bench_core.models.reply_limit import limit_replies
 from bench_core.records import Usage
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ class _OpenAIBase(Adapter):
     def _connect(self) -> Any:
         import openai  # noqa: PLC0415  # 0.5 s and more; only when used
 
-        return openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
         )
+        limit_replies(client._client, self.provider)  # noqa: SLF001  # the SDK's own, with its settings
+        return client
 
     async def _disconnect(self, client: Any) -> None:
         await client.close()

@@ -1,0 +1,44 @@
+"""A limit on the size of replies, in whichever HTTP library an SDK calls with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+__all__ = ["MOST_REPLY", "limit_replies"]
+
+MOST_REPLY = 64 * 1024 * 1024
+"""Bytes of a reply, unpacked; the longest that models can write are a few MB."""
+
+
+def limit_replies(client: Any, provider: str) -> None:
+    """Have an asynchronous client of httpx or httpx2 give up replies that are longer than `MOST_REPLY`.
+
+    The adapters ask for whole replies only, which the SDKs would read to their end, however far that is.
+    How long a reply may take is limited where it is awaited.
+    """
+    hooks = client.event_hooks
+    client.event_hooks = {**hooks, "response": [*hooks["response"], _reader(provider)]}
+
+
+def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
+    async def read(response: Any) -> None:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MOST_REPLY:
+                await response.aclose()
+                raise ModelError(
+                    "oversized",
+                    f"the reply is longer than {MOST_REPLY:,} bytes, so the rest was not read",
+                    provider=provider,
+                    status=response.status_code,
+                )
+        # Where `aread()` keeps the body, which the SDK calls next; a hook is given nothing else to set.
+        response._content = bytes(body)  # noqa: SLF001
+
+    return read
