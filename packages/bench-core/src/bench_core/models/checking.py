@@ -43,7 +43,7 @@ _ABOUT_LOOKING_UP = re.compile(
     r"scope|model\.read|(?:list|read|retrieve|describe|view)(?:ing)? (?:the )?models?\b|getmodel|models\.(?:get|list)",
     re.IGNORECASE,
 )
-"""What a key is told that may call models and not look them up."""
+"""what providers say of a key that may call models and not look them up."""
 
 
 class UnusableModelError(InputError):
