@@ -107,7 +107,8 @@ def what_it_did(result: TrialResult) -> dict[str, Any]:
         "usage": result.usage,
         "cost": result.cost_usd,
         "flags": result.flags,
-        "artifacts": sorted(each.path for each in result.artifacts),
+        # what an HTTP library logs is in the log of a process that only the trial has
+        "artifacts": sorted(each.path for each in result.artifacts if each.path != "log.txt"),
         "error": result.error,
     }
 
