@@ -13,7 +13,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from nox_support import chromium, interpreters, metadata, releasing, wheels  # noqa: E402  # needs the path above
+from nox_support import chromium, interpreters, metadata, wheels  # noqa: E402  # needs the path above
 from nox_support.packages import CORE, Package, package, packages  # noqa: E402  # same
 
 nox.needs_version = ">=2025.11.12"
@@ -350,26 +350,18 @@ def campaign(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Bump a package, write its changelog, commit, print the tag: `-- waa-client minor`."""
+    """Bump a package or all, write changelogs, commit, print the tags: `-- waa-client minor`."""
     if len(session.posargs) != len(("package", "step")):
-        session.error("usage: nox -s release -- PACKAGE major|minor|patch|VERSION")
-    name, step = session.posargs
+        session.error("usage: nox -s release -- PACKAGE|all major|minor|patch|VERSION")
     session.install(*group("release"))
-    try:
-        released = releasing.prepare(package(name), step, ROOT)
-    except (KeyError, releasing.ReleaseError) as error:
-        session.error(error.args[0])
-    config = str(ROOT / "pyproject.toml")
-    folder = str(released.folder)
-    version = released.version
-    session.run(
-        "towncrier", "build", "--yes", "--config", config, "--dir", folder, "--version", version
-    )
-    session.run("git", "add", folder, external=True)
-    session.run("git", "commit", "-m", f"Release {name} {version}", external=True)
-    tag = releasing.tag_of(released)
-    releasing.check_tag(tag, ROOT)
-    print(f"git tag -a {tag} -m '{name} {version}' && git push origin HEAD {tag}")
+    session.run("python", "-m", "nox_support.releasing", *session.posargs)
+
+
+@nox.session
+def release_rehearsal(session: nox.Session) -> None:
+    """Release a clone to an index on this machine and install from it: all packages, then one alone."""
+    session.install(*group("build"), *group("release"), *group("rehearsal"))
+    session.run("python", "-m", "nox_support.rehearsal", *session.posargs)
 
 
 def group(name: str, folder: Path = ROOT) -> list[str]:

@@ -1,5 +1,6 @@
 """Versions, tags and changelogs: what a release checks before and after its commit.
 
+`python -m nox_support.releasing PACKAGE|all STEP` makes the commit of a release and prints how to tag it.
 `python -m nox_support.releasing TAG` checks a pushed tag and prints `package=` and `version=` lines
 for the workflow that publishes it.
 """
@@ -12,17 +13,30 @@ import sys
 from typing import TYPE_CHECKING
 
 from nox_support.metadata import core_ranges_that_refuse
-from nox_support.packages import CORE, ROOT, package
+from nox_support.packages import CORE, ROOT, package, packages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nox_support.packages import Package
 
-__all__ = ["ReleaseError", "check_tag", "next_version", "prepare", "tag_of"]
+__all__ = [
+    "ALL",
+    "ReleaseError",
+    "check_tag",
+    "next_version",
+    "prepare",
+    "prepare_all",
+    "release",
+    "tag_of",
+]
+
+ALL = "all"
+"""Names all packages, where a package is asked for."""
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _PARTS = ("major", "minor", "patch")
+_CORE_RANGE = re.compile(rf'("{CORE}(?:\[[^\]]*\])?)>=[^"]*"')
 
 
 class ReleaseError(Exception):
@@ -59,9 +73,62 @@ def prepare(released: Package, step: str, root: Path = ROOT) -> Package:
     refusing = core_ranges_that_refuse(core, root)
     if refusing and released.name in {CORE, *refusing}:
         raise ReleaseError(f"{', '.join(refusing)}: widen the range for {CORE} to admit {core}")
+    _write_version(released, version)
+    return released
+
+
+def prepare_all(step: str, root: Path = ROOT) -> list[Package]:
+    """Write the next version of every package, and let the others require this bench-core or newer.
+
+    They are tested with the bench-core of this repository and use what is new in it, so that their
+    ranges begin there and end before its next minor version.
+
+    Raises:
+        ReleaseError: There are uncommitted changes.
+    """
+    _require_clean(root)
+    for each in packages(root):
+        _write_version(each, next_version(each.version, step))
+    core = package(CORE, root).version
+    major, minor, _ = core.split(".")
+    for each in packages(root):
+        pyproject = each.folder / "pyproject.toml"
+        wanted = rf'\g<1>>={core},<{major}.{int(minor) + 1}"'
+        pyproject.write_text(_CORE_RANGE.sub(wanted, pyproject.read_text("utf-8")), "utf-8")
+    return packages(root)
+
+
+def release(name: str, step: str, root: Path = ROOT) -> list[Package]:
+    """Commit the next version of the package `name`, or of all, with the changelog of its fragments.
+
+    Raises:
+        KeyError: No package has that name.
+        ReleaseError: See `prepare`; or a release without a change.
+    """
+    released = (
+        prepare_all(step, root) if name == ALL else [prepare(package(name, root), step, root)]
+    )
+    for each in released:
+        folder, config = str(each.folder), str(root / "pyproject.toml")
+        told = ["--yes", "--config", config, "--dir", folder, "--version", each.version]
+        _run([sys.executable, "-m", "towncrier", "build", *told], root)
+        _run(["git", "add", folder], root)
+    of = f"all packages {released[0].version}" if name == ALL else f"{name} {released[0].version}"
+    _run(["git", "commit", "-qm", f"Release {of}"], root)
+    for each in released:
+        check_tag(tag_of(each), root)
+    return released
+
+
+def _run(command: list[str], root: Path) -> None:
+    done = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)  # noqa: S603  # our words
+    if done.returncode:
+        raise ReleaseError(f"{' '.join(command[:4])}: {(done.stderr or done.stdout).strip()}")
+
+
+def _write_version(released: Package, version: str) -> None:
     text = released.about.read_text(encoding="utf-8")
     released.about.write_text(text.replace(f'"{released.version}"', f'"{version}"'), "utf-8")
-    return released
 
 
 def _require_clean(root: Path) -> None:
@@ -95,16 +162,27 @@ def check_tag(tag: str, root: Path = ROOT) -> Package:
     return found
 
 
-def main(tag: str) -> int:
-    """Check `tag` and describe its package for the workflow."""
+def main(*words: str) -> int:
+    """Check a tag and describe its package for the workflow, or make a release."""
     try:
+        if len(words) == len(("package", "step")):
+            return _main_release(*words)
+        (tag,) = words
         found = check_tag(tag)
-    except ReleaseError as error:
-        print(error, file=sys.stderr)
+    except (KeyError, ReleaseError) as error:
+        print(error.args[0], file=sys.stderr)
         return 1
     print(f"package={found.name}\nversion={found.version}\nmodule={found.module}")
     return 0
 
 
+def _main_release(name: str, step: str) -> int:
+    released = release(name, step)
+    tags = [tag_of(each) for each in released]
+    print(*(f"git tag -a {tag} -m '{tag.replace('-v', ' ')}'" for tag in tags), sep="\n")
+    print(f"git push origin HEAD {' '.join(tags)}")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

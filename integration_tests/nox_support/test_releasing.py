@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from nox_support.packages import package
-from nox_support.releasing import ReleaseError, check_tag, next_version, prepare, tag_of
+from nox_support.releasing import (
+    ReleaseError,
+    check_tag,
+    next_version,
+    prepare,
+    prepare_all,
+    tag_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,3 +105,16 @@ def test_a_version_without_a_changelog_section_is_refused(root: Path) -> None:
     prepare(package("waa-client", root), "0.1.7", root)
     with pytest.raises(ReleaseError, match=r"has no section for 0\.1\.7"):
         check_tag("waa-client-v0.1.7", root)
+
+
+def test_a_release_of_all_bumps_each_and_asks_for_the_new_bench_core(root: Path) -> None:
+    released = prepare_all("minor", root)
+    assert [each.version for each in released] == ["0.2.0", "0.2.0"]
+    assert package("waa-client", root).project["dependencies"] == ["bench-core>=0.2.0,<0.3"]
+
+
+def test_a_release_of_all_wants_everything_committed(root: Path) -> None:
+    (root / "new.txt").touch()
+    with pytest.raises(ReleaseError, match="commit or stash"):
+        prepare_all("minor", root)
+    assert package("bench-core", root).version == "0.1.0"
