@@ -98,11 +98,13 @@ DEMOS = [
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format with ruff, and that names and texts use the field's words."""
+    """Check style, format, spelling and workflows, and that names and texts use the field's words."""
     session.install(*group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("python", "-m", "nox_support.words")
+    session.run("codespell")
+    session.run("zizmor", "--offline", "--quiet", ".github")
 
 
 @nox.session(requires=["build"])
