@@ -6,6 +6,7 @@ import gzip
 import http.client
 import io
 import json
+import socket
 import threading
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -326,6 +327,17 @@ def test_names_that_point_here_from_elsewhere_are_refused(
     assert get(served(), "/", Host="attacker.example")[0] == 403
 
 
+def test_a_connection_that_says_nothing_is_closed(
+    served: Callable[..., ReportServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = served()
+    assert server.RequestHandlerClass.timeout == 30
+    monkeypatch.setattr(server.RequestHandlerClass, "timeout", 0.2)
+
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=60) as silent:
+        assert silent.recv(1) == b""
+
+
 def test_a_taken_port_is_reported(served: Callable[..., ReportServer], growing: Growing) -> None:
     taken = served().server_address[1]
 
@@ -348,7 +360,9 @@ def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
     page.wait_for_selector("#shown:text-is('6 trials')", timeout=60_000)
     page.click("#grid [data-index='0']")
     page.wait_for_selector("dialog[open] .film img")
-    decoded = page.eval_on_selector(".shot img", "img => img.decode().then(() => img.naturalWidth)")
+    decoded = page.eval_on_selector(
+        ".pictures img", "img => img.decode().then(() => img.naturalWidth)"
+    )
     assert decoded == 1
     growing.end(2)
     page.wait_for_selector("#news:not([hidden])", state="attached", timeout=60_000)

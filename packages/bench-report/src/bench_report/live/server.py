@@ -86,6 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers for the page, its state, its evidence and the files of trials; nothing else."""
 
     server: ReportServer
+    timeout = 30.0
+    """Seconds after which a connection that says nothing is closed: each holds a thread."""
 
     def do_GET(self) -> None:
         """Answer a request of this machine's browser."""
