@@ -37,6 +37,7 @@ bench-core check MISSING-RUN
 bench-core repair MISSING-RUN
 bench-core rescore webarena RUN:webarena
 bench-core run multireal --out OUT-FOLDER
+bench-core new inspect-task OUT-FILE
 bench-core schema --out OUT-FOLDER
 bench-core serve --nemo-gym webarena --dataset OUT-FILE
 bench-report build RUN:webarena --out OUT-FOLDER

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +28,7 @@ OLD = HERE / "old_runs" / "0.1"
 RUNS = ("multireal", "waa", "webarena")
 TOKEN = "sesame"
 LATE_S = 900.0
+_TOKENIZER = "openaipublic.blob.core.windows.net"
 
 
 def interpreter(name: str) -> str:
@@ -113,7 +115,7 @@ def test_the_servers_pass_the_validator_of_openenv() -> None:
 @pytest.mark.parametrize("benchmark", RUNS)
 def test_the_validator_of_every_eval_ever_takes_our_records(benchmark: str, tmp_path: Path) -> None:
     python = Path(interpreter("PROCTOR_EVERY_EVAL_EVER"))
-    files = export("every-eval-ever", [OLD / benchmark / "scripted"], tmp_path)
+    files = export("every-eval-ever", OLD / benchmark / "scripted", tmp_path)
     command = [str(python.with_name("every_eval_ever")), "validate"]
     command += [str(each.relative_to(tmp_path)) for each in files]
     done = subprocess.run(
@@ -125,7 +127,7 @@ def test_the_validator_of_every_eval_ever_takes_our_records(benchmark: str, tmp_
 @pytest.mark.parametrize("benchmark", RUNS)
 def test_the_hub_reads_our_entries_and_writes_the_same(benchmark: str, tmp_path: Path) -> None:
     python = interpreter("PROCTOR_HUGGINGFACE_HUB")
-    (file,) = export("eval-results", [OLD / benchmark / "scripted"], tmp_path / "x.yaml")
+    (file,) = export("eval-results", OLD / benchmark / "scripted", tmp_path / "x.yaml")
     program = (
         "import json, sys, huggingface_hub as hub\n"
         "rows = json.load(open(sys.argv[1]))\n"
@@ -137,9 +139,58 @@ def test_the_hub_reads_our_entries_and_writes_the_same(benchmark: str, tmp_path:
 @pytest.mark.parametrize("benchmark", RUNS)
 def test_inspect_reads_our_logs(benchmark: str, tmp_path: Path) -> None:
     python = interpreter("PROCTOR_INSPECT")
-    (file,) = export("inspect", [OLD / benchmark / "scripted"], tmp_path / "log.json")
+    (file,) = export("inspect", OLD / benchmark / "scripted", tmp_path / "log.json")
     program = (
         "import sys\nfrom inspect_ai.log import read_eval_log\n"
         "log = read_eval_log(sys.argv[1])\nassert log.status == 'success' and log.samples\n"
     )
     subprocess.run([python, "-c", program, str(file)], timeout=LATE_S, check=True)
+
+
+def evaluated(folder: Path, task: str, *arguments: str) -> dict[str, Any]:
+    """Write the module for Inspect, evaluate a task of it and return the log."""
+    python = Path(interpreter("PROCTOR_INSPECT"))
+    module = folder / "proctor_task.py"
+    command = [sys.executable, "-m", "bench_core.cli.main", "new", "inspect-task", str(module)]
+    subprocess.run(command, capture_output=True, timeout=LATE_S, check=True)
+    command = [str(python.with_name("inspect")), "eval", f"{module.name}@{task}", *arguments]
+    command += ["--log-format", "json", "--log-dir", "logs", "--display", "none"]
+    environment = {**os.environ, "BENCH_SESSION_TOKEN": TOKEN}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LATE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (log,) = (folder / "logs").glob("*.json")
+    found: dict[str, Any] = json.loads(log.read_text(encoding="utf-8"))
+    if _TOKENIZER in str(found.get("error")):
+        pytest.skip("Inspect downloads a tokenizer for its mock model, and there is no network")
+    assert found["status"] == "success", found.get("error")
+    return found
+
+
+def test_inspect_keeps_the_books_of_a_run_and_leaves_unscored_trials_out(tmp_path: Path) -> None:
+    run = shutil.copytree(OLD / "waa" / "scripted", tmp_path / "run")
+    lines = (run / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    broken = {**json.loads(lines[0]), "score": None, "status": "environment_error"}
+    (run / "results.jsonl").write_text("\n".join([*lines, json.dumps(broken)]), encoding="utf-8")
+    log = evaluated(tmp_path, "recorded", "-T", f"run={run}", "--model", "none")
+    (scores,) = log["results"]["scores"]
+    assert (scores["unscored_samples"], scores["metrics"]["mean"]["value"]) == (1, 1.0)
+    reasons = {each["scores"]["proctor"].get("reason") for each in log["samples"]}
+    assert "environment_error" in reasons
+
+
+def test_a_model_of_inspects_acts_in_a_served_session(tmp_path: Path) -> None:
+    interpreter("PROCTOR_INSPECT")
+    with served("waa") as url:
+        where = f"url={url.replace('http', 'ws')}/ws"
+        log = evaluated(tmp_path, "acting", "-T", where, "--model", "mockllm/model")
+    # the mock's answers are no actions, so the episode ends as one that was given up, and is scored
+    (scores,) = log["results"]["scores"]
+    assert (scores["scored_samples"], scores["metrics"]["mean"]["value"]) == (1, 0.0)

@@ -13,6 +13,7 @@ from bench_core import exit_codes
 from bench_core.__about__ import __version__
 from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
 from bench_core.cli.groups import runner_group
+from bench_core.cli.new import new
 from bench_core.cli.options import json_option, rescore_options, run_options, task_options
 from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
@@ -143,6 +144,7 @@ def repair(run: Path) -> None:
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
 
 
+main.add_command(new)
 main.add_command(serve)
 
 
