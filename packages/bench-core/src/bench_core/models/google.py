@@ -44,9 +44,10 @@ class GoogleAdapter(Adapter):
         from google import genai  # noqa: PLC0415  # 1 s and more; only when used
         from google.genai import types  # noqa: PLC0415
 
-        # httpx's before 3.0, httpx2's since. With a client of its own the SDK leaves out aiohttp, with
-        # which it sends a request twice before 2.0 and whose replies have no limit.
-        (kind, _) = get_args(types.HttpOptions.model_fields["httpx_async_client"].annotation)
+        # httpx's before 3.0, since then httpx2's, or either where both are installed. With a client of its
+        # own the SDK leaves out aiohttp, with which it sends a request twice before 2.0 and whose replies
+        # have no limit.
+        kind, *_ = get_args(types.HttpOptions.model_fields["httpx_async_client"].annotation)
         http = kind(follow_redirects=True)
         limit_replies(http, self.provider)
         client = genai.Client(
