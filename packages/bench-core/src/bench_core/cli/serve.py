@@ -28,19 +28,14 @@ _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
 )
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the benchmark's `run`, such as vms=URL; JSON or text.")  # fmt: skip
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="0 for a free one.",
-)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+              help="Address to listen on.")  # fmt: skip
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="N",
+              help="0 for a free one.")  # fmt: skip
 @click.option("--max-sessions", type=click.IntRange(1, 256), default=4, show_default=True,
-              help="Worlds at once.")  # fmt: skip
-@click.option(
-    "--max-steps", type=click.IntRange(1), default=None, help="Longest episode, in steps."
-)
+              metavar="N", help="Worlds at once.")  # fmt: skip
+@click.option("--max-steps", type=click.IntRange(1), default=None, metavar="N",
+              help="Longest episode, in steps.")  # fmt: skip
 @click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS",
               help="Longest episode; its end state is scored.")  # fmt: skip
 @click.option("--idle", type=click.FloatRange(0, min_open=True), default=1800.0, show_default=True,
