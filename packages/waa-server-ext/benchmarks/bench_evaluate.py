@@ -96,13 +96,10 @@ def bare(folder: Path) -> Iterator[str]:
         return jsonify(score=None if watch.error else float(score))
 
     server = make_threaded_server("127.0.0.1", 0, app)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    server.start()
     with contextlib.redirect_stdout(None):
-        yield f"http://127.0.0.1:{server.port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.stop()
 
 
 def measure(client: httpx.Client, url: str, case: dict[str, Any], row: Row) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from bench_core.serving import BoundedHandler
 from waa_server_ext.built_in import SimulatedDesktopWorld
-from waa_server_ext.vm import local_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_a_page_of_another_origin_controls_no_desktop(world: SimulatedDesktopWor
 def test_a_request_that_is_never_complete_is_dropped(
     world: SimulatedDesktopWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_server, "_RECEIVE_S", 0.2)
+    monkeypatch.setattr(BoundedHandler, "request_s", 0.2)
     assert world.vm is not None
     place = httpx.URL(world.vm_url)
     with socket.create_connection((place.host, place.port or 80), timeout=60) as slow:

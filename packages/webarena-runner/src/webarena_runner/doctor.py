@@ -6,9 +6,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-import threading
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check,
 from bench_core.errors import BenchError, BrowserError, InputError
 from bench_core.models import paid_checks
 from bench_core.protocols import TrialContext
+from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.capacity import default_workers
 from webarena_runner.config import shared_cookie_hosts
 from webarena_runner.login.http_login import log_in
@@ -129,9 +128,8 @@ def _recording() -> CheckResult:
 
 async def _record_one() -> bool:
     # over plain HTTP, which browser-use's own recording leaves out
-    with ThreadingHTTPServer(("127.0.0.1", 0), _OnePage) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with BoundedServer(("127.0.0.1", 0), _OnePage) as server:
+        server.start()
         url = f"http://127.0.0.1:{server.server_port}/doctor"
         try:
             async with (
@@ -141,21 +139,19 @@ async def _record_one() -> bool:
                 await open_tabs(chromium.ws_url, [url])
                 har = await recorder.stop()
         finally:
-            server.shutdown()
-            thread.join()
+            server.stop()
     return any(entry["request"]["url"] == url for entry in har.entries)
 
 
-class _OnePage(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:  # the base class's name
+class _OnePage(BoundedHandler):
+    protocol_version = "HTTP/1.0"  # the page ends with the connection
+
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         """Answer any request with the same page."""
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
         self.wfile.write(b"<!doctype html><title>doctor</title><p>doctor</p>")
-
-    def log_message(self, *_args: object) -> None:
-        """Log nothing."""
 
 
 def _memory() -> CheckResult:

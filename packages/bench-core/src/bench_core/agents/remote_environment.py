@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-import threading
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +20,7 @@ from bench_core.agents.records import Action, ActionResult, Observation
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import DesktopHandle
 from bench_core.records.codec import decode_json
+from bench_core.serving import BoundedHandler, BoundedServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -125,48 +123,35 @@ async def serve_environment(
     """
     server = _Server(("127.0.0.1", port), _Handler)
     server.environment, server.loop = environment, asyncio.get_running_loop()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
+    server.start()
     try:
         yield DesktopHandle(url=f"http://127.0.0.1:{server.server_address[1]}")
     finally:
-        await asyncio.to_thread(server.shutdown)
-        server.server_close()
-        thread.join()
+        await asyncio.to_thread(server.stop)
 
 
 async def _listed(environment: Environment) -> list[str]:
     return sorted(await offered(environment))
 
 
-class _Server(ThreadingHTTPServer):
-    # A request that hangs must not keep the server from closing.
-    daemon_threads = True
-    block_on_close = False
+class _Server(BoundedServer):
     environment: Environment
     loop: asyncio.AbstractEventLoop
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of an agent that is gone: its process may have been ended."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(BoundedHandler):
     server: _Server
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         environment = self.server.environment
         if self.path == "/offers":
             self._answer(_listed(environment))
         else:
             self._answer(environment.observe())
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+    def do_POST(self) -> None:  # noqa: N802  # http.server's name
         try:
-            action = _ACTION.validate_json(body)
+            action = _ACTION.validate_json(self.body)
         except ValidationError as error:
             self._send(_BAD_REQUEST, {"error": str(error)})
         else:
@@ -191,6 +176,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's name
-        """Stay silent."""

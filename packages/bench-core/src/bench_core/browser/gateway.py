@@ -17,6 +17,7 @@ import re
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -31,18 +32,19 @@ from bench_core.browser.frames import FrameError, encode_frame, read_frame
 from bench_core.browser.rules import REQUESTS, RuleBook
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
+from bench_core.serving import RefusedRequestError, read_head, refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bench_core.browser.frames import Frame
     from bench_core.browser.rules import Decision
+    from bench_core.serving import Head
 
 __all__ = ["Gateway", "open_gateway"]
 
 _HOST = "127.0.0.1"
 _END = b"\r\n\r\n"
-_HEAD_S = 30.0
 _JOIN_S = 5.0
 _PAGES_S = 5.0
 _CHUNK = 1024 * 1024
@@ -50,6 +52,9 @@ _NOTED = 200
 _LARGEST = 256 * 1024 * 1024  # what Chromium takes is less
 _GONE = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_MOST_BODY = 64 * 1024  # no request of DevTools has any
+_BODY_S = 30.0
+_CONNECTIONS = 256
 _PAGE = "/devtools/page/"
 _WEBSOCKETS = ("/devtools/browser/", _PAGE)
 # Compressed messages could not be read, and on one machine compressing only costs time.
@@ -217,6 +222,9 @@ class Gateway:
         server.close()  # what is still connected is cancelled as the loop ends
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._relays) >= _CONNECTIONS:
+            writer.close()
+            return
         self._connections += 1
         # asyncio forgets the task of a connection that is lost, and the collector takes it half done
         task = asyncio.current_task()
@@ -225,6 +233,8 @@ class Gateway:
             await self._relay(_Connection(self._connections, _Side(reader, writer)))
         except _ENDINGS:
             pass
+        except RefusedRequestError as refused:
+            writer.write(refusal(refused))
         except asyncio.CancelledError:
             writer.transport.abort()
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not look like the agent's
@@ -236,19 +246,20 @@ class Gateway:
     async def _relay(self, connection: _Connection) -> None:
         """Pass on one request and its answer, and all messages where it opens a websocket."""
         agent = connection.agent
-        head = await asyncio.wait_for(agent.reader.readuntil(_END), _HEAD_S)
-        connection.path = head.split(b" ", 2)[1].decode("latin-1") if head.count(b" ") > 1 else ""
+        head = await read_head(agent.reader)
+        connection.path = head.target
         command = command_of_request(connection.path, connection.number)
         if not await self._may_ask(command, connection.path):
             agent.writer.write(_REFUSED)
             return
+        body = await _sent(head, agent.reader)
         try:
             chromium = _Side(*await self._connect())
         except OSError:
             agent.writer.write(_GONE)
             return
         try:
-            chromium.writer.write(_EXTENSIONS.sub(b"", head) + await _body(head, agent.reader))
+            chromium.writer.write(_EXTENSIONS.sub(b"", head.raw) + body)
             answer = await chromium.reader.readuntil(_END)
             if answer.split(b" ", 2)[1:2] == [b"101"]:
                 agent.writer.write(answer)
@@ -368,6 +379,16 @@ async def _answer(connection: _Connection) -> None:
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(data)
     await writer.drain()
+
+
+async def _sent(head: Head, reader: asyncio.StreamReader) -> bytes:
+    """Return the body of a request."""
+    length = head.body_length(_MOST_BODY)
+    if length is None:
+        raise RefusedRequestError(
+            HTTPStatus.LENGTH_REQUIRED, "send the body with its Content-Length"
+        )
+    return await asyncio.wait_for(reader.readexactly(length), _BODY_S)
 
 
 async def _body(head: bytes, reader: asyncio.StreamReader) -> bytes:

@@ -21,8 +21,9 @@ from bench_core.models.errors import MissingKeyError
 from bench_core.models.prices import published_prices
 from bench_core.models.proxied_call import ProxiedCall, Server
 from bench_core.models.proxy_apis import APIS, error_body, find_call, secret_of, variables_for
-from bench_core.models.proxy_http import MOST_HEADERS, BadRequestError, Responder, read_request
+from bench_core.models.proxy_http import Responder, read_body
 from bench_core.records import Usage
+from bench_core.serving import MOST_HEAD, RefusedRequestError, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -255,7 +256,7 @@ class LoopbackModelProxy:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         async with httpx.AsyncClient(timeout=timeout, limits=limits) as client:
             self._client = client
-            server = await asyncio.start_server(self._accept, _HOST, 0, limit=MOST_HEADERS)
+            server = await asyncio.start_server(self._accept, _HOST, 0, limit=MOST_HEAD)
             self.url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
             self._ready.set()
             await self._stop.wait()
@@ -285,19 +286,19 @@ class LoopbackModelProxy:
         responder = Responder(writer)
         vendor = None
         try:
-            request = await read_request(reader)
+            request = await read_head(reader)
             call = find_call(request.method, request.target)
             vendor = None if call is None else call.api.vendor
             trial = self._trials.get(secret_of(request.headers, request.target))
             refusal = self._refusal(call, trial)
             if refusal is None:
-                raw, body = await request.body(responder)
+                raw, body = await read_body(request, reader, responder)
                 assert call is not None  # noqa: S101  # refused above
                 assert trial is not None  # noqa: S101  # likewise
                 server = self._servers[call.api.vendor]
                 passed = ProxiedCall(call, request.headers, raw, body, server, self._prices, trial)
                 await self._pass(passed, trial, reader, responder)
-        except BadRequestError as error:
+        except RefusedRequestError as error:
             refusal = ("too_large" if error.too_large else "request", str(error))
         if refusal is not None:
             await _refuse(responder, vendor, *refusal)

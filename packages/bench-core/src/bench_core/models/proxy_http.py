@@ -4,100 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+
+from bench_core.serving import RefusedRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MOST_HEADERS", "BadRequestError", "Request", "Responder", "read_request"]
+    from bench_core.serving import Head
 
-MOST_HEADERS = 64 * 1024
-"""Bytes of a request's headers."""
+__all__ = ["Responder", "read_body"]
+
 _MOST_BODY = 64 * 1024 * 1024  # Anthropic takes 32 MB, OpenAI and Google 50 MB and less
-_HEADERS_S = 30.0
 _BODY_S = 120.0
 _END = b"\r\n\r\n"
-_LENGTH = re.compile(r"\d{1,12}")
 
 
-class BadRequestError(Exception):
-    """A request that is not passed on; `too_large` where a limit is the reason."""
-
-    def __init__(self, message: str, *, target: str = "", too_large: bool = False) -> None:
-        super().__init__(message)
-        self.target = target
-        self.too_large = too_large
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request; the names of headers are in lower case."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str]
-    reader: asyncio.StreamReader
-
-    async def body(self, responder: Responder) -> tuple[bytes, dict[str, Any]]:
-        """Read the body, which has to be a JSON object, and return its bytes and what they say.
-
-        Raises:
-            BadRequestError: It is none, is too large or took too long.
-        """
-        if "transfer-encoding" in self.headers or "content-encoding" in self.headers:
-            raise BadRequestError("send the body as it is, with its content-length")
-        length = self.headers.get("content-length", "")
-        if not _LENGTH.fullmatch(length):
-            raise BadRequestError("the request has no content-length")
-        if int(length) > _MOST_BODY:
-            message = f"a body of {length} bytes is more than {_MOST_BODY}"
-            raise BadRequestError(message, too_large=True)
-        if self.headers.get("expect", "").lower() == "100-continue":
-            await responder.write(b"HTTP/1.1 100 Continue" + _END)
-        try:
-            raw = await asyncio.wait_for(self.reader.readexactly(int(length)), _BODY_S)
-            body = json.loads(raw)
-        except asyncio.TimeoutError:
-            raise BadRequestError(f"the body did not arrive within {_BODY_S:g} s") from None
-        except (ValueError, RecursionError):
-            body = None
-        if not isinstance(body, dict):
-            raise BadRequestError("the body is no JSON object")
-        return raw, body
-
-
-async def read_request(reader: asyncio.StreamReader) -> Request:
-    """Read the head of a request.
+async def read_body(
+    head: Head, reader: asyncio.StreamReader, responder: Responder
+) -> tuple[bytes, dict[str, Any]]:
+    """Read the body, which has to be a JSON object, and return its bytes and what they say.
 
     Raises:
-        BadRequestError: It is none, is too large or took too long.
-        EOFError: The connection ended before.
+        RefusedRequestError: It is none, is too large or took too long.
     """
+    length = head.body_length(_MOST_BODY)
+    if length is None or "content-encoding" in head.headers or "content-length" not in head.headers:
+        raise _bad("send the body as it is, with its content-length")
+    if head.headers.get("expect", "").lower() == "100-continue":
+        await responder.write(b"HTTP/1.1 100 Continue" + _END)
     try:
-        head = await asyncio.wait_for(reader.readuntil(_END), _HEADERS_S)
-    except asyncio.LimitOverrunError:
-        message = f"the headers are longer than {MOST_HEADERS} bytes"
-        raise BadRequestError(message, too_large=True) from None
+        raw = await asyncio.wait_for(reader.readexactly(length), _BODY_S)
+        body = json.loads(raw)
     except asyncio.TimeoutError:
-        raise BadRequestError(f"the headers did not arrive within {_HEADERS_S:g} s") from None
-    first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    words = first.split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):  # noqa: PLR2004  # method, target, version
-        raise BadRequestError("no request of HTTP/1.1")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        # two lengths, or a name with a space, are how one request is passed off as another
-        if not colon or name != name.strip() or name in headers:
-            raise BadRequestError(
-                f"the header {name[:40]!r} is there twice, or is none", target=words[1]
-            )
-        headers[name] = value.strip()
-    return Request(words[0], words[1], headers, reader)
+        raise _bad(f"the body did not arrive within {_BODY_S:g} s") from None
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise _bad("the body is no JSON object")
+    return raw, body
+
+
+def _bad(message: str) -> RefusedRequestError:
+    return RefusedRequestError(HTTPStatus.BAD_REQUEST, message)
 
 
 class Responder:

@@ -15,9 +15,9 @@ import threading
 import time
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from bench_core.serving import BoundedHandler, BoundedServer
 from bench_core.testing.model_requests import Seen
 from bench_core.testing.model_streams import events_of, is_streamed
 
@@ -99,7 +99,6 @@ class ModelServer:
         self._arrived = threading.Event()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.owner = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     def base_url(self, provider: str) -> str:
         """Return the base URL to give the SDK of `provider`."""
@@ -136,7 +135,7 @@ class ModelServer:
         return self.requests[-1]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.start()
         return self
 
     def __exit__(
@@ -146,26 +145,27 @@ class ModelServer:
         trace: TracebackType | None,
     ) -> None:
         self.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.stop()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # A client that hangs on purpose must not keep a test from ending.
-    block_on_close = False
+class _Server(BoundedServer):
     owner: ModelServer
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(BoundedHandler):
     server: _Server
+    most_body = 64 * 1024 * 1024  # Anthropic takes 32 MB, OpenAI and Google 50 MB and less
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+    def do_POST(self) -> None:  # noqa: N802  # http.server's name
+        try:
+            body = json.loads(self.body or b"{}")
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            self.send_error(HTTPStatus.BAD_REQUEST, explain="the body is no JSON object")
+            return
         headers = {key.lower(): value for key, value in self.headers.items()}
-        seen = Seen(self.path, headers, json.loads(body or b"{}"), time.monotonic())
+        seen = Seen(self.path, headers, body, time.monotonic())
         owner = self.server.owner
         answer = owner.take(seen)
         if answer.hang_s:
@@ -177,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(answer, _body(answer, seen))
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         """Describe a model, as all three providers do for nothing."""
         owner, name = self.server.owner, self.path.partition("?")[0].rpartition("/")[2]
         answer = owner.look_up
@@ -231,9 +231,6 @@ class _Handler(BaseHTTPRequestHandler):
     def finish(self) -> None:
         with contextlib.suppress(OSError, ValueError):  # dropped on purpose
             super().finish()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's name
-        """Stay silent."""
 
 
 def _body(answer: Answer, seen: Seen) -> str:

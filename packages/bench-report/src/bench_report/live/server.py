@@ -6,13 +6,13 @@ import hashlib
 import json
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from bench_core.errors import InputError
 from bench_core.files import read_inside
+from bench_core.serving import BoundedHandler, BoundedServer
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
 from bench_report.report_data import report_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["ReportServer", "serve"]
 
 _WATCHED = ("run.json", "results.jsonl", "tasks.jsonl")
-_LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _SIDE = "evidence/"
 _FILES = "files/"
 
@@ -82,26 +81,22 @@ class _Site:
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BoundedHandler):
     """Answers for the page, its state, its evidence and the files of trials; nothing else."""
 
     server: ReportServer
     timeout = 30.0
     """Seconds after which a connection that says nothing is closed: each holds a thread."""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         """Answer a request of this machine's browser."""
-        if (urlsplit(f"//{self.headers.get('Host', '')}").hostname or "") not in _LOCAL:
-            # A page elsewhere could otherwise reach us through a name that it points at this machine.
-            self._send(HTTPStatus.FORBIDDEN, b"not for this host", "text/plain")
-            return
-        path = unquote(urlsplit(self.path).path).lstrip("/")
+        path = unquote(self.path.partition("?")[0]).lstrip("/")
         try:
             self._answer(path)
         except InputError as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error).encode(), "text/plain")
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802  # http.server's name
         """Answer as GET would, without the body."""
         self.do_GET()
 
@@ -154,14 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        """Write no line per request: the terminal belongs to the command."""
 
-
-class ReportServer(ThreadingHTTPServer):
+class ReportServer(BoundedServer):
     """Serves the report of run folders on a loopback port."""
-
-    daemon_threads = True
 
     def __init__(self, folders: Sequence[Path], *, port: int = 0, **options: Any) -> None:
         self.site = _Site(folders, options)

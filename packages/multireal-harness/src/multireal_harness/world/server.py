@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bench_core.fault_switches import FaultSwitches
+from bench_core.serving import BoundedHandler, BoundedServer
 from multireal_harness.world.clones import page
 from multireal_harness.world.faults import FAULTS, ODD_JSON
 
@@ -25,13 +25,6 @@ class CloneServer:
         self.faults = FaultSwitches(FAULTS)
         self.closing = threading.Event()
         self._http = _Server(self)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever,
-            # `shutdown` waits for the next poll; the default is 0.5 s
-            kwargs={"poll_interval": 0.05},
-            name=f"app {app}",
-            daemon=True,
-        )
 
     @property
     def origin(self) -> str:
@@ -40,33 +33,25 @@ class CloneServer:
 
     def start(self) -> None:
         """Begin to answer."""
-        self._thread.start()
+        self._http.start(f"app {self.app}")
 
     def stop(self) -> None:
         """Answer no more and wait until the port is free."""
         self.closing.set()
-        if self._thread.is_alive():
-            self._http.shutdown()
-            self._thread.join()
-        self._http.server_close()
+        self._http.stop()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # a browser's idle connections keep handlers waiting, up to their timeout of 60 s
-    block_on_close = False
-
+class _Server(BoundedServer):
     def __init__(self, owner: CloneServer) -> None:
         self.owner = owner
         super().__init__(("127.0.0.1", 0), _Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(BoundedHandler):
     server: _Server
-    timeout = 60
+    any_origin = True  # as the real apps
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         owner = self.server.owner
         fault = owner.faults.take(self.path)
         kind = fault.kind if fault else ""
@@ -89,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
                 owner.closing.wait(fault.value)
             self._send(200, page(owner.app, kind if kind in {"invalid_json", "no_pre"} else ""))
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802  # http.server's name
         self.do_GET()
 
     def _send(self, status: int, body: bytes, kind: str = "text/html; charset=utf-8") -> None:
@@ -101,6 +86,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base's name
-        """Log nothing."""

@@ -9,10 +9,11 @@ from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError, UnknownTaskError
+from bench_core.serving import foreign_origin
 from waa_server_ext.server.bodies import MAX_BODY, MAX_TRANSCRIPT, read_request, read_rescoring
 from waa_server_ext.server.journal import KeyRefusedError
 from waa_server_ext.server.service import UnknownBodyError, VmUnreachableError
-from waa_server_ext.vm.access import Access, foreign_origin
+from waa_server_ext.vm.access import Access
 
 if TYPE_CHECKING:
     from flask.typing import ResponseReturnValue

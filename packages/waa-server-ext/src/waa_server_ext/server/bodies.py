@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from waa_server_ext.evaluation.tasks import BadTaskError, check_task
 from waa_server_ext.server.journal import ANONYMOUS
 from waa_server_ext.vm.exchanges import Exchange
+from waa_server_ext.vm.json_limits import check_size
 
 if TYPE_CHECKING:
     from waa_server_ext.evaluation.tasks import TaskFolder
@@ -25,14 +25,8 @@ MAX_BODY = 8 * 1024 * 1024
 MAX_TRANSCRIPT = 128 * 1024 * 1024
 """Bytes of a request that brings the bodies of a transcript along."""
 
-_MAX_DEPTH = 64
 _MAX_KEY = 200
 _MAX_ACTIONS = 10_000
-_MAX_VALUES = 1_000_000
-"""Values that a body may hold: `{}` takes three bytes of it and 64 of memory."""
-_ESCAPES = (rb"\\", rb"\"")
-_STRING = re.compile(rb'"[^"]*"?')
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
 _OURS = frozenset({"transcript", "action_history", "agent_last_action", "idempotency_key"})
 
 
@@ -100,8 +94,8 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _json(body: bytes) -> Any:
-    _check_size(body)
     try:
+        check_size(body)
         value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # no text may hold half a character
     except UnicodeEncodeError as error:
@@ -115,29 +109,6 @@ def _json(body: bytes) -> Any:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
-
-
-def _check_size(body: bytes) -> None:
-    """Refuse what would take too much memory or stack as values, before they are made."""
-    structure = _structure(body)
-    if structure.count(b",") + structure.count(b"[") + structure.count(b"{") > _MAX_VALUES:
-        raise BadTaskError(f"the body holds more than {_MAX_VALUES:,} values")
-    depth = 0
-    for byte in structure.translate(None, b","):
-        depth += 1 if byte in b"[{" else -1
-        if depth > _MAX_DEPTH:
-            raise BadTaskError(f"the body nests deeper than {_MAX_DEPTH}")
-
-
-def _structure(body: bytes) -> bytes:
-    """Return the brackets and commas of JSON outside of its strings.
-
-    Every step passes over the body once, whatever it holds: a pattern that knows escapes searches
-    again from each quote where a string has no end.
-    """
-    for escape in _ESCAPES:
-        body = body.replace(escape, b"")
-    return _STRING.sub(b"", body).translate(None, _NOT_STRUCTURE)
 
 
 def _key(value: dict[str, Any]) -> str | None:

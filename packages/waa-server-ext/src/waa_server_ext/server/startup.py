@@ -57,6 +57,7 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     Raises:
         InputError: Something given cannot be used.
     """
+    from bench_core.serving import is_loopback  # noqa: PLC0415  # kept out of --help
     from waa_server_ext.evaluation.asset_fetch import (  # noqa: PLC0415  # heavy, as what follows
         hosts_of,
         needed_urls,
@@ -65,7 +66,7 @@ def serve_forever(  # noqa: PLR0913  # keywords, as on the command line
     from waa_server_ext.evaluation.tasks import TaskFolder  # noqa: PLC0415
     from waa_server_ext.server.service import Service, ServiceSettings  # noqa: PLC0415
     from waa_server_ext.vanilla.checkout import only_host  # noqa: PLC0415
-    from waa_server_ext.vm.access import TOKEN_VARIABLE, is_loopback  # noqa: PLC0415
+    from waa_server_ext.vm.access import TOKEN_VARIABLE  # noqa: PLC0415
     from waa_server_ext.vm.client import vm_address  # noqa: PLC0415
 
     if token is None and not is_loopback(host):
@@ -113,7 +114,7 @@ def running_server(
     from waa_server_ext.server.app import create_app  # noqa: PLC0415  # Flask
     from waa_server_ext.vm.local_server import LocalServer  # noqa: PLC0415  # same
 
-    server = LocalServer("the server", host, port)
+    server = LocalServer("the server", host, port, checks_itself=True)
     server.start(create_app(service, token=token))
     try:
         yield server

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import re
 from dataclasses import dataclass
 
 from bench_core.errors import InputError
+from bench_core.serving import host_name, is_loopback
 
-__all__ = ["TOKEN_VARIABLE", "Access", "foreign_origin", "host_name", "is_loopback"]
+__all__ = ["TOKEN_VARIABLE", "Access"]
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
 
 
 _SHORTEST = 8
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True)
@@ -51,32 +48,3 @@ class Access:
         if not is_loopback(host_name(host or "")):
             return f"only a loopback name may be asked without a token: set ${TOKEN_VARIABLE}"
         return None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this machine's own loopback."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
-
-
-def host_name(host: str) -> str:
-    """Return a Host header without its port; empty text where it is none."""
-    found = _HOST.fullmatch(host)
-    return found[1] if found else ""
-
-
-def foreign_origin(method: str, origin: str | None, host: str | None) -> str | None:
-    """Return why a request that changes something is refused for the page it comes from.
-
-    A browser names the page's origin with each such request; programs name none.
-    """
-    if origin is None or method in _READING:
-        return None
-    own = {f"http://{host}", f"https://{host}"}
-    return None if origin in own else f"a page of {origin[:100]} may change nothing here"

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import io
 import socket
-import threading
-import time
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import Any
 
 from bench_core.errors import InputError
+from bench_core.serving import BoundedHandler, BoundedServer, RefusedRequestError
 from waa_server_ext.vm.client import VM_PORT
-
-if TYPE_CHECKING:
-    from werkzeug.serving import BaseWSGIServer
+from waa_server_ext.vm.json_limits import check_size
 
 __all__ = ["LocalServer", "make_threaded_server"]
 
-_IDLE_S = 60.0
-_RECEIVE_S = 120.0
-"""Longest time from the first byte of a request to its last."""
-
-_BACKLOG = 128
+_MOST_BODY = 128 * 1024 * 1024
+"""Bytes of a request that brings the bodies of a transcript, or a file, along; applications take less."""
 
 
 class LocalServer:
@@ -28,14 +23,17 @@ class LocalServer:
 
     Attributes:
         port: Where it listens; 0 is a free one, known once it has started.
+
+    With `checks_itself` the application says which hosts and origins may ask; else only names of this
+    machine's loopback, and no page of another origin.
     """
 
-    def __init__(self, name: str, host: str, port: int) -> None:
+    def __init__(self, name: str, host: str, port: int, *, checks_itself: bool = False) -> None:
         self.host = host
         self.port = port
         self._name = name
-        self._server: BaseWSGIServer | None = None
-        self._thread: threading.Thread | None = None
+        self._checks_itself = checks_itself
+        self._server: BoundedServer | None = None
 
     @property
     def vm(self) -> str:
@@ -55,66 +53,30 @@ class LocalServer:
             InputError: The address is taken or not this machine's.
         """
         try:
-            server = make_threaded_server(self.host, self.port, app)
+            server = make_threaded_server(
+                self.host, self.port, app, checks_itself=self._checks_itself
+            )
         except OSError as error:
             raise InputError(
                 f"{self._name} cannot listen on {self.host}:{self.port}: {error.strerror or error}"
             ) from error
-        self._server, self.port = server, server.port
-        self._thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
-        self._thread.start()
+        self._server, self.port = server, server.server_address[1]
+        server.start(self._name)
 
     def stop(self) -> None:
         """Stop listening; safe to call twice."""
         server, self._server = self._server, None
-        if server is not None and self._thread is not None:
-            server.shutdown()
-            self._thread.join()
-            server.server_close()
+        if server is not None:
+            server.stop()
 
 
-class _Arriving(io.RawIOBase):
-    """What a client sends, as long as it does so in time."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._end: float | None = None
-
-    def begin(self) -> None:
-        """Expect a request, whose time begins with its first byte."""
-        self._end = None
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what has come.
-
-        Raises:
-            TimeoutError: Nothing came, or the request takes too long.
-        """
-        now = time.monotonic()
-        left = _IDLE_S if self._end is None else min(_IDLE_S, self._end - now)
-        if left <= 0:
-            raise TimeoutError("the request is not complete in time")
-        self._connection.settimeout(left)
-        try:
-            count = self._connection.recv_into(buffer)
-        finally:
-            self._connection.settimeout(_IDLE_S)
-        if self._end is None:
-            self._end = now + _RECEIVE_S
-        return count
-
-
-def make_threaded_server(host: str, port: int, app: Any) -> BaseWSGIServer:
+def make_threaded_server(
+    host: str, port: int, app: Any, *, checks_itself: bool = False
+) -> BoundedServer:
     """Return a listening server of a WSGI application, one thread per connection.
 
-    A connection that says nothing for a minute is closed, and so is one whose request is not
-    complete two minutes after it began.
+    Its limits are those of `bench_core.serving`. With `checks_itself` the application says which hosts and
+    origins may ask.
 
     Raises:
         OSError: The address is taken or not this machine's.
@@ -124,21 +86,29 @@ def make_threaded_server(host: str, port: int, app: Any) -> BaseWSGIServer:
         WSGIRequestHandler,
     )
 
-    class Handler(WSGIRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = _IDLE_S
+    class Handler(BoundedHandler, WSGIRequestHandler):  # type: ignore[misc]  # its server is both, too
+        most_body = _MOST_BODY
+        any_host = any_origin = checks_itself
 
-        def setup(self) -> None:
-            super().setup()
-            self._arriving = _Arriving(self.connection)
-            self.rfile = io.BufferedReader(self._arriving)
-
-        def handle_one_request(self) -> None:
-            self._arriving.begin()
-            super().handle_one_request()
+        def parse_request(self) -> bool:
+            if not super().parse_request():
+                return False
+            if not checks_itself and "json" in self.headers.get("Content-Type", "").lower():
+                try:
+                    check_size(self.body)
+                except ValueError as error:
+                    raise RefusedRequestError(HTTPStatus.BAD_REQUEST, str(error)) from None
+            self.rfile = io.BytesIO(self.body)
+            return True
 
         def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002  # werkzeug's name
             """Say nothing: what matters is recorded elsewhere."""
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Say nothing, and fail at no path that is none, as werkzeug's would."""
+
+    class Server(BoundedServer, ThreadedWSGIServer):
+        """Werkzeug's, within limits."""
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # werkzeug ends the process where it cannot listen: it gets a socket that listens already
@@ -146,5 +116,5 @@ def make_threaded_server(host: str, port: int, app: Any) -> BaseWSGIServer:
         # a server that has just ended leaves its port in TIME_WAIT
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen(_BACKLOG)
-        return ThreadedWSGIServer(host, port, app, handler=Handler, fd=listening.fileno())
+        listening.listen(BoundedServer.request_queue_size)
+        return Server(host, port, app, handler=Handler, fd=listening.fileno())

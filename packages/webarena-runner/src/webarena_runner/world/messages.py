@@ -10,7 +10,7 @@ from functools import cached_property
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qs, parse_qsl, urlencode, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +30,20 @@ class Request:
     @cached_property
     def path(self) -> str:
         """The path without the query."""
-        return urlsplit(self.target).path
+        return self._parts.path
 
     @cached_property
     def query(self) -> dict[str, str]:
         """The query's parameters; the last of equal names wins."""
-        return dict(parse_qsl(urlsplit(self.target).query, keep_blank_values=True))
+        return dict(parse_qsl(self._parts.query, keep_blank_values=True))
+
+    @cached_property
+    def _parts(self) -> SplitResult:
+        try:
+            return urlsplit(self.target)
+        except ValueError:  # `//[`, which begins as an address
+            path, _, query = self.target.partition("?")
+            return SplitResult("", "", path, query, "")
 
     @cached_property
     def cookies(self) -> dict[str, str]:
@@ -54,7 +62,7 @@ class Request:
         if kind.startswith("multipart/form-data"):
             return _multipart(kind, self.body)
         if kind.startswith("application/x-www-form-urlencoded"):
-            fields = parse_qs(self.body.decode(), keep_blank_values=True)
+            fields = parse_qs(self.body.decode(errors="replace"), keep_blank_values=True)
             return {name: values[-1] for name, values in fields.items()}
         return {}
 
@@ -63,7 +71,7 @@ class Request:
         """The JSON body; None when there is none or it is malformed."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 
@@ -77,7 +85,7 @@ def _multipart(content_type: str, body: bytes) -> dict[str, str]:
         name = part.get_param("name", header="content-disposition")
         payload = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(payload, bytes):
-            fields[name] = payload.decode()
+            fields[name] = payload.decode(errors="replace")
     return fields
 
 

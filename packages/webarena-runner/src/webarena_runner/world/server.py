@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 from collections import deque
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from bench_core.fault_switches import FaultSwitches
+from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.world.faults import FAULTS
 from webarena_runner.world.messages import Request, Response, html
 
@@ -23,6 +21,7 @@ __all__ = ["Answerer", "SiteServer"]
 LOG = logging.getLogger(__name__)
 _GARBAGE = bytes(range(128, 256))
 _REMEMBERED = 100_000  # requests; a trial makes a few hundred
+_LONGEST_TARGET = 8 * 1024  # longer than any URL of the tasks
 _MISSING = 1000  # bytes that a truncated page announces and never sends
 _HANGING_PAGE = (
     "<!doctype html><title>Hanging</title><h1>This page never comes to rest</h1>"
@@ -51,13 +50,6 @@ class SiteServer:
         self._served: deque[tuple[float, str, str]] = deque(maxlen=_REMEMBERED)
         self._hostname = hostname
         self._http = _Server(self)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever,
-            # `shutdown` waits for the next poll; the default is 0.5 s
-            kwargs={"poll_interval": 0.05},
-            name=hostname,
-            daemon=True,
-        )
 
     @property
     def origin(self) -> str:
@@ -66,7 +58,7 @@ class SiteServer:
 
     def start(self) -> None:
         """Begin to answer."""
-        self._thread.start()
+        self._http.start(self._hostname)
 
     def remember(self, method: str, target: str) -> None:
         """Write down a request that reached the site."""
@@ -81,55 +73,26 @@ class SiteServer:
     def stop(self) -> None:
         """Stop answering and close every connection."""
         self.closing.set()
-        self._http.shutdown()
-        self._thread.join()
-        self._http.close_connections()
-        self._http.server_close()
+        self._http.stop()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    # several browsers connect at once, each with several connections; the default backlog is 5
-    request_queue_size = 64
-
+class _Server(BoundedServer):
     def __init__(self, owner: SiteServer) -> None:
         self.owner = owner
-        self._open: set[socket.socket] = set()
-        self._changed = threading.Condition()
         super().__init__(("127.0.0.1", 0), _Handler)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._changed:
-            self._open.add(request)
-        super().process_request(request, client_address)
 
-    def shutdown_request(self, request: Any) -> None:
-        super().shutdown_request(request)
-        with self._changed:
-            self._open.discard(request)
-            self._changed.notify_all()
-
-    def close_connections(self, patience_s: float = 5.0) -> None:
-        """End the threads that wait for a next request, and wait for them."""
-        with self._changed:
-            for each in self._open:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-            self._changed.wait_for(lambda: not self._open, patience_s)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        del request
-        LOG.debug("the connection of %s ended early", client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(BoundedHandler):
+    any_origin = True  # sites have tokens in their forms
     server_version = "StandIn"
     sys_version = ""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # http.server's name
         owner = cast("_Server", self.server).owner
         request = self._request()
+        if len(request.target) > _LONGEST_TARGET:
+            self.send_error(414)
+            return
         owner.remember(request.method, request.target)
         fault = owner.faults.take(request.path)
         kind = fault.kind if fault is not None else None
@@ -149,9 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         LOG.debug(format, *args)
 
     def _request(self) -> Request:
-        length = int(self.headers.get("Content-Length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return Request(self.command, self.path, headers, self.rfile.read(length))
+        return Request(self.command, self.path, headers, self.body)
 
     def _leave(self, owner: SiteServer, fault: FaultKind | None) -> None:
         if fault == "stall":

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Credentials", "Session", "Site", "Visit"]
 
 
+_SESSIONS = 10_000  # a trial begins a few; the oldest ends for another
+
+
 @dataclass(frozen=True)
 class Credentials:
     """An account of a site."""
@@ -116,6 +119,8 @@ class Site(ABC):
             response = self._answer(Visit(request, session))
             if is_new or session.ident not in self._sessions:
                 self._sessions[session.ident] = session
+                if len(self._sessions) > _SESSIONS:
+                    del self._sessions[next(iter(self._sessions))]
                 response.with_cookie(self.session_cookie, session.ident)
             return response
 

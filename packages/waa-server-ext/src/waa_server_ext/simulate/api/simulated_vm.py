@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from flask import request
 
 from bench_core.errors import InputError
+from bench_core.serving import is_loopback
 from waa_server_ext.simulate.api.control import control_routes
 from waa_server_ext.simulate.api.vm_api import VmApi
 from waa_server_ext.simulate.scene import Overrides, Scene, scene_of_state
-from waa_server_ext.vm.access import Access, foreign_origin
+from waa_server_ext.vm.access import Access
 from waa_server_ext.vm.client import VM_PORT
 from waa_server_ext.vm.local_server import LocalServer
 
@@ -40,7 +40,7 @@ class SimulatedVm:
         self, scene: Scene | None = None, *, host: str = "127.0.0.1", port: int = VM_PORT, seed: int = 0,
         overrides: Overrides | None = None, token: str | None = None,
     ) -> None:  # fmt: skip
-        if not _is_loopback(host):
+        if not is_loopback(host):
             raise InputError(
                 f"the simulated VM listens on loopback only, not on {host}: every client that reaches it controls it"
             )
@@ -113,12 +113,4 @@ class SimulatedVm:
 def _refused(access: Access) -> tuple[dict[str, str], int] | None:
     headers = request.headers
     why = access.refusal(headers.get("Authorization"), request.remote_addr, headers.get("Host"))
-    why = why or foreign_origin(request.method, headers.get("Origin"), headers.get("Host"))
     return ({"status": "error", "message": why}, 403) if why else None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -1,0 +1,90 @@
+"""What is refused of a request before anything of it is used, in every server alike."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from bench_core.serving.hosts import host_name, is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MOST_HEAD", "RefusedRequestError", "body_length", "check_host"]
+
+MOST_HEAD = 64 * 1024
+"""Bytes of a request's first line and headers together."""
+
+_LENGTH = re.compile(r"[0-9]{1,15}")
+
+
+class RefusedRequestError(Exception):
+    """A request that is not answered but with an error.
+
+    Attributes:
+        status: What the error is in HTTP.
+        message: One sentence for whoever sent it.
+    """
+
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+    @property
+    def too_large(self) -> bool:
+        """Whether a limit of size is the reason."""
+        too_large = (
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+        )
+        return self.status in too_large
+
+
+def body_length(lengths: Sequence[str], encodings: Sequence[str], most: int) -> int | None:
+    """Return how many bytes the body has; None where it comes in chunks.
+
+    Args:
+        lengths: Every `Content-Length` of the request.
+        encodings: Every `Transfer-Encoding` of it.
+        most: Bytes that a body may have.
+
+    Raises:
+        RefusedRequestError: They contradict each other, so that two readers could see two requests, or
+            the body is too large.
+    """
+    if encodings:
+        if lengths:
+            raise RefusedRequestError(
+                HTTPStatus.BAD_REQUEST, "a body has a Content-Length or a Transfer-Encoding"
+            )
+        if [each.strip().lower() for each in encodings] != ["chunked"]:
+            raise RefusedRequestError(
+                HTTPStatus.NOT_IMPLEMENTED, "chunked is the only Transfer-Encoding here"
+            )
+        return None
+    if not lengths:
+        return 0
+    length = lengths[0].strip()
+    if len(lengths) > 1 or not _LENGTH.fullmatch(length):
+        raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "Content-Length is one number")
+    if int(length) > most:
+        raise RefusedRequestError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body of {length} bytes is more than {most}"
+        )
+    return int(length)
+
+
+def check_host(hosts: Sequence[str]) -> None:
+    """Refuse a request that names another machine, as a page does whose name was pointed at this one.
+
+    Raises:
+        RefusedRequestError: It has no host, several, or one that is not of this machine's loopback.
+    """
+    if len(hosts) != 1:
+        raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "a request has one Host")
+    if not is_loopback(host_name(hosts[0].strip())):
+        raise RefusedRequestError(
+            HTTPStatus.FORBIDDEN, "only a name of this machine's loopback is answered"
+        )
