@@ -324,7 +324,9 @@ def test_files_of_trials_are_served_and_nothing_else(
 def test_names_that_point_here_from_elsewhere_are_refused(
     served: Callable[..., ReportServer],
 ) -> None:
-    assert get(served(), "/", Host="attacker.example")[0] == 403
+    server = served()
+    for host in ("attacker.example", "[::1]evil", "127.0.0.1.attacker.example"):
+        assert get(server, "/", Host=host)[0] == 403
 
 
 def test_a_connection_that_says_nothing_is_closed(

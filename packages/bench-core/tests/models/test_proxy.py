@@ -380,13 +380,17 @@ def raw(session: Session, data: bytes) -> bytes:
         ("POST /v1/messages HTTP/1.1\r\nx-api-key: {secret}\r\nx-api-key: {secret}", 400),
         ("POST /v1/messages HTTP/1.1\r\nfiller: " + "x" * 100_000, 413),
         ("hello", 400),
+        ("POST /v1/messages HTTP/1.1\r\nhost: [::1]evil\r\nx-api-key: {secret}", 400),
+        ("POST /v1/messages HTTP/1.1\r\nhost: evil.example\r\nx-api-key: {secret}", 400),
     ],
 )
 def test_what_is_no_call_of_the_trials_model_is_refused(
     head: str, status: int, session: Callable[..., Session], server: ModelServer
 ) -> None:
     own = session("anthropic")
-    answer = raw(own, (head.replace("{secret}", own.calls.secret) + "\r\n\r\n[]").encode())
+    host = "" if "host:" in head else "\r\nhost: 127.0.0.1"
+    said = head.replace("{secret}", own.calls.secret) + host
+    answer = raw(own, (said + "\r\n\r\n[]").encode())
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
     assert (server.requests, own.usage) == ([], {})
 
