@@ -22,6 +22,7 @@ from bench_core.browser import open_gateway
 from bench_core.budgets import Budget, RunBudget
 from bench_core.models import open_model_proxy
 from bench_core.serving import BoundedHandler, BoundedServer
+from bench_core.sessions import SessionSettings
 from bench_core.testing import make_run
 from bench_core.testing.model_server import Answer, ModelServer
 from multireal_harness.world import BuiltInWorld as Apps
@@ -54,6 +55,7 @@ async def _serve() -> None:
                 await _environment(later),
                 await _gateway(stack, later),
                 _report(stack, folder),
+                await _sessions(later),
                 *await _worlds(stack, later, folder),
             ]
             sys.stdout.write(json.dumps([vars(each) for each in targets]) + "\n")
@@ -128,6 +130,17 @@ def _report(stack: contextlib.ExitStack, folder: Path) -> Target:
     stack.callback(server.stop)
     paths = (("GET", "/", None), ("GET", "/state", None))
     return Target("report", *_place(server.url), paths)
+
+
+async def _sessions(stack: contextlib.AsyncExitStack) -> Target:
+    openenv = importlib.import_module("bench_core.sessions.openenv")
+    serving = importlib.import_module("bench_core.sessions.serving")
+    limits, token = serving.Limits(), "a-long-token"
+    server = openenv.OpenEnvServer("waa", SessionSettings(), limits)
+    where = {"token": token, "open_paths": openenv.OPEN_PATHS, "limits": limits}
+    url = await stack.enter_async_context(serving.serve(server.handle, **where))
+    paths = (("GET", "/health", None), ("GET", "/schema", None), ("POST", "/mcp", {}))
+    return Target("sessions", *_place(url), paths, {"Authorization": f"Bearer {token}"})
 
 
 async def _worlds(

@@ -208,7 +208,7 @@ def _flipped(chance: random.Random, target: Target) -> bytes:
 
 
 def _websocket(chance: random.Random, target: Target) -> bytes:
-    path = chance.choice(("/devtools/browser/1", "/devtools/page/A", "/", "/json/list"))
+    path = chance.choice(("/devtools/browser/1", "/devtools/page/A", "/ws", "/json/list"))
     more = {
         "Upgrade": "websocket",
         "Connection": "Upgrade",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from bench_core.serving.hosts import foreign_origin, host_name, is_loopback
+    from bench_core.serving.hosts import check_token, foreign_origin, host_name, is_loopback
     from bench_core.serving.requests import MOST_HEAD, RefusedRequestError
     from bench_core.serving.streams import Head, read_head, refusal
     from bench_core.serving.threads import BoundedHandler, BoundedServer
@@ -18,6 +18,7 @@ __all__ = [
     "BoundedServer",
     "Head",
     "RefusedRequestError",
+    "check_token",
     "foreign_origin",
     "host_name",
     "is_loopback",
@@ -28,7 +29,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "hosts": ("foreign_origin", "host_name", "is_loopback"),
+        "hosts": ("check_token", "foreign_origin", "host_name", "is_loopback"),
         "requests": ("MOST_HEAD", "RefusedRequestError"),
         "streams": ("Head", "read_head", "refusal"),
         "threads": ("BoundedHandler", "BoundedServer"),

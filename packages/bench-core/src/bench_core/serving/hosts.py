@@ -5,10 +5,25 @@ from __future__ import annotations
 import ipaddress
 import re
 
-__all__ = ["foreign_origin", "host_name", "is_loopback"]
+from bench_core.errors import InputError
+
+__all__ = ["check_token", "foreign_origin", "host_name", "is_loopback"]
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
+_SHORTEST = 8
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def check_token(token: str | None) -> None:
+    """Refuse a token that can be guessed.
+
+    Raises:
+        InputError: It has less than eight characters.
+    """
+    if token is not None and len(token) < _SHORTEST:
+        raise InputError(
+            f"a token of {len(token)} characters can be guessed: it needs {_SHORTEST} or more"
+        )
 
 
 def is_loopback(host: str) -> bool:

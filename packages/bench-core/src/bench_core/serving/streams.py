@@ -47,8 +47,12 @@ class Head:
         return requests.body_length(lengths, encodings, most)
 
 
-async def read_head(reader: asyncio.StreamReader) -> Head:
-    """Read the head of a request to this machine; the reader's limit is `MOST_HEAD`, or more.
+async def read_head(reader: asyncio.StreamReader, *, any_host: bool = False) -> Head:
+    """Read the head of a request; the reader's limit is `MOST_HEAD`, or more.
+
+    Args:
+        reader: What the client sends.
+        any_host: Whether names of other machines are taken; whoever sets it checks who asks.
 
     Raises:
         RefusedRequestError: It is none, is too large, took too long, or names another machine.
@@ -76,7 +80,8 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
     ):
         raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "no request of HTTP/1.1")
     headers = _headers(lines)
-    requests.check_host([headers["host"]] if "host" in headers else [])
+    if not any_host:
+        requests.check_host([headers["host"]] if "host" in headers else [])
     return Head(raw, words[0], words[1], headers)
 
 

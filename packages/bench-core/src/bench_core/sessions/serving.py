@@ -8,19 +8,25 @@ import hmac
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from bench_core.errors import InputError
-from bench_core.models.proxy_http import MOST_HEADERS, BadRequestError, Responder, read_request
+from bench_core.models.proxy_http import Responder, read_body
+from bench_core.serving import (
+    MOST_HEAD,
+    RefusedRequestError,
+    check_token,
+    host_name,
+    is_loopback,
+    read_head,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from bench_core.models.proxy_http import Request
+    from bench_core.serving import Head
 
-__all__ = ["Exchange", "Limits", "RefusedError", "is_loopback", "serve"]
+__all__ = ["Exchange", "Limits", "RefusedError", "serve"]
 
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _CONNECTIONS_BESIDE = 64
 _END_S = 5.0
 
@@ -56,7 +62,7 @@ class Exchange:
         cookies: As the client sent them.
     """
 
-    request: Request
+    request: Head
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     responder: Responder
@@ -65,7 +71,7 @@ class Exchange:
     @property
     def path(self) -> str:
         """What is asked for, without the query."""
-        return urlsplit(self.request.target).path
+        return self.request.target.partition("?")[0]
 
     @property
     def upgrades(self) -> bool:
@@ -92,8 +98,8 @@ class Exchange:
         if length.isdecimal() and int(length) > self.limits.message_bytes:
             raise RefusedError(413, f"more than {self.limits.message_bytes} bytes")
         try:
-            return (await self.request.body(self.responder))[1]
-        except BadRequestError as error:
+            return (await read_body(self.request, self.reader, self.responder))[1]
+        except RefusedRequestError as error:
             raise RefusedError(413 if error.too_large else 400, str(error)) from error
 
     async def answer(
@@ -103,11 +109,6 @@ class Exchange:
         text = json.dumps(value, separators=(",", ":"))
         given = {"content-type": "application/json", "x-content-type-options": "nosniff"}
         await self.responder.whole(status, text.encode(), {**given, **(headers or {})})
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only programs of this machine reach `host`."""
-    return host in _LOOPBACK or host.startswith("127.")
 
 
 @contextlib.asynccontextmanager
@@ -134,14 +135,16 @@ async def serve(  # noqa: PLR0913  # settings, all named
         limits: What it bears.
 
     Raises:
-        InputError: The address is not free, or is open to others without a token.
+        InputError: The address is not free, or is open to others without a token, or the token can be
+            guessed.
     """
+    check_token(token)
     if token is None and not is_loopback(host):
         raise InputError(f"{host} can be reached from elsewhere: serve it with a token")
     bounds = limits or Limits()
     gate = _Gate(handle, host, token, open_paths, bounds)
     try:
-        server = await asyncio.start_server(gate.accept, host, port, limit=MOST_HEADERS)
+        server = await asyncio.start_server(gate.accept, host, port, limit=MOST_HEAD)
     except OSError as error:
         raise InputError(
             f"{host}:{port} cannot be listened on: {error.strerror or error}"
@@ -166,7 +169,7 @@ class _Gate:
         limits: Limits,
     ) -> None:
         self._handle = handle
-        self._names = _LOOPBACK | {host} if is_loopback(host) else frozenset({host})
+        self._host = host
         self._any_name = host in {"0.0.0.0", "::"}  # noqa: S104  # with a token only
         self._token = token
         self._open_paths = open_paths
@@ -199,19 +202,20 @@ class _Gate:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         responder = Responder(writer)
         try:
-            request = await read_request(reader)
+            request = await read_head(reader, any_host=True)
             exchange = Exchange(request, reader, writer, responder, self._limits)
             self._check(exchange)
             await self._handle(exchange)
-        except BadRequestError as error:
+        except RefusedRequestError as error:
             await _refuse(responder, 431 if error.too_large else 400, str(error))
         except RefusedError as error:
             await _refuse(responder, error.status, str(error))
 
     def _check(self, exchange: Exchange) -> None:
         headers = exchange.request.headers
-        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-        if not self._any_name and name not in self._names:
+        name = host_name(headers.get("host", "")).strip("[]").lower()
+        known = is_loopback(name) if is_loopback(self._host) else name == self._host.lower()
+        if not known and not self._any_name:
             raise RefusedError(421, f"this server does not answer for {name[:100]!r}")
         if "origin" in headers:
             raise RefusedError(403, "pages of a browser are not answered")

@@ -5,15 +5,11 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 
-from bench_core.errors import InputError
-from bench_core.serving import host_name, is_loopback
+from bench_core.serving import check_token, host_name, is_loopback
 
 __all__ = ["TOKEN_VARIABLE", "Access"]
 
 TOKEN_VARIABLE = "WAA_SERVER_TOKEN"  # noqa: S105  # the name of a variable
-
-
-_SHORTEST = 8
 
 
 @dataclass(frozen=True)
@@ -27,11 +23,7 @@ class Access:
     token: str | None = None
 
     def __post_init__(self) -> None:
-        if self.token is not None and len(self.token) < _SHORTEST:
-            raise InputError(
-                f"a token of {len(self.token)} characters can be guessed: ${TOKEN_VARIABLE} needs "
-                f"{_SHORTEST} or more"
-            )
+        check_token(self.token)
 
     def refusal(self, authorization: str | None, peer: str | None, host: str | None) -> str | None:
         """Return why a request is refused; None lets it in.
