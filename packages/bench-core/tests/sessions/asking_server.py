@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-TOKEN = "sesame"
+TOKEN = "open-sesame"
 LATE_S = 60.0
 
 

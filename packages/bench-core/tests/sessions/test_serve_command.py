@@ -33,6 +33,16 @@ def test_what_cannot_be_served_is_refused(arguments: list[str], message: str) ->
     assert message in done.output
 
 
+@pytest.mark.parametrize("token", ["x", "1234567"])
+def test_a_token_that_can_be_guessed_is_refused(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_SESSION_TOKEN", token)
+    done = CliRunner().invoke(main, ["serve", "--openenv", COUNTING])
+    assert done.exit_code == 2
+    assert "can be guessed" in done.output
+
+
 def test_a_data_set_is_written(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     done = CliRunner().invoke(main, ["serve", "--nemo-gym", COUNTING, "--dataset", str(path)])
