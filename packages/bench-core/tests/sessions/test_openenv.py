@@ -197,7 +197,11 @@ async def test_who_has_no_token_gets_nothing_but_what_says_nothing() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)],
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "[::1]evil"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+    ],
 )
 async def test_pages_of_browsers_are_refused(headers: dict[str, str], status: int) -> None:
     async with served() as (url, _):
