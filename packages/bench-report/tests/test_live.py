@@ -333,8 +333,8 @@ def test_a_connection_that_says_nothing_is_closed(
     served: Callable[..., ReportServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = served()
-    assert server.RequestHandlerClass.timeout == 30
-    monkeypatch.setattr(server.RequestHandlerClass, "timeout", 0.2)
+    assert server.RequestHandlerClass.idle_s == 30
+    monkeypatch.setattr(server.RequestHandlerClass, "idle_s", 0.2)
 
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=60) as silent:
         assert silent.recv(1) == b""

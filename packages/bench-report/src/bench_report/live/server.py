@@ -85,8 +85,7 @@ class _Handler(BoundedHandler):
     """Answers for the page, its state, its evidence and the files of trials; nothing else."""
 
     server: ReportServer
-    timeout = 30.0
-    """Seconds after which a connection that says nothing is closed: each holds a thread."""
+    idle_s = 30.0
 
     def do_GET(self) -> None:  # noqa: N802  # http.server's name
         """Answer a request of this machine's browser."""
