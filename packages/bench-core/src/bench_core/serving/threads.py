@@ -46,7 +46,7 @@ _UNREAD_S = 1.0
 
 
 class BoundedServer(ThreadingHTTPServer):
-    """A server whose `BoundedHandler`s wait for clients within limits.
+    """A server with a `BoundedHandler` for each client, within limits that all of them share.
 
     One thread answers each connection. With `most_connections` open, the one that has waited longest
     for its request makes room for the next. The bodies of all requests under way have at most
