@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
 from waa_server_ext.simulate.isolation.pool import ProgramLimits, ProgramPool
 from waa_server_ext.simulate.isolation.requests import ProgramRequest
 from waa_server_ext.simulate.isolation.runner import ProgramRunner
@@ -153,7 +154,21 @@ def test_a_desktop_that_was_sent_looks_the_same(app: str, desktop: Desktop) -> N
     desktop.programs.launch([app])
     desktop.keyboard.hotkey("ctrl", "s")
 
-    assert moved(desktop).picture().tobytes() == desktop.picture().tobytes()
+    there = moved(desktop)
+
+    assert there.picture().tobytes() == desktop.picture().tobytes()
+    assert accessibility_xml(there, "uia") == accessibility_xml(desktop, "uia")
+
+
+@pytest.mark.parametrize("browser", ["msedge", "chrome"])
+def test_an_address_opens_in_the_browser_that_was_sent(browser: str, desktop: Desktop) -> None:
+    desktop.programs.launch([browser])
+    there = moved(desktop)
+    for each in (desktop, there):
+        each.programs.launch([browser, "https://example.com/"])
+
+    assert [len(each.windows) for each in (desktop, there)] == [1, 1]
+    assert there.picture().tobytes() == desktop.picture().tobytes()
 
 
 def test_a_menu_that_was_sent_can_be_used(desktop: Desktop) -> None:

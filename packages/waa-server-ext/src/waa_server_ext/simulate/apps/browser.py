@@ -227,12 +227,12 @@ class Browser(Window):
             if known
             else f"{self.brand.favourites} this page"
         )
-        if self.brand is CHROME:
+        if self.brand == CHROME:
             words = "Edit bookmark for this tab" if known else "Bookmark this tab"
         ui.icon_button(star, words, "filled-star" if known else "star", self._bookmark)
         ui.menu_button(
             menu,
-            "Settings and more" if self.brand is EDGE else "Chrome",
+            "Settings and more" if self.brand == EDGE else "Chrome",
             self._menu,
             role="button",
             style=Style(icon="more", radius=4, padding=0),
@@ -352,7 +352,7 @@ class Browser(Window):
     def _settings(self) -> list[tuple[str, Callable[[Builder, Any], None]]]:
         exit_key = (
             ("browser", "clear_data_on_exit")
-            if self.brand is EDGE
+            if self.brand == EDGE
             else ("profile", "default_content_setting_values")
         )
         return [
@@ -382,7 +382,7 @@ class Browser(Window):
         return build
 
     def _security(self) -> Callable[[Builder, Any], None]:
-        if self.brand is EDGE:
+        if self.brand == EDGE:
             return self._switch(
                 "edge", "super_duper_secure_mode", "enabled", name="Enhanced security"
             )
@@ -393,7 +393,7 @@ class Browser(Window):
             on = bool(self._value(*path))
 
             def flip() -> None:
-                kept = {"cookies": 4} if self.brand is CHROME else dict(_CLEARED)
+                kept = {"cookies": 4} if self.brand == CHROME else dict(_CLEARED)
                 self.set_preference(None if on else kept, *path)
 
             ui.toggle(
@@ -467,7 +467,7 @@ def open_edge(desktop: Desktop, arguments: Sequence[str]) -> Window:
 def _open(desktop: Desktop, brand: Brand, arguments: Sequence[str]) -> Browser:
     urls = [word.removeprefix("microsoft-edge:") for word in arguments if not word.startswith("-")]
     for window in desktop.windows:
-        if isinstance(window, Browser) and window.brand is brand:
+        if isinstance(window, Browser) and window.brand == brand:
             for url in urls:
                 window._open_tab(url)  # noqa: SLF001  # its own module
             desktop.activate(window)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import threading
 from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.budget import Budget
@@ -29,6 +30,8 @@ __all__ = ["Interpreter"]
 _MAX_DEPTH = 60
 _ITEM_BYTES = 100  # of a dictionary, more or less
 _MAX_SOURCE = 200_000
+# before 3.13, two threads that parse at once spoil the depth Python counts: SystemError
+_PARSING = threading.Lock()
 
 
 class _BreakLoop(Exception):  # noqa: N818  # control flow
@@ -67,7 +70,8 @@ class Interpreter:
         if len(source) > _MAX_SOURCE:
             raise NotSimulatedError(f"programs of more than {_MAX_SOURCE} characters")
         try:
-            tree = ast.parse(source)
+            with _PARSING:
+                tree = ast.parse(source)
         except (MemoryError, RecursionError) as error:
             raise SyntaxError("too many nested parentheses") from error
         try:
