@@ -70,8 +70,8 @@ def test_marks_show_where_actions_went(shop: Built, visit: Visits) -> None:
     assert seen == ["mark type", "mark click", "mark scroll", "mark drag"]
     page.click(".frame >> nth=1")
     now_at(page, 2)
-    box = page.eval_on_selector(
-        ".mark .box", "box => ['x', 'y', 'width', 'height'].map(n => box.getAttribute(n))"
+    box = page.locator(".mark .box").evaluate(  # waits: marks are drawn when the picture is there
+        "box => ['x', 'y', 'width', 'height'].map(n => box.getAttribute(n))"
     )
     assert box == ["110", "200", "120", "40"]
     assert page.get_attribute(".marks", "viewBox") == "0 0 1000 620"
@@ -152,7 +152,7 @@ def test_two_trials_stand_beside_each_other_at_the_first_difference(
     assert "Add blue lamp" in current
     assert page.get_attribute(".pair-list [aria-current]", "class") == "differs first"
     assert "first difference is at step 2 of A, step 2 of B" in page.inner_text(".pair-summary")
-    assert page.locator(".pair .mark").count() == 2
+    page.wait_for_function("document.querySelectorAll('.pair .mark').length === 2")
     page.keyboard.press("ArrowLeft")
     assert "type" in page.inner_text(".pair-list [aria-current]")
     page.keyboard.press("d")
