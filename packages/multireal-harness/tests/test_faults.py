@@ -293,7 +293,7 @@ async def test_agent_out_of_time_is_scored_by_what_it_left(runner: Any) -> None:
     result = await runner.run(
         TASK,
         agent_for=after_the_good_solution(dawdle),
-        limits=Limits(time_limit_s=8),
+        limits=Limits(time_limit_s=20),
         patience=AgentLimits(overtime_s=0.5, stop_s=1),
     )
     assert result.status is Status.TIME_LIMIT

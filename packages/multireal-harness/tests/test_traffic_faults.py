@@ -51,9 +51,11 @@ class Visitor:
         return outcome
 
 
-async def trial(runner: Any, deed: Deed, *, solves: bool = False) -> TrialResult:
+async def trial(
+    runner: Any, deed: Deed, *, solves: bool = False, settings: EnvironmentSettings = SETTINGS
+) -> TrialResult:
     result: TrialResult = await runner.run(
-        TASK, agent_for=lambda *_: Visitor(deed, solves=solves), environment=SETTINGS, name="trial"
+        TASK, agent_for=lambda *_: Visitor(deed, solves=solves), environment=settings, name="trial"
     )
     assert await runner.rescore(TASK, result, "trial") == result
     return result
@@ -63,9 +65,9 @@ def summary(result: TrialResult) -> tuple[float | None, str | None, tuple[str, .
     return result.score, result.failure_mode, tuple(each.value for each in result.suspect)
 
 
-async def visit(page: Any, url: str) -> None:
+async def visit(page: Any, url: str, patience_s: float = 60.0) -> None:
     try:
-        await page.goto(url, timeout=1500)
+        await page.goto(url, timeout=patience_s * 1000)
     except Error:
         return
 
@@ -74,7 +76,7 @@ def visiting(runner: Any, kind: str, value: float = 0, times: int | None = None)
     async def deed(page: Any, origin: str) -> None:
         runner.world.fail("dining", kind, "/menu", times, value)
         for _ in range(2 if times else 1):
-            await visit(page, f"{origin}/menu?day=1")
+            await visit(page, f"{origin}/menu?day=1", 5.0 if kind == "stall" else 60.0)
 
     return deed
 
@@ -136,12 +138,14 @@ async def test_picture_that_is_missing_explains_nothing(runner: Any) -> None:
 async def test_page_the_agent_leaves_at_once_is_no_fault(runner: Any) -> None:
     async def leave(page: Any, origin: str) -> None:
         runner.world.fail("dining", "stall", "/menu")
-        going = asyncio.create_task(visit(page, f"{origin}/menu"))
-        await asyncio.sleep(0.1)
+        async with page.expect_request(f"{origin}/menu"):
+            going = asyncio.create_task(visit(page, f"{origin}/menu"))
         await visit(page, f"{origin}/elsewhere")
         await going
 
-    assert summary(await trial(runner, leave)) == (0.0, "wrong_end_state", ())
+    settings = EnvironmentSettings(track=False, stalled_s=60.0)
+    result = await trial(runner, leave, settings=settings)
+    assert summary(result) == (0.0, "wrong_end_state", ())
 
 
 async def test_page_that_crashes_makes_a_failure_suspect(runner: Any) -> None:
@@ -151,7 +155,7 @@ async def test_page_that_crashes_makes_a_failure_suspect(runner: Any) -> None:
         page.on("crash", lambda _: crashed.done() or crashed.set_result(None))
         for pid in renderers(page):
             os.kill(pid, signal.SIGKILL)
-        await asyncio.wait_for(crashed, 20)
+        await asyncio.wait_for(crashed, 60)
         await new_page_works(page.context)
 
     result = await trial(runner, crash)
@@ -172,7 +176,7 @@ class Crasher:
             page.on("crash", lambda _: crashed.done() or crashed.set_result(None))
             with suppress(Error, TimeoutError):
                 await asyncio.wait_for(session.send("Page.crash"), 5)
-            await asyncio.wait_for(crashed, 20)
+            await asyncio.wait_for(crashed, 60)
         return AgentOutcome(steps=1)
 
 
