@@ -46,6 +46,7 @@ async def test_it_is_a_world_with_a_host_of_its_own_per_site() -> None:
 
 
 async def test_stopping_ends_every_thread_and_port_and_may_be_repeated() -> None:
+    others = _serving()  # servers of other tests, which may live as long as the session
     world = BuiltInWorld()
     info = await world.start()
     kept = socket.create_connection(("127.0.0.1", urlsplit(info.urls["reddit"]).port or 0))
@@ -55,9 +56,10 @@ async def test_stopping_ends_every_thread_and_port_and_may_be_repeated() -> None
     await world.stop()
     kept.close()
 
-    for thread in _serving():
-        thread.join(5)
-    assert _serving() == []
+    own = [each for each in _serving() if each not in others]
+    for thread in own:
+        thread.join(60)
+    assert not [each for each in own if each.is_alive()]
     with pytest.raises(EnvironmentFaultError):
         WebClient().get(info.urls["reddit"])
 
@@ -77,7 +79,7 @@ def test_a_program_that_forgets_to_stop_it_still_ends() -> None:
         "print(len(asyncio.run(BuiltInWorld().start()).urls))"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
 
     assert ran.stdout.strip() == "5"
