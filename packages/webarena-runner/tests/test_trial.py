@@ -197,7 +197,7 @@ async def test_agent_out_of_time_is_scored_on_what_it_left(
         await asyncio.Event().wait()
         raise AssertionError
 
-    result = await attempt(world, tmp_path, linger, time_limit_s=3.0)
+    result = await attempt(world, tmp_path, linger, time_limit_s=10.0)
     assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
     assert any(url.endswith("/f/space") for url in urls_in(tmp_path))
 
@@ -213,8 +213,8 @@ async def test_deadline_holds_although_a_navigation_never_answers(
         await visit(browser, f"{world.urls['reddit']}/never")
         raise AssertionError
 
-    async with asyncio.timeout(45):
-        result = await attempt(world, tmp_path, wait, time_limit_s=3.0)
+    async with asyncio.timeout(120):
+        result = await attempt(world, tmp_path, wait, time_limit_s=10.0)
     assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
     assert any(url.endswith("/never") for url in urls_in(tmp_path))
 
@@ -232,7 +232,7 @@ async def test_agent_that_ignores_its_cancellation_does_not_hold_up_the_trial(
                 await release.wait()
         return AgentOutcome()
 
-    async with asyncio.timeout(45):
+    async with asyncio.timeout(120):
         result = await attempt(world, tmp_path, stubborn, time_limit_s=1.0)
     release.set()
     assert result.status is Status.TIME_LIMIT
@@ -447,7 +447,7 @@ async def test_busy_page_does_not_keep_the_trial_from_ending(
         await visit(browser, f"{world.urls['reddit']}/busy")
         return AgentOutcome(answer=NAVIGATED)
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         result = await attempt(world, tmp_path, enter)
     assert result.score == 0.0
 
