@@ -306,7 +306,7 @@ async def test_a_tab_that_hangs_does_not_keep_recordings_from_starting_and_stopp
     hang = asyncio.create_task(tab.run("while (true) {}"))
     async with HarRecorder(browser.cdp_url) as recorder, opened(browser.cdp_url) as other:
         await other.go(site.url("/page?other"))
-        har = await asyncio.wait_for(recorder.stop(), 20)
+        har = await asyncio.wait_for(recorder.stop(), 60)
     assert len(of(har, "/page?other")) == 1
     await tab.send("Runtime.terminateExecution")
     with pytest.raises(RuntimeError):
