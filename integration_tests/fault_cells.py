@@ -208,8 +208,8 @@ def _model_of(fault: PartFault, url: str) -> str:
 
 def _wait_s(fault: PartFault, phase: Phase) -> float:
     """Wait shortly for what will never come, and long for what a loaded machine is slow to give."""
-    never = fault.fault in {"late", "STOP"} and (fault.phase == phase or _is_server(fault))
-    return 1.5 if never else _PATIENCE_S
+    never = fault.fault in {"late", "STOP"} and fault.phase == phase
+    return 4.0 if never else _PATIENCE_S
 
 
 class Server(Closing):
@@ -360,8 +360,11 @@ class SiteRig:
     def _run(
         self, fault: PartFault, out: Path, delay_s: float, model: str
     ) -> tuple[TrialResult, Path]:
+        asked: Phase = "open"
+        if _is_server(fault):  # sites are asked at the end, too
+            asked = fault.phase
         settings = SiteSettings(
-            site_s=_wait_s(fault, "open"), start_page_s=_wait_s(fault, "open"), close_s=0.5,
+            site_s=_wait_s(fault, asked), start_page_s=_wait_s(fault, "open"), close_s=0.5,
             stop_recorder_s=1.0,
         )  # fmt: skip
         with ExitStack() as stack:
