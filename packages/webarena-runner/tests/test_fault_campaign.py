@@ -116,26 +116,27 @@ class Walker:
 
 _TELL = """(() => {
   const field = document.querySelector('[name="user_biography[biography]"]');
-  if (!field) return true;
+  if (!field) return;
   field.value = 'I am a robot';
+  document.documentElement.dataset.left = 'yes';
   field.form.submit();
-  return true;
 })()"""
+_READY = "document.readyState === 'complete' && !document.documentElement.dataset.left"
 
 
 async def visit(browser: BrowserHandle, url: str, script: str = "true") -> None:
-    """Open a page in the first tab, wait until it has loaded, and run a script there."""
+    """Open a page in the first tab, run a script there, and wait until what it leads to has loaded."""
     async with CDPClient(await websocket_url(browser.cdp_url)) as cdp:
         targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
         page = next(each["targetId"] for each in targets if each["type"] == "page")
         attached = await cdp.send_raw("Target.attachToTarget", {"targetId": page, "flatten": True})
         session = attached["sessionId"]
         await cdp.send_raw("Page.navigate", {"url": url}, session)
-        ready = "document.readyState === 'complete'"
-        while not await ask(cdp, session, ready):  # noqa: ASYNC110  # asks the page
-            await asyncio.sleep(0.05)
-        await ask(cdp, session, script)
-        await asyncio.sleep(0.5)  # what the script sent is answered
+        for each in (script, "true"):
+            while not await ask(cdp, session, _READY):  # noqa: ASYNC110  # asks the page
+                await asyncio.sleep(0.05)
+            await ask(cdp, session, each)
+        await asyncio.sleep(0.5)  # the requests of the page begin
 
 
 async def ask(cdp: Any, session: str, script: str) -> Any:

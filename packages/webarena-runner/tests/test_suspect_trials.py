@@ -34,6 +34,7 @@ TODO_PAGE = "/dashboard/todos"
 FORM = "/user/MarvelsGrantMan136/edit_biography"
 TELL = """(() => {
   document.querySelector('[name="user_biography[biography]"]').value = 'I am a robot';
+  document.documentElement.dataset.left = 'yes';
   document.forms[document.forms.length - 1].submit();
 })()"""
 TYPES = {BIOGRAPHY: "MUTATE", TODOS: "NAVIGATE"}
@@ -50,12 +51,23 @@ class Page:
         """Ask for a page and give it a moment; it may never come."""
         order = self._cdp.send_raw("Page.navigate", {"url": url}, self._session)
         navigation = asyncio.create_task(order)
-        await asyncio.wait({navigation}, timeout=5)
+        await asyncio.wait({navigation}, timeout=10)
         await asyncio.sleep(0.5)
 
     async def run(self, script: str) -> None:
-        await self._cdp.send_raw("Runtime.evaluate", {"expression": script}, self._session)
+        """Run a script, and wait until the page has gone where it was sent."""
+        await self._ask(script)
+        while not await self._ask("!document.documentElement.dataset.left"):  # noqa: ASYNC110  # asks the page
+            await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
+
+    async def _ask(self, script: str) -> Any:
+        question = {"expression": script, "returnByValue": True}
+        try:
+            answer = await self._cdp.send_raw("Runtime.evaluate", question, self._session)
+        except RuntimeError:  # between two documents
+            return None
+        return answer["result"].get("value")
 
 
 class Doer:
