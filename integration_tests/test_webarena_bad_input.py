@@ -42,9 +42,11 @@ def silent() -> Iterator[str]:
 
 
 @pytest.fixture
-def nowhere() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+def nowhere() -> Iterator[str]:
+    """A port that refuses connections, and that nobody else can open meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_unknown_task_id_names_the_nearest(tmp_path: Path) -> None:

@@ -85,9 +85,12 @@ def sites(**given: Any) -> EnvironmentConfig:
     return EnvironmentConfig.model_validate({"sites": given})
 
 
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """A port that refuses connections, and that nobody else can open meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_login_sends_hidden_inputs_back_and_proves_itself(forum: str) -> None:
@@ -123,8 +126,8 @@ async def test_sites_without_accounts_are_skipped(forum: str) -> None:
     assert live == []
 
 
-def test_site_that_is_down_is_named(forum: str) -> None:
-    config = sites(reddit=f"http://127.0.0.1:{closed_port()}")
+def test_site_that_is_down_is_named(closed: str) -> None:
+    config = sites(reddit=closed)
     with pytest.raises(EnvironmentFaultError, match=r"'reddit'.*cannot be reached"):
         log_in(config.site("reddit"), "reddit")
 
@@ -141,14 +144,14 @@ def test_page_without_login_form_is_named(forum: str) -> None:
         log_in(config.site("shopping_admin"), "shopping_admin")
 
 
-async def test_health_names_the_site_that_is_down(forum: str, silent: str) -> None:
+async def test_health_names_the_site_that_is_down(forum: str, silent: str, closed: str) -> None:
     config = sites(
         reddit=forum,
-        shopping=f"http://127.0.0.1:{closed_port()}",
+        shopping=closed,
         gitlab=silent,
         shopping_admin=f"{forum}/broken",
     )
-    faults = await check_sites(config, config.sites, timeout_s=0.5)
+    faults = await check_sites(config, config.sites, timeout_s=5.0)
     assert faults["reddit"] is None
     assert "cannot be reached" in faults["shopping"]
     assert "did not answer" in faults["gitlab"]

@@ -214,13 +214,13 @@ async def test_a_tab_that_is_created_with_its_url_is_recorded(
 async def test_a_created_tab_that_reaches_nobody_is_recorded_as_failed(
     browser: Chromium, tab: Any
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/nobody"
-    async with HarRecorder(browser.cdp_url) as recorder:
-        params = {"url": url, "browserContextId": tab.context}
-        await tab.client.send_raw("Target.createTarget", params)
-        har = await recorder.stop()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # refuses connections, and nobody else can open it
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/nobody"
+        async with HarRecorder(browser.cdp_url) as recorder:
+            params = {"url": url, "browserContextId": tab.context}
+            await tab.client.send_raw("Target.createTarget", params)
+            har = await recorder.stop()
     assert [each["response"]["status"] for each in of(har, "/nobody")] == [-1]
 
 
