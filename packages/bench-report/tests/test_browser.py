@@ -147,7 +147,7 @@ def test_a_template_leads_to_its_tasks(built: Built, visit: Visits) -> None:
     page.click("#templates summary")
     page.click("#templates a:text-is('t3')")
 
-    assert shown(page) == "4 of 20 tasks"
+    page.wait_for_selector("#shown:text-is('4 of 20 tasks')")
     assert column(page, "c-task") == ["12", "13", "14", "15"]
 
 
@@ -176,7 +176,7 @@ def test_a_failure_mode_in_the_summary_leads_to_its_trials(built: Built, visit: 
 
     page.click("#outcomes a:has-text('wrong answer') >> nth=0")
 
-    assert shown(page) == f"{sum(modes)} of 120 trials"
+    page.wait_for_selector(f"#shown:text-is('{sum(modes)} of 120 trials')")
     assert set(column(page, "c-why")) == {"wrong answer"}
 
 

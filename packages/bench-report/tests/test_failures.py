@@ -60,6 +60,7 @@ def test_tasks_that_changed_are_named_by_kind(scored_run: Runs, build: Builds) -
     assert all(each.new.success is not each.baseline.success for each in found)
 
 
+@pytest.mark.browser
 def test_scores_in_doubt_and_flags_have_their_own_list(
     scored_run: Runs, scored_result: Results, build: Builds, visit: Visits
 ) -> None:
@@ -72,7 +73,7 @@ def test_scores_in_doubt_and_flags_have_their_own_list(
     page.click(".doubts summary")
     assert "a #1 login lost" in page.inner_text(".doubts")
     page.click(".doubts a:text-is('gave up')")
-    assert page.inner_text("#shown") == "1 of 2 trials"
+    page.wait_for_selector("#shown:text-is('1 of 2 trials')")
 
 
 def _click(element: str) -> dict[str, Any]:

@@ -359,7 +359,7 @@ def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
     assert page.inner_text("#shown") == "4 trials"
 
     growing.end(2)
-    page.wait_for_selector("#shown:text-is('6 trials')", timeout=60_000)
+    page.wait_for_selector("#shown:text-is('6 trials')")
     page.click("#grid [data-index='0']")
     page.wait_for_selector("dialog[open] .film img")
     decoded = page.eval_on_selector(
@@ -367,7 +367,7 @@ def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
     )
     assert decoded == 1
     growing.end(2)
-    page.wait_for_selector("#news:not([hidden])", state="attached", timeout=60_000)
+    page.wait_for_selector("#news:not([hidden])", state="attached")
     assert page.is_visible("dialog[open]")
     assert window.complaints == []
     assert all(url.startswith((served_from(page.url), "data:")) for url in window.requests)
