@@ -52,7 +52,7 @@ def handle(chromium: Chromium) -> BrowserHandle:
 def context(tmp_path: Path) -> TrialContext:
     folder = tmp_path / "trial"
     folder.mkdir()
-    limits = Limits(max_steps=8, time_limit_s=60)
+    limits = Limits(max_steps=8, time_limit_s=240)
     return TrialContext(run_id="test", folder=folder, limits=limits, world="built-in")
 
 

@@ -67,7 +67,7 @@ async def test_every_step_is_written_down_with_its_screenshot(
 async def test_running_out_of_steps_is_a_step_limit(trials: Trials) -> None:
     agent = trials.playing(*[click("Contact Us")] * 5)
 
-    result = await trials.run(260, agent, Limits(max_steps=2, time_limit_s=60))
+    result = await trials.run(260, agent, Limits(max_steps=2, time_limit_s=240))
 
     assert (result.status.value, result.score, result.steps) == ("step_limit", 0.0, 2)
 
