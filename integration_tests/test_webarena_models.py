@@ -142,7 +142,7 @@ def files_holding(folder: Path, text: str) -> list[Path]:
 def test_failing_model_server_gives_no_score_and_a_clear_message(
     serve: Callable[[Any], str], tmp_path: Path, behave: Any, words: str
 ) -> None:
-    ran, result = run_task(serve(behave), tmp_path / "run", "--time-limit", "25")
+    ran, result = run_task(serve(behave), tmp_path / "run", "--time-limit", "45")
     said = ran.stdout + ran.stderr
     assert ran.returncode == 1, said
     assert (result["status"], result.get("score")) == ("environment_error", None)
