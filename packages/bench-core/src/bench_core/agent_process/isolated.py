@@ -49,7 +49,6 @@ OUTPUT = "agent_output.txt"
 _log = logging.getLogger("bench_core.agent_process")
 _STOP_S = 2.0
 _EXIT_S = 10.0
-_HUNG_UP_S = 1.0
 _MAX_LOGGED = 20_000
 _MAX_GROUPS = 256
 
@@ -340,7 +339,7 @@ class _Conversation:
             message = f"the agent blocked its event loop and gave no sign for {self._isolation.block_s:g} s"
             raise AgentProcessError(_info("AgentHung", message + last))
         if frame is None:
-            hung_up = not await self._exits_within(_HUNG_UP_S)
+            hung_up = not await self._exits_within(_EXIT_S)
             ended = await self._end()
             how = f"hung up{ended.last_lines()}" if hung_up else ended.in_words()
             raise AgentProcessError(_info("AgentDied", f"the agent's process {how}"))
