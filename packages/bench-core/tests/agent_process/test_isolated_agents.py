@@ -61,7 +61,7 @@ def work(launcher: ForkLauncher, tmp_path: Path) -> Callable[..., AgentWork]:
 
     def work(
         task: str, *, budget: RunBudget | None = None, launcher: Any = launcher,
-        time_limit_s: float = 10, **isolation: Any,
+        time_limit_s: float = 120, **isolation: Any,
     ) -> AgentWork:  # fmt: skip
         isolation.setdefault("stop_s", 0.5)
         agent = IsolatedAgent("killers:Killer", launcher, Isolation(**isolation))
@@ -252,11 +252,11 @@ def test_anyone_elses_claim_is_no_fault(work: Any) -> None:
 def test_an_agent_that_gives_no_sign_is_ended_long_before_its_deadline(
     work: Any, task: str
 ) -> None:
-    told = work(task, block_s=1.0, time_limit_s=600)
+    told = work(task, block_s=3.0, time_limit_s=600)
     assert told.fault is None
     assert told.outcome.status is Status.AGENT_ERROR
     assert told.outcome.error.kind == "AgentHung"
-    assert "gave no sign for 1 s" in told.outcome.error.message
+    assert "gave no sign for 3 s" in told.outcome.error.message
     if task == "blocks":
         assert "killers.py" in told.outcome.error.message
 
