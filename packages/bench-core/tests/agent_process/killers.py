@@ -72,8 +72,9 @@ def leave_thread(_: Any = None) -> None:
     threading.Thread(target=time.sleep, args=(600,)).start()
 
 
-def leave_grandchildren(_: Any = None) -> None:
-    command = [sys.executable, "-S", "-c", "import time; time.sleep(600)", MARK]
+def leave_grandchildren(context: TrialContext) -> None:
+    code = "import time; time.sleep(600)"
+    command = [sys.executable, "-S", "-c", code, MARK, str(context.folder)]
     subprocess.Popen(command)
     subprocess.Popen(command, start_new_session=True)
 

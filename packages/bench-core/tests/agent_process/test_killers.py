@@ -157,7 +157,9 @@ def test_every_result_says_where_its_agent_ran(run: RunView) -> None:
 
 def test_processes_that_an_agent_leaves_are_ended(run: RunView) -> None:
     assert result_of(run, "leaves-grandchildren").score == 1.0
-    assert [each for each in Path("/proc").glob("[0-9]*") if MARK in command_of(each)] == []
+    running = [command_of(each) for each in Path("/proc").glob("[0-9]*")]
+    # another process may try the same in a folder of its own
+    assert [each for each in running if MARK in each and str(run.path) in each] == []
     log = (folder_of(run, "leaves-grandchildren") / "log.txt").read_text()
     assert "left 2 processes running" in log
 
