@@ -200,7 +200,7 @@ def test_a_second_signal_stops_a_blocked_loop_too(start: Callable[..., Run]) -> 
 
 
 def test_a_trial_that_blocks_the_loop_aborts_the_run_resumably(start: Callable[..., Run]) -> None:
-    run = start("--task", "quick-1,block-1,quick-2", "--loop-block", "1")
+    run = start("--task", "quick-1,block-1,quick-2", "--loop-block", "3")
     assert run.exit_code() == 75
     assert run.results() == {"quick-1": Status.COMPLETED}
     assert run.outcome() == "aborted"
@@ -215,7 +215,7 @@ def test_a_trial_that_blocks_the_loop_aborts_the_run_resumably(start: Callable[.
 def test_a_trial_that_never_lets_go_of_the_interpreter_is_ended_too(
     start: Callable[..., Run],
 ) -> None:
-    run = start("--task", "quick-1,gil-1", "--loop-block", "1")
+    run = start("--task", "quick-1,gil-1", "--loop-block", "3")
     assert run.exit_code() == 1
     assert run.results() == {"quick-1": Status.COMPLETED}
     (stacks,) = run.folder.glob("stacks-*.txt")
@@ -232,7 +232,7 @@ def test_an_abandoned_trial_does_not_keep_the_process_from_ending(
     start: Callable[..., Run],
 ) -> None:
     run = start(
-        "--task", "stubborn-1,quick-2", "--time-limit", "0.2", "--evaluation-grace", "0",
+        "--task", "stubborn-1,quick-2", "--time-limit", "4", "--evaluation-grace", "0",
         "--cancel-grace", "0.2", "--attempts", "1",
     )  # fmt: skip
     assert run.exit_code() == 1
@@ -244,7 +244,7 @@ def test_an_abandoned_trial_does_not_keep_the_process_from_ending(
 
 def test_processes_of_a_trial_past_its_deadline_are_killed(start: Callable[..., Run]) -> None:
     run = start(
-        "--task", "browser-1", "--time-limit", "0.5", "--evaluation-grace", "0", "--attempts", "1"
+        "--task", "browser-1", "--time-limit", "4", "--evaluation-grace", "0", "--attempts", "1"
     )
     pid = int(run.wait_for("pid ").split()[1])
     assert run.exit_code() == 1
