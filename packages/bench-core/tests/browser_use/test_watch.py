@@ -17,7 +17,7 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from conftest import ModelServer
 
-IMPATIENT = Patience(retries=1, backoff_s=0.0, call_timeout_s=5.0)
+IMPATIENT = Patience(retries=1, backoff_s=0.0, call_timeout_s=60.0)
 
 
 class Reply(BaseModel):
@@ -117,7 +117,7 @@ async def test_a_server_that_recovers_is_asked_again(model_server: ModelServer) 
         waits.append(seconds)
         model_server.mode = "answer"
 
-    chat, watch = _watched(model_server.url, patience=Patience(2, 1.5, 5.0), sleep=recover)
+    chat, watch = _watched(model_server.url, patience=Patience(2, 1.5, 60.0), sleep=recover)
 
     assert (await _ask(chat)).completion == Reply(number=7)
     assert waits == [1.5]
@@ -154,7 +154,7 @@ async def test_a_first_call_under_way_is_seen(model_server: ModelServer) -> None
     chat, watch = _watched(model_server.url)
 
     call = asyncio.create_task(_ask(chat))
-    await asyncio.to_thread(model_server.was_asked.wait, 10)
+    await asyncio.to_thread(model_server.was_asked.wait, 60)
 
     assert watch.never_answered
     call.cancel()
