@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TASK = "notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS"
+LATE_S = 60.0
 ROUTES = (
     ("vm", "GET", "/screenshot"),
     ("vm", "POST", "/execute"),
@@ -38,7 +39,9 @@ def world() -> Iterator[SimulatedDesktopWorld]:
 
 def ask(world: SimulatedDesktopWorld, server: str, method: str, path: str, **headers: str) -> int:
     url = world.vm_url if server == "vm" else world.evaluate_url
-    answer = httpx.request(method, url + path, json={}, headers=headers, trust_env=False)
+    answer = httpx.request(
+        method, url + path, json={}, headers=headers, timeout=LATE_S, trust_env=False
+    )
     return answer.status_code
 
 
@@ -55,7 +58,11 @@ def test_a_task_is_scored_with_the_token(world: SimulatedDesktopWorld) -> None:
     headers = {"Authorization": f"Bearer {world.token}"}
 
     answer = httpx.post(
-        world.evaluate_url + "/evaluate", json={"task": TASK}, headers=headers, trust_env=False
+        world.evaluate_url + "/evaluate",
+        json={"task": TASK},
+        headers=headers,
+        timeout=LATE_S,
+        trust_env=False,
     )
 
     assert (answer.status_code, answer.json()["score"]) == (200, 0.0)
@@ -73,7 +80,7 @@ def test_a_request_that_is_never_complete_is_dropped(
     monkeypatch.setattr(BoundedHandler, "request_s", 0.2)
     assert world.vm is not None
     place = httpx.URL(world.vm_url)
-    with socket.create_connection((place.host, place.port or 80), timeout=60) as slow:
+    with socket.create_connection((place.host, place.port or 80), timeout=LATE_S) as slow:
         slow.sendall(b"POST /execute HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
         closed = slow.recv(65536)
 
