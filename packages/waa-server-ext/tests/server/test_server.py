@@ -144,16 +144,14 @@ def test_two_servers_on_one_cache_are_refused(
 
 
 def test_a_vm_that_is_not_there_is_503_and_the_key_can_be_used_again(
-    tmp_path: Path, evaluator: Counting
+    tmp_path: Path, evaluator: Counting, vm_host: str
 ) -> None:
-    with FixtureVm(port=0) as vm:
-        address = vm.address
     body = {"task": TASK, "idempotency_key": "k"}
-    with Service(evaluator, ServiceSettings(vm=address, cache=tmp_path)) as service:
+    with Service(evaluator, ServiceSettings(vm=vm_host, cache=tmp_path)) as service:
         client = create_app(service).test_client()
         refused = client.post("/evaluate", json=body)
         health = client.get("/health").json
-        with FixtureVm(port=int(address.rpartition(":")[2])):
+        with FixtureVm(host=vm_host):
             accepted = client.post("/evaluate", json=body)
     assert (refused.status_code, refused.json["error"]["code"]) == (503, "vm_unreachable")
     assert (health["status"], health["vm"]["reachable"]) == ("degraded", False)
