@@ -91,7 +91,7 @@ def error_of(verdict: Verdict) -> tuple[str, str | None]:
 
 def test_a_sleep_ends_with_the_deadline(evaluator: IsolatedEvaluator, vm: FixtureVm) -> None:
     sleep = [{"type": "sleep", "parameters": {"seconds": 1e9}}]
-    verdict = score(evaluator, vm.address, 0.2, postconfig=sleep)
+    verdict = score(evaluator, vm.address, 3.0, postconfig=sleep)
     assert error_of(verdict) == ("TimeoutError", "postconfig")
 
 
@@ -100,7 +100,7 @@ def test_a_vm_that_never_answers_ends_with_the_deadline_and_is_no_score(
 ) -> None:
     with socket.create_server((vm_host, 5000)):
         asks = {"type": "vm_command_line", "command": "x"}
-        verdict = score(evaluator, vm_host, 0.5, result=asks)
+        verdict = score(evaluator, vm_host, 3.0, result=asks)
     assert error_of(verdict) == ("VmTransportError", "result")
     assert verdict.vanilla_score == 0.0
 
@@ -133,7 +133,7 @@ def test_a_vm_that_drips_its_answer_ends_with_the_deadline(
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         asks = {"type": "vm_command_line", "command": "x"}
-        verdict = score(evaluator, vm_host, 0.5, result=asks)
+        verdict = score(evaluator, vm_host, 3.0, result=asks)
         stop.set()
         thread.join()
     assert error_of(verdict) == ("VmTransportError", "result")
