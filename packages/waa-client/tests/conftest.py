@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -15,7 +15,9 @@ from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
 from sample_tasks import make_task
 
-settings.register_profile("busy machine", deadline=None)
+settings.register_profile(
+    "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy machine")
 
 if TYPE_CHECKING:
