@@ -88,7 +88,7 @@ class Crashing:
         self._ids = ids
 
     def tasks(self) -> list[Task]:
-        limits = Limits(time_limit_s=20)
+        limits = Limits(time_limit_s=300)
         quick = Limits(time_limit_s=1)
         return [
             Task(benchmark=self.name, task_id=each, goal="What is 2 + 2?",
