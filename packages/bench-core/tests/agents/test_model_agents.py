@@ -72,7 +72,7 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 def connect(provider: str, server: ModelServer, **options: Any) -> Model:
-    policy = RetryPolicy(attempts=2, first_wait_s=0.01, deadline_s=20, timeout_s=10)
+    policy = RetryPolicy(attempts=2, first_wait_s=0.01, deadline_s=300, timeout_s=120)
     return open_model(
         f"{provider}:m",
         api_key="a key of some length",

@@ -44,9 +44,9 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 def connect(server: ModelServer) -> Callable[..., Model]:
     def connect(provider: str, **options: Any) -> Model:
-        policy = options.pop(
-            "policy", RetryPolicy(attempts=3, first_wait_s=0.01, deadline_s=20, timeout_s=10)
-        )
+        # the first call loads the SDK, which takes long where others share the machine
+        patient = RetryPolicy(attempts=3, first_wait_s=0.01, deadline_s=300, timeout_s=120)
+        policy = options.pop("policy", patient)
         return open_model(
             f"{provider}:test-model",
             api_key=KEY,

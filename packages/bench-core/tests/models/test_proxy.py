@@ -293,7 +293,7 @@ def test_a_stream_that_its_agent_leaves_and_that_ends_soon_is_counted_as_reporte
     server.say(Answer(text="one two three", model="m-1", hang_s=0.3))
     own = session("anthropic")
     own.send("anthropic", stream=True).close()
-    server.wait_for_request()
+    server.wait_for_request(60)
     own.close()
     assert (own.usage, own.meter.flags) == (COUNTED, {})
 

@@ -249,7 +249,7 @@ async def test_a_retry_after_of_an_hour_is_not_waited_for(
     with pytest.raises(ModelError) as caught:
         await complete(provider, ask())
     assert caught.value.retry_after_s == 3600
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 600
     assert len(server.requests) == 1
 
 
@@ -260,7 +260,7 @@ async def test_a_server_that_hangs_ends_at_the_deadline_with_one_request(
     await complete(provider, ask())
     policy = RetryPolicy(attempts=3, timeout_s=20, deadline_s=20)
     with pytest.raises(ModelError) as caught:
-        await complete(provider, ask(), policy=policy, deadline_s=2.0)
+        await complete(provider, ask(), policy=policy, deadline_s=5.0)
     assert caught.value.kind in {"timeout", "deadline"}
     assert len(server.requests) == 2
 
@@ -272,7 +272,7 @@ async def test_nothing_is_sent_after_cancellation(
     policy = RetryPolicy(attempts=5, first_wait_s=5.0, max_wait_s=5.0)
     async with connect(provider, policy=policy) as model:
         call = asyncio.create_task(model.complete(ask()))
-        await asyncio.to_thread(server.wait_for_request)
+        await asyncio.to_thread(server.wait_for_request, 120)
         await asyncio.sleep(0.1)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
