@@ -46,8 +46,8 @@ def judged(
     provider: str,
     case: JudgeCase,
     *answers: Answer,
-    deadline_s: float = 60.0,
-    timeout_s: float = 20.0,
+    deadline_s: float = 300.0,
+    timeout_s: float = 120.0,
 ) -> tuple[Verdict, ModelServer]:
     retries = RetryPolicy(attempts=2, first_wait_s=0.0, max_wait_s=0.0, timeout_s=timeout_s)
 
