@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["why_ended"]
 
-_END_S = 5.0
+_END_S = 30.0
 _WINDOW_S = 1.0
 
 
