@@ -66,7 +66,7 @@ class Caller:
         if self.how == "crashes":
             raise KeyError("plan")
         if self.how == "hangs":
-            time.sleep(3)
+            time.sleep(6)
         if self.how == "garbage":
             return None
         self.left -= 1
@@ -257,7 +257,7 @@ def test_what_an_agent_spent_before_it_was_cut_off_is_kept(
     trials: Trials, server: ModelServer
 ) -> None:
     server.say(Answer(text="a"))
-    result = trials.run(base(server), "hangs", limits=Limits(time_limit_s=1.0))
+    result = trials.run(base(server), "hangs", limits=Limits(time_limit_s=3.0))
     assert (result.status, result.usage.requests) == (Status.TIME_LIMIT, 1)
     assert "usage_unknown" in result.flags
 

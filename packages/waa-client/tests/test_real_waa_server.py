@@ -79,7 +79,9 @@ def ready(vm: SyncVmClient) -> SyncVmClient:
 
 
 def events(vm: SyncVmClient) -> list[list[Any]]:
-    found: list[list[Any]] = httpx.get(f"{vm.url}/-/events", trust_env=False).json()["events"]
+    found: list[list[Any]] = httpx.get(f"{vm.url}/-/events", timeout=60, trust_env=False).json()[
+        "events"
+    ]
     return found
 
 
@@ -109,7 +111,7 @@ def test_its_window_view_is_read(vm: SyncVmClient) -> None:
 
 
 def test_an_unknown_route_is_a_500_with_404_inside(vm: SyncVmClient) -> None:
-    answer = httpx.get(f"{vm.url}/evaluate", trust_env=False)
+    answer = httpx.get(f"{vm.url}/evaluate", timeout=60, trust_env=False)
     assert answer.status_code == 500
     assert "404 Not Found" in answer.json()["message"]
     call: Any = calls.probe()

@@ -278,7 +278,7 @@ def test_a_vm_that_stalls_is_never_a_score(
 ) -> None:
     vm.always["/execute_windows"] = Reply(stall=True)
     config = {"agent_options": {"script": script(tmp_path / "s.json", [TYPE, "DONE"])}}
-    options = VmOptions(slack=0.02, tries=2, wait_s=0.01, connect_s=10)
+    options = VmOptions(slack=0.06, tries=2, wait_s=0.01, connect_s=10)
     run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config,
         options=options)  # fmt: skip
     result = only(tmp_path / "run")
