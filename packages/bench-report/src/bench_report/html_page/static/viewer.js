@@ -242,9 +242,10 @@ class Film {
 /** What is beside the picture of a step. */
 function stepParts(step, steps, at, unfolded) {
   const fold = (title, number, ...content) => {
-    const element = h("details", { class: "fold" }, h("summary", {}, title, number === null ? null : h("span", { class: "quiet" }, ` ${count(number)}`)), ...content);
+    // a click is handled before the next key; "toggle" may come after the next step is shown
+    const remember = () => unfolded[element.open ? "delete" : "add"](title);
+    const element = h("details", { class: "fold" }, h("summary", { onclick: remember }, title, number === null ? null : h("span", { class: "quiet" }, ` ${count(number)}`)), ...content);
     element.open = unfolded.has(title);
-    element.addEventListener("toggle", () => unfolded[element.open ? "add" : "delete"](title));
     return element;
   };
   const changes = steps.slice(0, at + 1).flatMap((each) => (each.requests ?? []).filter(([, method]) => !SAFE.has(method)).map((call) => [each.step, call]));
