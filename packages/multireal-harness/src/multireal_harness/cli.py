@@ -18,6 +18,7 @@ from bench_core.cli import (
     execute_doctor,
     execute_prepared,
     execute_rescore,
+    import_options,
     json_option,
     list_tasks,
     paid_option,
@@ -219,19 +220,8 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 
 
 @main.command("import")
-@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@import_options
 @_tasks_dir_option
-@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
-              help="Run folder to make.")  # fmt: skip
-@click.option(
-    "--agent",
-    default="imported",
-    show_default=True,
-    metavar="NAME",
-    help="Who worked on the tasks.",
-)
-@click.option("--model", metavar="NAME", help="The agent's model.")
-@json_option
 def import_(
     results: Path, tasks_dir: str | None, out: Path, *, as_json: bool, **options: Any
 ) -> None:

@@ -77,11 +77,7 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
     """
     from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only sessions read them here
 
-    try:
-        asked = MultiRealRunOptions.model_validate(options)
-    except ValueError as error:
-        raise InputError(f"multireal takes no such options: {error}") from error
-    with prepare(asked, begins) as ready:
+    with prepare(MultiRealRunOptions.from_mapping(options), begins) as ready:
         yield ready
 
 

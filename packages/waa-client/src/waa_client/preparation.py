@@ -95,10 +95,7 @@ def prepared_sessions(
     if given.get("world") == "real":
         named = _named_by_environment()
         given = {**{name: urls for name, urls in named.items() if urls}, **given}
-    try:
-        asked = WaaRunOptions.model_validate(given)
-    except ValueError as error:
-        raise InputError(f"waa takes no such options: {error}") from error
+    asked = WaaRunOptions.from_mapping(given)
     with prepared_run(make, asked, begins=begins, kept=True) as ready:
         spec = ready.spec
         if spec.world == "built-in" and "view" not in spec.config:

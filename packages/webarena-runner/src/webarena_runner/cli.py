@@ -18,6 +18,7 @@ from bench_core.cli import (
     execute_doctor,
     execute_prepared,
     execute_rescore,
+    import_options,
     json_option,
     list_tasks,
     paid_option,
@@ -180,19 +181,8 @@ def rescore(
 
 
 @main.command("import")
-@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
-              help="Run folder to make.")  # fmt: skip
+@import_options
 @_SITES_OF_RUN
-@click.option(
-    "--agent",
-    default="imported",
-    show_default=True,
-    metavar="NAME",
-    help="Who worked on the tasks.",
-)
-@click.option("--model", metavar="NAME", help="The agent's model.")
-@json_option
 def import_(
     results: Path, out: Path, *, config_file: Path | None, as_json: bool, **options: Any
 ) -> None:

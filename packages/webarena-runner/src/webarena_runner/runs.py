@@ -6,7 +6,6 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import InputError
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
 from bench_core.scheduling import FileLocks, NoLocks
@@ -63,11 +62,7 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
     """
     from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only sessions read them here
 
-    try:
-        asked = WebArenaRunOptions.model_validate(options)
-    except ValueError as error:
-        raise InputError(f"webarena takes no such options: {error}") from error
-    with prepare(asked, begins) as ready:
+    with prepare(WebArenaRunOptions.from_mapping(options), begins) as ready:
         yield ready
 
 

@@ -21,6 +21,7 @@ from bench_core.cli.groups import BenchGroup, CommandFailed, CommandUndecided, r
 from bench_core.cli.options import (
     demo_out_option,
     demo_workers_option,
+    import_options,
     json_option,
     out_option,
     paid_option,
@@ -48,6 +49,7 @@ __all__ = [
     "execute_prepared",
     "execute_rescore",
     "execute_run",
+    "import_options",
     "json_option",
     "list_tasks",
     "out_option",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "demo_out_option",
     "demo_workers_option",
+    "import_options",
     "json_option",
     "out_option",
     "paid_option",
@@ -131,6 +132,20 @@ def rescore_options(command: _Command) -> _Command:
         click.option("--name", metavar="NAME", help="Name of the rescore.  [default: the time]"),
         json_option,
     )
+
+
+def import_options(command: _Command) -> _Command:
+    """Add what an `import` command takes: the results, the run folder, the agent, its model and `--json`."""
+    return _stack(
+        command,
+        click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path)),
+        click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), required=True,
+                     metavar="DIR", help="Run folder to make."),
+        click.option("--agent", default="imported", show_default=True, metavar="NAME",
+                     help="Who worked on the tasks."),
+        click.option("--model", metavar="NAME", help="The agent's model."),
+        json_option,
+    )  # fmt: skip
 
 
 def demo_out_option(command: _Command) -> _Command:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+)
 
 from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import JsonValue
+    from typing_extensions import Self
 
     from bench_core.records import World
 
@@ -98,6 +107,28 @@ class RunOptions(TaskOptions):
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, object]) -> Self:
+        """Return the options that a mapping holds, for whoever has them from a program or a file.
+
+        Raises:
+            InputError: One does not exist, or has a value that it cannot have.
+        """
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(map(str, first["loc"]))
+            if first["type"] == "extra_forbidden":
+                near = difflib.get_close_matches(name, cls.model_fields, n=1)
+                hint = (
+                    f"did you mean {near[0]}?"
+                    if near
+                    else f"there are {', '.join(cls.model_fields)}"
+                )
+                raise InputError(f"no option is called {name}: {hint}") from error
+            raise InputError(f"option {name}, given {first['input']!r}: {first['msg']}") from error
 
     def spec(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import load_benchmark
-from bench_core.errors import InputError, UnknownTaskError
+from bench_core.errors import UnknownTaskError
 from bench_core.run_spec import select_tasks
 from bench_core.runs.options import RunOptions
 from bench_core.runs.prepare import PreparedRun, prepare_installed
@@ -129,7 +129,7 @@ def _prepared(
         return prepared
     if settings.world == "built-in" and not hasattr(benchmark, "prepare"):
         options = {key: value for key, value in options.items() if key in RunOptions.model_fields}
-    return prepare_installed(name)(_options(options), begins)
+    return prepare_installed(name)(RunOptions.from_mapping(options), begins)
 
 
 def _found(own: Any) -> Any:
@@ -138,10 +138,3 @@ def _found(own: Any) -> Any:
         return own
     module, _, name = own.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-def _options(given: dict[str, Any]) -> RunOptions:
-    try:
-        return RunOptions.model_validate(given)
-    except ValueError as error:
-        raise InputError(f"these are no options of a session: {error}") from error

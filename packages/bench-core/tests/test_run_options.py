@@ -1,0 +1,29 @@
+"""Options that a program or a session gives are checked as those of a command are."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench_core.errors import InputError
+from bench_core.runs import RunOptions
+
+
+def test_options_of_a_mapping_are_those_of_a_run() -> None:
+    assert RunOptions.from_mapping({"trials": 3, "ids": ["a"]}) == RunOptions(trials=3, ids=("a",))
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"trails": 3}, "no option is called trails: did you mean trials?"),
+        ({"zzzz": 1}, "no option is called zzzz: there are ids, skip_ids, groups"),
+        ({"trials": "many"}, "option trials, given 'many': Input should be a valid integer"),
+        ({"trials": 0}, "option trials, given 0: Input should be greater than 0"),
+    ],
+    ids=["nearly", "unknown", "text", "none"],
+)
+def test_options_that_cannot_be_are_named(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        RunOptions.from_mapping(given)
+    assert str(caught.value).startswith(complaint)
+    assert "pydantic" not in str(caught.value)
