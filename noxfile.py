@@ -318,6 +318,14 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def first_hours(session: nox.Session) -> None:
+    """Run the first-hour pages as they are written, each from an empty environment: minutes."""
+    session.install(*group("build"))
+    provide_chromium(session)
+    session.run("python", "-m", "nox_support.first_hours", *session.posargs)
+
+
+@nox.session(requires=["build"])
 def gallery(session: nox.Session) -> None:
     """Take the pictures of docs/gallery.md anew."""
     shown = [package(CORE), package("bench-report")]

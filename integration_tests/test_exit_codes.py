@@ -37,7 +37,11 @@ bench-core check MISSING-RUN
 bench-core repair MISSING-RUN
 bench-core rescore webarena RUN:webarena
 bench-core run multireal --out OUT-FOLDER
+bench-core new agent my-agent --into OUT-FOLDER
+bench-core new benchmark my-sums --into OUT-FOLDER
 bench-core new inspect-task OUT-FILE
+bench-core new judge my-judge --into OUT-FOLDER
+bench-core new reporter my-report --into OUT-FOLDER
 bench-core schema --out OUT-FOLDER
 bench-core serve --nemo-gym webarena --dataset OUT-FILE
 bench-report build RUN:webarena --out OUT-FOLDER

@@ -6,16 +6,19 @@ Distributions offer them through entry points::
     vision = "my_package.agents:VisionAgent"
 
 Nothing is imported before it is asked for by name. `module:name` references work without an entry
-point.
+point, also for a module that lies in the working folder.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import re
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bench_core.errors import InputError, PluginImportError, UnknownPluginError
@@ -150,6 +153,7 @@ def locate_plugin(
         InputError: Two distributions offer it.
     """
     if _REFERENCE.fullmatch(name):
+        _look_here(name.partition(":")[0].partition(".")[0])
         return None
     by_name = defaultdict(list)
     for plugin in find(kind):
@@ -178,9 +182,18 @@ def load_agent(name: str) -> Agent:
     try:
         agent = factory()
     except TypeError as error:
-        raise InputError(f"the agent {name!r} cannot be made without arguments: {error}") from error
+        raise InputError(
+            f"the agent {name!r} cannot be made without arguments: {_raised(error)}"
+        ) from error
+    # its own code ran, and may fail in any way
+    except Exception as error:
+        raise InputError(f"the agent {name!r} cannot be made: {_raised(error)}") from error
     if not isinstance(agent, Agent):
-        raise InputError(f"{name!r} is no agent: it needs a `name` and an async `run`")
+        lacks = " and no ".join(f"`{each}`" for each in ("name", "run") if not hasattr(agent, each))
+        raise InputError(
+            f"{name!r} is no agent: it has no {lacks}; an agent has a `name` and an "
+            "`async def run(self, task, environment, context)`"
+        )
     return agent
 
 
@@ -236,17 +249,46 @@ def _load_reference(kind: PluginKind, reference: str) -> Any:
         # Otherwise the module is there, and something that it imports is missing.
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
             raise InputError(
-                f"no module {error.name!r} for the {kind} {reference!r}: install it, or run where "
-                f"it can be imported"
+                f"no module {error.name!r} for the {kind} {reference!r}: install it, or run in the "
+                f"folder that has {error.name.partition('.')[0]}.py; this is {Path.cwd()}"
             ) from error
-        raise _broken(kind, reference, module, error) from error
-    except Exception as error:  # foreign code runs here
-        raise _broken(kind, reference, module, error) from error
+        raise PluginImportError(kind, reference, None, _raised(error)) from error
+    except (Exception, SystemExit) as error:  # foreign code runs here
+        raise PluginImportError(kind, reference, None, _raised(error)) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise InputError(f"the module {module!r} has no {attribute!r} for a {kind}")
+            raise InputError(_lacking(kind, module, attribute, found))
         found = getattr(found, part)
     return found
+
+
+def _look_here(module: str) -> None:
+    """Let the working folder be looked in, after all others, for a module that lies in it.
+
+    A console script, unlike `python -m`, does not look there; processes of agents take over the list.
+    """
+    here = Path.cwd()
+    lies_here = (here / f"{module}.py").is_file() or (here / module / "__init__.py").is_file()
+    if lies_here and str(here) not in sys.path:
+        sys.path.append(str(here))
+
+
+def _lacking(kind: str, module: str, attribute: str, found: object) -> str:
+    article = "an" if kind[0] in "aeiou" else "a"
+    near = difflib.get_close_matches(
+        attribute, [each for each in dir(found) if each[0] != "_"], n=1
+    )
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"the module {module!r} has no {attribute!r} for {article} {kind}{hint}"
+
+
+def _raised(error: BaseException) -> str:
+    """Return what was raised, and the line of its author's code that did."""
+    from bench_core.source_lines import own_line  # noqa: PLC0415  # only when something failed
+
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    where = own_line(error)
+    return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
 def _import(kind: PluginKind, name: str, distribution: str, value: str) -> Any:

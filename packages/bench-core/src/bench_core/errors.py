@@ -26,12 +26,13 @@ Facts are attributes; messages name the value and the way out.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 
 __all__ = [
@@ -75,20 +76,37 @@ class UnknownPluginError(InputError):
         self.installed = sorted(installed)
         self.install = install
         have = ", ".join(repr(each) for each in self.installed) or "none"
-        hint = f"; `pip install {install}` adds {name!r}" if install else ""
+        hint = (
+            f"; `pip install {install}` adds {name!r}" if install else _meant(name, self.installed)
+        )
         super().__init__(f"unknown {kind} {name!r}: installed are {have}{hint}")
 
 
-class PluginImportError(InputError):
-    """The plugin `name` is installed by `distribution` but does not import."""
+def _meant(name: str, installed: Iterable[str]) -> str:
+    """Return what may have been meant by a name that is not installed."""
+    file = Path(name)
+    if file.suffix == ".py":
+        module = "".join(each.capitalize() for each in file.stem.split("_"))
+        return f"; for one of your own name module and class, as in `{file.stem}:{module}`, in its folder"
+    near = difflib.get_close_matches(name, list(installed), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
-    def __init__(self, kind: str, name: str, distribution: str, reason: str) -> None:
+
+class PluginImportError(InputError):
+    """The plugin `name` is installed by `distribution` but does not import.
+
+    `distribution` is None for a reference `module:name`, whose code is the user's own.
+    """
+
+    def __init__(self, kind: str, name: str, distribution: str | None, reason: str) -> None:
         self.kind = kind
         self.name = name
         self.distribution = distribution
         self.reason = reason
         super().__init__(
-            f"the {kind} {name!r} of the distribution {distribution!r} does not import: {reason}; "
+            f"the {kind} {name!r} does not import: {reason}"
+            if distribution is None
+            else f"the {kind} {name!r} of the distribution {distribution!r} does not import: {reason}; "
             f"reinstall it with `pip install --force-reinstall {distribution}`"
         )
 

@@ -6,7 +6,7 @@ import pickle
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -305,3 +305,23 @@ def test_a_relative_point_lies_on_the_screen(x: float, y: float, width: int, hei
 )
 def test_handles_survive_pickling(handle: EnvironmentHandle) -> None:
     assert pickle.loads(pickle.dumps(handle)) == handle  # noqa: S301  # our own bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "`act` of Wrong returned NoneType instead of a Decision"),
+        (Done(), "`act` of Wrong returned Done instead of a Decision"),
+    ],
+)
+async def test_what_is_no_decision_is_named(
+    given: object, said: str, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    class Wrong:
+        async def act(self, observation: Observation) -> Any:
+            return given
+
+    outcome = await LoopAgent("wrong", lambda task, context: Wrong()).run(task, handle, context)
+    assert outcome.status is Status.AGENT_ERROR
+    assert outcome.error is not None
+    assert said in outcome.error.message

@@ -31,6 +31,7 @@ from bench_core.guides import add_guide
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
+from bench_core.trial.agent_work import awaitable_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,7 +221,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) ->
     if (seconds := order.get("sign_s")) is not None:
         _give_signs(loop, seconds, connection)
     try:
-        return await agent.run(task, handle, context)
+        return await awaitable_of(agent, agent.run(task, handle, context))
     except GeneratorExit as error:
         raise RuntimeError("the agent raised GeneratorExit") from error  # asyncio swallows it
 

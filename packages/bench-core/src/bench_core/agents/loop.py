@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-import traceback
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.agents.handles import connect
 from bench_core.agents.records import ActionResult, Decision, Done, Fail, Screenshot
-from bench_core.errors import BenchError, BudgetExceededError, EnvironmentFaultError, InputError
-from bench_core.records import AgentOutcome, ErrorInfo, SeenElement, Status, Step, StepView, Usage
+from bench_core.errors import (
+    AgentError,
+    BenchError,
+    BudgetExceededError,
+    EnvironmentFaultError,
+    InputError,
+)
+from bench_core.records import AgentOutcome, SeenElement, Status, Step, StepView, Usage
 from bench_core.run_folder.artifacts import TrialArtifacts
+from bench_core.trial.agent_work import awaitable_of, error_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation
     from bench_core.models.records import ImagePart
     from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask
+    from bench_core.records import AgentTask, ErrorInfo
 
 __all__ = ["LoopAgent", "StepAgent"]
 
@@ -115,7 +121,10 @@ class _Trial:
         for number in range(1, self._limit + 1):
             started, clock = datetime.now(timezone.utc), time.monotonic()
             observation = (await self._live.observe()).model_copy(update={"results": results})
-            decision = await self._stepper.act(observation)
+            decision = _decision(
+                self._stepper,
+                await awaitable_of(self._stepper, self._stepper.act(observation), "act"),
+            )
             self._decisions.append(decision)
             results, ended = await self._perform(decision)
             self._record(number, started, time.monotonic() - clock, observation, decision, results)
@@ -224,11 +233,16 @@ class _Trial:
         )
 
 
-def _describe(error: Exception) -> ErrorInfo:
-    expected = isinstance(error, BenchError)
-    return ErrorInfo(
-        kind=type(error).__name__,
-        message=str(error) or type(error).__name__,
-        phase="agent",
-        traceback=None if expected else "".join(traceback.format_exception(error)),
+def _decision(stepper: StepAgent, given: object) -> Decision:
+    """Return what `act` gave, which foreign code may have got wrong."""
+    if isinstance(given, Decision):
+        return given
+    raise AgentError(
+        f"`act` of {type(stepper).__name__} returned {type(given).__name__} instead of a Decision: "
+        "write `return Decision(actions=(...,))`"
     )
+
+
+def _describe(error: Exception) -> ErrorInfo:
+    info = error_info(error, "agent")
+    return info.model_copy(update={"traceback": None}) if isinstance(error, BenchError) else info

@@ -1,21 +1,42 @@
-"""The command `new`: files to begin with."""
+"""The command `new`: files and projects to begin with."""
 
 from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bench_core.errors import InputError
 from bench_core.files import require_writable, write_atomic
 
+if TYPE_CHECKING:
+    from bench_core.new_project import ProjectKind
+
 __all__ = ["new"]
+
+_HELP: dict[ProjectKind, str] = {
+    "agent": """Write the project NAME: an agent that works in browsers and on desktops.
+
+    Example: `bench-core new agent my-agent`, then in its folder `webarena-runner run --world built-in
+    --agent my_agent:MyAgent --limit 1`.""",
+    "benchmark": """Write the project NAME: a benchmark with tasks, an environment and a score.
+
+    Example: `bench-core new benchmark my-sums`, then in its folder `bench-core run my_sums:MySums
+    --agent do-nothing`.""",
+    "judge": """Write the project NAME: a judge that decides whether an end state meets its criteria.
+
+    Example: `bench-core new judge my-judge`, then in its folder `pip install .`.""",
+    "reporter": """Write the project NAME: a reporter that makes a page of run folders.
+
+    Example: `bench-core new reporter my-report`, then in its folder `pip install .`.""",
+}
 
 
 @click.group()
 def new() -> None:
-    """Write a file to begin with."""
+    """Write a file or a small project to begin with."""
 
 
 @new.command("inspect-task")
@@ -31,3 +52,19 @@ def inspect_task(path: Path) -> None:
     require_writable(path)
     write_atomic(path, template.read_bytes())
     click.echo(path)
+
+
+def _add_project(kind: ProjectKind) -> None:
+    @new.command(kind, help=_HELP[kind])
+    @click.argument("name")
+    @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(),
+                  metavar="DIR", help="The folder that its folder is made in.  [default: here]")  # fmt: skip
+    def project(name: str, into: Path) -> None:
+        from bench_core.new_project import write_project  # noqa: PLC0415  # --help stays quick
+
+        for path in write_project(kind, name, into):
+            click.echo(path)
+
+
+for _kind in _HELP:
+    _add_project(_kind)

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import signal
 import traceback
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.errors import (
     AgentError,
@@ -17,6 +18,7 @@ from bench_core.errors import (
 )
 from bench_core.protocols import AgentProcessError
 from bench_core.records import AgentOutcome, ErrorInfo, Status
+from bench_core.source_lines import own_line
 from bench_core.trial.hooks import TrialEnvironment
 
 if TYPE_CHECKING:
@@ -28,9 +30,12 @@ __all__ = [
     "NOT_RELEASED",
     "AgentLimits",
     "AgentWork",
+    "awaitable_of",
     "error_info",
     "run_agent",
 ]
+
+T = TypeVar("T")
 
 NOT_RELEASED = "not_released"
 """Flags results whose environment could not be taken from an agent that had ended by then."""
@@ -144,7 +149,7 @@ async def _run(
     over: asyncio.Event,
 ) -> AgentOutcome:
     try:
-        return await agent.run(task, environment.handle, context)
+        return await awaitable_of(agent, agent.run(task, environment.handle, context))
     except SystemExit as error:
         # asyncio would end the whole loop
         raise AgentError(f"the agent called sys.exit({error.code!r})") from error
@@ -227,8 +232,24 @@ def _failed(kind: str, message: str) -> AgentOutcome:
     return AgentOutcome(status=Status.AGENT_ERROR, error=error)
 
 
+def awaitable_of(agent: object, work: Awaitable[T] | object, method: str = "run") -> Awaitable[T]:
+    """Return the work that an agent's method began.
+
+    Raises:
+        AgentError: It has begun none: the method is no `async def`.
+    """
+    if isinstance(work, Awaitable):
+        return work
+    kind = type(agent).__name__
+    raise AgentError(
+        f"`{method}` of {kind} returned {type(work).__name__} at once: write `async def {method}`"
+    )
+
+
 def error_info(error: BaseException, phase: str | None = None) -> ErrorInfo:
     """Describe an exception, also one whose text cannot be had."""
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+        return _nothing_next(error.__cause__, phase)
     kind = type(error).__name__
     try:
         message = str(error) or kind
@@ -236,3 +257,15 @@ def error_info(error: BaseException, phase: str | None = None) -> ErrorInfo:
     except Exception as broken:  # noqa: BLE001  # foreign code runs in __str__
         message, trace = f"{kind}, whose text raises {type(broken).__name__}", None
     return ErrorInfo(kind=kind, message=message, phase=phase, traceback=trace)
+
+
+def _nothing_next(error: StopIteration, phase: str | None) -> ErrorInfo:
+    """Describe a `next` that found nothing; Python says of it that a coroutine raised StopIteration."""
+    where = own_line(error)
+    return ErrorInfo(
+        kind="StopIteration",
+        message=f"nothing was left for `next`{f' in {where}' if where else ''}; "
+        "`next(..., None)` gives None then",
+        phase=phase,
+        traceback="".join(traceback.format_exception(error)),
+    )

@@ -1,0 +1,25 @@
+"""The pages for a first hour show what is written, and are short; `nox -s first_hours` runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from nox_support.first_hours import MOST_COMMANDS, PAGES, commands_of
+
+from bench_core.new_project import write_project
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+@pytest.mark.parametrize("page", PAGES.values())
+def test_a_first_hour_installs_first_and_is_short(page: str) -> None:
+    first, *others = commands_of(DOCS / page)
+    assert first.line.startswith("pip install ")
+    assert 0 < len(others) < MOST_COMMANDS
+
+
+def test_the_agent_on_the_page_is_the_one_that_is_written(tmp_path: Path) -> None:
+    module = write_project("agent", "my-agent", tmp_path)[1].read_text(encoding="utf-8")
+    page = (DOCS / "own-agent.md").read_text(encoding="utf-8")
+    assert f"```text\n{module}```" in page

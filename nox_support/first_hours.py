@@ -1,0 +1,119 @@
+"""Run the commands of the first-hour pages as they are written, each page in an empty environment.
+
+`python -m nox_support.first_hours [PAGE ...]` makes a virtual environment and a folder for each page, installs
+from `dist/` what the page says, and runs its `console` blocks line by line. A comment `# exit code N` behind a
+command is part of what the page promises. It prints a line for each command and a table at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["PAGES", "Shown", "commands_of", "main"]
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {
+    "agent author": "own-agent.md",
+}
+MOST_COMMANDS = 40
+_BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"\s+# exit code (\d+)$")
+_FAILED_LINES = 20
+
+
+class Shown(NamedTuple):
+    """A command of a page, and the exit code that the page promises."""
+
+    line: str
+    code: int
+
+
+class Hour(NamedTuple):
+    """How one page went: seconds of installation and of everything else."""
+
+    user: str
+    commands: int
+    installing_s: float
+    waiting_s: float
+    failed: str | None
+
+
+def commands_of(page: Path) -> list[Shown]:
+    """Return the commands of a page's `console` blocks, continued lines as one."""
+    found = []
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", " ").splitlines():
+            promised = _CODE.search(line)
+            command = _CODE.sub("", line).strip()
+            if command and not command.startswith("#"):
+                found.append(Shown(command, int(promised[1]) if promised else 0))
+    return found
+
+
+def main(chosen: list[str]) -> int:
+    """Run the pages of the users `chosen`, or all; return 1 where one did not hold."""
+    hours = [run_page(user, PAGES[user]) for user in chosen or PAGES]
+    print(f"\n{'user':14} {'commands':>8} {'install':>9} {'the rest':>9}")
+    for each in hours:
+        end = f"  failed: {each.failed}" if each.failed else ""
+        row = f"{each.user:14} {each.commands:8} {each.installing_s:7.0f} s {each.waiting_s:7.0f} s"
+        print(row + end)
+    return int(any(each.failed or each.commands >= MOST_COMMANDS for each in hours))
+
+
+def run_page(user: str, page: str) -> Hour:
+    """Run one page in a new folder and environment."""
+    print(f"\n{user}: docs/{page}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="first-hour-") as made:
+        place = Path(made)
+        venv.create(place / "venv", with_pip=True)
+        environ = _environ(place / "venv")
+        folder = place / "work"
+        folder.mkdir()
+        installing_s = waiting_s = 0.0
+        for number, shown in enumerate(commands_of(ROOT / "docs" / page), 1):
+            if shown.line.startswith("cd "):
+                folder = folder / shown.line.removeprefix("cd ").strip()
+                continue
+            started = time.monotonic()
+            done = subprocess.run(  # noqa: S603  # the commands of our own pages
+                ["bash", "-c", shown.line], cwd=folder, env=environ, stdin=subprocess.DEVNULL,  # noqa: S607  # a shell, as a reader has one
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            )  # fmt: skip
+            took = time.monotonic() - started
+            print(f"{took:7.1f} s  exit {done.returncode}  {shown.line}", flush=True)
+            if shown.line.startswith("pip install"):
+                installing_s += took
+            else:
+                waiting_s += took
+            if done.returncode != shown.code:
+                print("\n".join(done.stdout.splitlines()[-_FAILED_LINES:]))
+                return Hour(user, number, installing_s, waiting_s, shown.line)
+    return Hour(user, number, installing_s, waiting_s, None)
+
+
+def _environ(environment: Path) -> dict[str, str]:
+    scripts = environment / ("Scripts" if os.name == "nt" else "bin")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"PYTHONPATH", "VIRTUAL_ENV"}
+    }
+    return kept | {
+        "PATH": os.pathsep.join([str(scripts), os.environ["PATH"]]),
+        "PIP_FIND_LINKS": str(ROOT / "dist"),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_QUIET": "1",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

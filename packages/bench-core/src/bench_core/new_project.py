@@ -1,0 +1,100 @@
+"""Write a small project of one's own: an agent, a benchmark, a judge or a reporter, with its tests."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING, Literal, get_args
+
+from bench_core.__about__ import __version__
+from bench_core.errors import InputError
+from bench_core.files import require_writable, write_atomic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["ProjectKind", "write_project"]
+
+ProjectKind = Literal["agent", "benchmark", "judge", "reporter"]
+"""What a project may offer."""
+
+_DESCRIPTIONS: dict[ProjectKind, str] = {
+    "agent": "An agent for browsers and desktops.",
+    "benchmark": "A benchmark of small sums.",
+    "judge": "A judge of end states.",
+    "reporter": "A page of results by task.",
+}
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+_FILES = ("pyproject.toml", "module.py", "test.py", "readme.md")
+
+
+def write_project(kind: ProjectKind, name: str, into: Path) -> tuple[Path, ...]:
+    """Write the project `name` into a folder of that name in `into`, and return its files.
+
+    It has a module that works as it is, an entry point, and tests that subclass the conformance classes
+    of `bench_core.testing`. It runs from its folder, and after `pip install .` from anywhere.
+
+    Raises:
+        InputError: The name cannot be that of a distribution and a module, or the folder exists.
+    """
+    if kind not in get_args(ProjectKind):
+        raise InputError(f"unknown kind of project {kind!r}: use one of {get_args(ProjectKind)}")
+    _refuse_name(name)
+    folder = into / name
+    if folder.exists():
+        raise InputError(f"{folder} exists: choose another name, or move it away")
+    texts = _texts(kind, name)
+    for path in texts:
+        require_writable(folder / path)
+    for path, text in texts.items():
+        write_atomic(folder / path, text.encode())
+    return tuple(folder / path for path in texts)
+
+
+def _refuse_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot be the name of a project: use lower-case letters, digits and single "
+            f"hyphens, beginning with a letter, as in 'my-agent'"
+        )
+    module = name.replace("-", "_")
+    # what Python itself calls so would be imported instead
+    if module in sys.stdlib_module_names or keyword.iskeyword(module):
+        raise InputError(
+            f"{name!r} cannot be the name of a project: Python has a {module!r} of its own; "
+            f"'my-{name}' can be used"
+        )
+
+
+def _texts(kind: ProjectKind, name: str) -> dict[str, str]:
+    module = name.replace("-", "_")
+    major, minor, *_ = __version__.split(".")
+    extra = "[agents]" if kind == "agent" else ""
+    values = {
+        "name": name,
+        "entry": name.replace("_", "-"),
+        "module": module,
+        "Class": "".join(each.capitalize() for each in module.split("_")),
+        "kind": kind,
+        "description": _DESCRIPTIONS[kind],
+        "core": f"bench-core{extra}>={major}.{minor}",
+    }
+    templates = resources.files("bench_core").joinpath("project_templates")
+    pyproject, source, test, readme = (
+        Template(
+            (templates if each == "pyproject.toml" else templates.joinpath(kind))
+            .joinpath(f"{each}.txt")
+            .read_text(encoding="utf-8")
+        ).substitute(values)
+        for each in _FILES
+    )
+    head = f"# {name}\n\n{_DESCRIPTIONS[kind]} Its tests: `pip install '.[test]' && pytest`.\n\n"
+    return {
+        "pyproject.toml": pyproject,
+        f"{module}.py": source,
+        f"tests/test_{module}.py": test,
+        "README.md": head + readme,
+    }
