@@ -20,7 +20,7 @@ nox.needs_version = ">=2025.11.12"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False  # ask for it with the flag of that name
-nox.options.sessions = ["lint", "typecheck", "architecture", "tests"]
+nox.options.sessions = ["lint", "typecheck", "architecture", "tests", "pythons"]
 
 os.environ["PATH"] = interpreters.search_path(os.environ, Path.home())
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
@@ -31,7 +31,7 @@ OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 QUICK = "not browser and not slow"
 EVERY = "NOX_EVERY_PYTHON"
 EVERY_PYTHON = os.environ.get(EVERY, "0") not in {"", "0"}
-"""Whether tests run on the Pythons between the oldest and the newest, too; a pull request's CI does."""
+"""Whether `pythons` has those between the oldest and the newest, too; a pull request's CI does."""
 CORES = os.cpu_count() or 1
 
 
@@ -45,11 +45,16 @@ PARALLEL = at_once(1.5)
 WAITING = at_once(2)
 """For tests that wait more than half of their time, as those of whole runs do."""
 
-MATRIX = [
-    nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
-    for each in packages()
-    for python in each.pythons
-]
+MATRIX = {
+    own: [
+        nox.param(python, each.name, id=f"{each.name}, {python}", tags=[each.name])
+        for each in packages()
+        for python in each.pythons
+        if (python == OWN_PYTHON) is own
+    ]
+    for own in (True, False)
+}
+"""Each package on the Python that runs nox, and on each of the others."""
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
 FOREIGN = {
     "PROCTOR_OPENENV": ("3.11", ["openenv==0.10.0"]),
@@ -131,20 +136,26 @@ def architecture(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
-@nox.parametrize("python, name", MATRIX)
+@nox.parametrize("python, name", MATRIX[True])
 def tests(session: nox.Session, name: str) -> None:
-    """Test a package where only its wheel and bench-core's are installed."""
+    """Test a package where only its wheel and bench-core's are installed, on the Python that runs nox."""
     tested = package(name)
-    everything = session.python == OWN_PYTHON
-    if not everything and session.python in tested.pythons[1:-1] and not EVERY_PYTHON:
-        session.skip(f"older and newer ones are tested; {EVERY} set to 1 runs this one, too")
-    once = group("test-once", tested.folder) if everything else []
-    needed = [*group("parallel"), *group("test", tested.folder), *once]
+    needed = [*group("parallel"), *group("test", tested.folder), *group("test-once", tested.folder)]
     install(session, with_core(tested), needed)
-    chosen = [] if everything else ["-m", QUICK]
-    if everything and tested.has_browser_tests:
+    if tested.has_browser_tests:
         provide_chromium(session)
-    session.run("pytest", *PARALLEL, str(tested.folder / "tests"), *chosen, *session.posargs)
+    session.run("pytest", *PARALLEL, str(tested.folder / "tests"), *session.posargs)
+
+
+@nox.session(requires=["build"])
+@nox.parametrize("python, name", MATRIX[False])
+def pythons(session: nox.Session, name: str) -> None:
+    """Run a package's quick tests on its oldest and its newest Python."""
+    tested = package(name)
+    if session.python in tested.pythons[1:-1] and not EVERY_PYTHON:
+        session.skip(f"older and newer ones are tested; {EVERY} set to 1 runs this one, too")
+    install(session, with_core(tested), [*group("parallel"), *group("test", tested.folder)])
+    session.run("pytest", *PARALLEL, str(tested.folder / "tests"), "-m", QUICK, *session.posargs)
 
 
 @nox.session(requires=["build"])
