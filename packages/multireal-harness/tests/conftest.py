@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
 
 from bench_core.discovery import load_agent
@@ -82,9 +83,12 @@ def world(running_world: BuiltInWorld) -> Iterator[BuiltInWorld]:
     running_world.mend()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browsers() -> AsyncIterator[Browsers]:
-    """Return browsers that are closed after the test."""
+    """Return browsers whose shared Chromium all tests of the session's event loop use.
+
+    Starting one costs more than most trials do, and each trial has a context of its own.
+    """
     browsers = Browsers()
     yield browsers
     await browsers.close()

@@ -83,4 +83,5 @@ class TestFaults(FaultMatrix):
 
     @pytest.fixture
     def spec(self) -> RunSpec:
-        return RunSpec(agent="faulty", world="built-in")
+        # a run's own hidden files would have it start a Chromium of its own
+        return RunSpec(agent="faulty", world="built-in", sealing="off")

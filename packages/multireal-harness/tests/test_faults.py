@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bench_core.records import AgentTask, Task
     from multireal_harness.browsers import Lease
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 TASK = "dining-mail-1"
 

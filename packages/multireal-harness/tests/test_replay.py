@@ -160,6 +160,7 @@ PRESSES = 60
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("app", ["calendar", "dining", "mail", "travel"])
 async def test_law_whatever_is_pressed_and_typed_the_end_state_agrees(
     app: str, world: Any, browsers: Any
@@ -206,6 +207,7 @@ WORDS = [
 
 
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_a_page_that_is_no_built_in_app_is_not_replayed(world: Any, browsers: Any) -> None:
     async with browsers.open_context() as lease:
         page = await lease.context.new_page()

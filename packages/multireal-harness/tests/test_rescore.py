@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task, TrialResult
     from bench_core.records.judge import JudgeCase
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 TASK = "dining-mail-1"
 RUBRIC = "Does the answer name the restaurant?"

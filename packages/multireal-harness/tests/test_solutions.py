@@ -28,6 +28,7 @@ def task_ids() -> set[str]:
 
 
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_good_solutions_pass_and_bad_ones_fail(runner: Any) -> None:
     wrong = {}
     for solution in SOLUTIONS:
@@ -40,6 +41,7 @@ async def test_good_solutions_pass_and_bad_ones_fail(runner: Any) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_doing_nothing_fails_every_task(runner: Any) -> None:
     scores = {task: (await runner.run(task, "do-nothing")).score for task in list(runner.tasks)[:4]}
     assert set(scores.values()) == {0.0}

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from bench_core.testing.model_server import Seen
     from multireal_harness.world import Solution
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 TASKS = ["dining-mail-2", "calendar-mail-2"]
 ELEMENT = re.compile(r"^\[(\d+)\] (\S+) '(.*?)'", re.MULTILINE)
