@@ -58,11 +58,13 @@ MATRIX = {
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
 FOREIGN = {
     "PROCTOR_OPENENV": ("3.11", ["openenv==0.10.0"]),
+    "PROCTOR_ATIF": ("3.11", ["atif==1.8.0"]),
     "PROCTOR_EVERY_EVAL_EVER": ("3.12", ["every-eval-ever==0.3.0"]),
     "PROCTOR_HUGGINGFACE_HUB": ("3.12", ["huggingface-hub==2.4.0"]),
     "PROCTOR_INSPECT": ("3.11", ["inspect-ai==0.3.285", "websockets>=15"]),
 }
 """What `interop` tests against: the Python, and distributions that cannot share an environment with ours."""
+INTEROP = ["integration_tests/test_interop.py", "integration_tests/test_interop_sessions.py"]
 SDK_LINES = {
     "oldest": ["anthropic==0.77.0", "openai==2.7.2", "google-genai==1.50.0"],
     "browser-use": ["browser-use==0.11.13", "pydantic-settings"],
@@ -190,6 +192,7 @@ def interop(session: nox.Session) -> None:
     """Test sessions and exports against the programs of others, each in an environment of its own."""
     install(session, packages(), [*group("integration"), "websockets>=15"])
     session.install("uv")
+    provide_chromium(session)
     found = {}
     for variable, (python, needed) in FOREIGN.items():
         folder = Path(session.create_tmp()) / variable.lower()
@@ -197,7 +200,7 @@ def interop(session: nox.Session) -> None:
         session.run(*uv, "venv", "--clear", "--python", python, str(folder))
         session.run(*uv, "pip", "install", "--python", str(folder), *needed)
         found[variable] = str(folder / "bin" / "python")
-    session.run("pytest", "integration_tests/test_interop.py", *session.posargs, env=found)
+    session.run("pytest", *INTEROP, *session.posargs, env=found)
 
 
 @nox.session(requires=["build"])

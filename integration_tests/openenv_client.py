@@ -1,4 +1,4 @@
-"""Plays actions through the real OpenEnv client; run by an interpreter that has it. See `test_interop`."""
+"""Passes calls on to the real OpenEnv client; run by an interpreter that has it. See `served_sessions`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ import json
 import sys
 
 
-def main(url: str, token: str) -> None:
-    """Read episodes as JSON lines, `[[reset], [action, ...]]`; write for each what its last frame said."""
+def main(url: str, token: str, timeout_s: str) -> None:
+    """Read calls as JSON lines, `["reset", {...}]` or `["step", {...}]`; write for each what came back."""
     from openenv.core.generic_client import GenericEnvClient  # noqa: PLC0415  # not where it is checked
 
     headers = {"Authorization": f"Bearer {token}"}
-    client = GenericEnvClient(url, headers=headers, message_timeout_s=600).sync()
+    client = GenericEnvClient(url, headers=headers, message_timeout_s=float(timeout_s)).sync()
     with client as env:
         for line in sys.stdin:
-            reset, actions = json.loads(line)
+            name, data = json.loads(line)
             try:
-                result = env.reset(**reset)
-                for action in actions:
-                    result = env.step(action)
-                said = {"done": result.done, "reward": result.reward}
-            except RuntimeError as error:
-                said = {"error": str(error)}
+                result = env.reset(**data) if name == "reset" else env.step(data)
+                said = {
+                    "done": result.done,
+                    "reward": result.reward,
+                    "observation": result.observation,
+                }
+            except (RuntimeError, TimeoutError, OSError) as error:
+                said = {"error": f"{type(error).__name__}: {error}"}
             sys.stdout.write(f"{json.dumps(said)}\n")
             sys.stdout.flush()
 

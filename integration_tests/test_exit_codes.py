@@ -98,6 +98,7 @@ waa-client audit hang-search --out OUT-FOLDER
 waa-client compare RUN:waa RUN:waa --out OUT-FILE --report OUT-FOLDER
 waa-client demo --out OUT-FOLDER
 waa-client evaluate =waa-task --tasks-dir FOLDER:waa-tasks --evaluate =nowhere
+waa-client import FOLDER:vanilla --tasks-dir FOLDER:waa-tasks --out OUT-FOLDER
 waa-client import-vanilla FOLDER:vanilla --tasks-dir FOLDER:waa-tasks --out OUT-FOLDER
 waa-client rescore RUN:waa --evaluate =nowhere
 waa-client run --world built-in --agent do-nothing -t =waa-task --out OUT-FOLDER

@@ -1,4 +1,4 @@
-"""Sessions and exports against the real programs of others, each in an environment of its own.
+"""What is given out, and Inspect's tasks, against the real programs of others, each in an environment of its own.
 
 An environment is named by a variable: `PROCTOR_OPENENV` and the like have the interpreter that has the package. `nox -s
 interop` makes them; without one its tests are skipped.
@@ -11,65 +11,49 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-from bench_core.agents import Done
-from waa_server_ext.built_in import SimulatedDesktopWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from integration_tests.served_sessions import LATE_S, TOKEN, interpreter, served
 
 HERE = Path(__file__).parent
 OLD = HERE / "old_runs" / "0.1"
-RUNS = ("multireal", "waa", "webarena")
-TOKEN = "sesame"
-LATE_S = 900.0
+RUNS = sorted(
+    each.parent
+    for tree in {OLD, Path(os.environ.get("INTEROP_RUNS", OLD))}
+    for each in tree.glob("*/*/run.json")
+)
+"""Runs of each benchmark, right and wrong ones, and those of the folder that INTEROP_RUNS names."""
 _TOKENIZER = "openaipublic.blob.core.windows.net"
+_READ_ATIF = """
+import pathlib, sys
+from atif import Trajectory
+for each in sys.argv[1:]:
+    found = Trajectory.model_validate_json(pathlib.Path(each).read_text())
+    assert found.schema_version == "ATIF-v1.8" and found.steps
+"""
+_READ_ENTRIES = """
+import json, sys, huggingface_hub as hub
+rows = json.load(open(sys.argv[1]))
+assert hub.eval_result_entries_to_yaml(hub.parse_eval_result_entries(rows)) == rows
+"""
+_READ_LOG = """
+import sys
+from inspect_ai.log import read_eval_log
+log = read_eval_log(sys.argv[1])
+assert log.status == "success" and log.samples
+"""
+READERS = {
+    "atif": ("PROCTOR_ATIF", "trajectories", _READ_ATIF),
+    "eval-results": ("PROCTOR_HUGGINGFACE_HUB", "entries.yaml", _READ_ENTRIES),
+    "inspect": ("PROCTOR_INSPECT", "log.json", _READ_LOG),
+}
+"""Of each form: the interpreter that has its package, where it is written, and how the package reads it."""
 
 
-def interpreter(name: str) -> str:
-    found = os.environ.get(name)
-    if not found:
-        pytest.skip(f"{name} names no interpreter: `nox -s interop` makes one")
-    return found
-
-
-@contextmanager
-def served(benchmark: str, *options: str) -> Iterator[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "bench_core.cli.main",
-        "serve",
-        "--openenv",
-        benchmark,
-        "--port",
-        "0",
-        *options,
-    ]
-    environment = {**os.environ, "BENCH_SESSION_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split(" at ")[1].split(",")[0]
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def play(url: str, episodes: list[object]) -> list[dict[str, object]]:
-    """Play episodes through the real client."""
-    command = [interpreter("PROCTOR_OPENENV"), str(HERE / "openenv_client.py"), url, TOKEN]
-    given = "".join(f"{json.dumps(each)}\n" for each in episodes)
-    done = subprocess.run(
-        command, input=given, capture_output=True, text=True, timeout=LATE_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def _name(run: Path) -> str:
+    return f"{run.parent.name}-{run.name}"
 
 
 def export(form: str, run: Path, out: Path) -> list[Path]:
@@ -87,35 +71,10 @@ def export(form: str, run: Path, out: Path) -> list[Path]:
     return [Path(each) for each in json.loads(done.stdout)["files"]]
 
 
-def test_every_solution_of_the_desktop_is_rewarded_and_doing_nothing_is_not() -> None:
-    solutions = SimulatedDesktopWorld.solutions()
-    ended = Done().model_dump(mode="json")
-    episodes: list[object] = []
-    for task, solution in solutions.items():
-        actions = [each.model_dump(mode="json") for each in solution.elements]
-        episodes.append([{"task": task, "view": "elements"}, [*actions, ended]])
-        episodes.append([{"task": task, "view": "text"}, [ended]])
-    interpreter("PROCTOR_OPENENV")
-    with served("waa") as url:
-        said = play(url, episodes)
-    assert said[0::2] == [{"done": True, "reward": 1.0}] * len(solutions)
-    assert said[1::2] == [{"done": True, "reward": 0.0}] * len(solutions)
-
-
-def test_the_servers_pass_the_validator_of_openenv() -> None:
-    python = Path(interpreter("PROCTOR_OPENENV"))
-    with served("waa") as url:
-        command = [str(python.with_name("openenv")), "validate", "--url", url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=False)
-    assert (done.returncode, done.stdout.count("PASS")) == (0, 7), (
-        done.stdout
-    )  # six, and the verdict
-
-
-@pytest.mark.parametrize("benchmark", RUNS)
-def test_the_validator_of_every_eval_ever_takes_our_records(benchmark: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", RUNS, ids=map(_name, RUNS))
+def test_the_validator_of_every_eval_ever_takes_our_records(run: Path, tmp_path: Path) -> None:
     python = Path(interpreter("PROCTOR_EVERY_EVAL_EVER"))
-    files = export("every-eval-ever", OLD / benchmark / "scripted", tmp_path)
+    files = export("every-eval-ever", run, tmp_path)
     command = [str(python.with_name("every_eval_ever")), "validate"]
     command += [str(each.relative_to(tmp_path)) for each in files]
     done = subprocess.run(
@@ -124,27 +83,14 @@ def test_the_validator_of_every_eval_ever_takes_our_records(benchmark: str, tmp_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("benchmark", RUNS)
-def test_the_hub_reads_our_entries_and_writes_the_same(benchmark: str, tmp_path: Path) -> None:
-    python = interpreter("PROCTOR_HUGGINGFACE_HUB")
-    (file,) = export("eval-results", OLD / benchmark / "scripted", tmp_path / "x.yaml")
-    program = (
-        "import json, sys, huggingface_hub as hub\n"
-        "rows = json.load(open(sys.argv[1]))\n"
-        "assert hub.eval_result_entries_to_yaml(hub.parse_eval_result_entries(rows)) == rows\n"
-    )
-    subprocess.run([python, "-c", program, str(file)], timeout=LATE_S, check=True)
-
-
-@pytest.mark.parametrize("benchmark", RUNS)
-def test_inspect_reads_our_logs(benchmark: str, tmp_path: Path) -> None:
-    python = interpreter("PROCTOR_INSPECT")
-    (file,) = export("inspect", OLD / benchmark / "scripted", tmp_path / "log.json")
-    program = (
-        "import sys\nfrom inspect_ai.log import read_eval_log\n"
-        "log = read_eval_log(sys.argv[1])\nassert log.status == 'success' and log.samples\n"
-    )
-    subprocess.run([python, "-c", program, str(file)], timeout=LATE_S, check=True)
+@pytest.mark.parametrize("run", RUNS, ids=map(_name, RUNS))
+@pytest.mark.parametrize("form", READERS)
+def test_the_packages_of_others_read_what_we_give_out(form: str, run: Path, tmp_path: Path) -> None:
+    variable, name, program = READERS[form]
+    python = interpreter(variable)
+    files = export(form, run, tmp_path / name)
+    assert files
+    subprocess.run([python, "-c", program, *map(str, files)], timeout=LATE_S, check=True)
 
 
 def evaluated(folder: Path, task: str, *arguments: str) -> dict[str, Any]:

@@ -36,7 +36,17 @@ def test_help_loads_nothing_of_weight() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["tasks", "run", "rescore", "evaluate", "probe", "import-vanilla", "compare", "doctor"],
+    [
+        "tasks",
+        "run",
+        "rescore",
+        "evaluate",
+        "probe",
+        "import",
+        "import-vanilla",
+        "compare",
+        "doctor",
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     assert invoke(command, "--help").exit_code == 0

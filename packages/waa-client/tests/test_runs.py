@@ -16,7 +16,8 @@ from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.run_folder import read_run
-from waa_client import WaaRunOptions
+from waa_client import WaaBenchmark, WaaRunOptions
+from waa_client.preparation import prepared_run, prepared_sessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,3 +139,20 @@ def test_an_agents_name_means_the_same_here_and_everywhere(name: str) -> None:
 def test_its_solver_is_found_through_its_guide(tmp_path: Path) -> None:
     assert guide_of("waa").solver is not None
     assert guide_of("waa").idle_answer is None
+
+
+def test_an_evaluator_that_is_gone_is_asked_for_less_than_a_minute_in_sessions(
+    folder: Path, evaluator: FakeEvaluator
+) -> None:
+    made: dict[str, Any] = {}
+
+    def benchmark(tasks: Any, **given: Any) -> WaaBenchmark:
+        made.update(given)
+        return WaaBenchmark(tasks, **given)
+
+    options = {"agent": "do-nothing", "tasks_dir": folder, "vms": (evaluator.url,)}
+    with prepared_sessions(benchmark, {"world": "real", **options}, begins=False):
+        settings = made["settings"]
+    assert sum(0.5 * min(10, 2**n) for n in range(settings.ask_times - 1)) < 45
+    with prepared_run(benchmark, WaaRunOptions(**options), begins=False):
+        assert made["settings"].ask_times == 20

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from bench_core.errors import EvaluationError, InputError
 from bench_core.records import AgentOutcome
+from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.testing import reseal
@@ -25,6 +26,7 @@ from webarena_runner.cli import main
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
 from webarena_runner.evaluators import ForeignEvaluator
+from webarena_runner.imported import import_results
 from webarena_runner.reference_solutions import answer_for, write_trial
 from webarena_runner.tasks import load_tasks
 
@@ -157,6 +159,29 @@ def test_a_run_is_packaged_by_the_official_packager(run: Path, tmp_path: Path) -
     again, refusal = invoke("submission", run, "--even-built-in", "--name", "mine",
                          "--out", tmp_path / "out")  # fmt: skip
     assert (again, "already exists" in refusal) == (2, True)
+
+
+def test_a_package_has_slimmed_recordings_that_score_the_same(run: Path, tmp_path: Path) -> None:
+    recording = run / "trials/1/44" / HAR_FILE
+    har = json.loads(recording.read_text(encoding="utf-8"))
+    first = har["log"]["entries"][0]
+    first["request"]["headers"].append({"name": "Authorization", "value": "Bearer sesame"})
+    picture = json.loads(json.dumps(first))
+    picture["request"]["url"] += "/logo.png"
+    picture["response"]["content"] = {"size": 9999, "mimeType": "image/png", "text": "A" * 9999}
+    har["log"]["entries"].append(picture)
+    recording.write_text(json.dumps(har), encoding="utf-8")
+    invoke("submission", run, "--even-built-in", "--name", "mine", "--out", tmp_path, "--folder")
+    slim = (tmp_path / "mine/44" / HAR_FILE).read_text(encoding="utf-8")
+    assert "logo.png" not in slim
+    assert "sesame" not in slim
+    assert len(slim) < recording.stat().st_size
+    again = import_results(tmp_path / "mine", tmp_path / "again", load_tasks(), config=CONFIG)
+    scores = {name: each.get("score") for name, each in results(run).items()}
+    assert {
+        each.task_id: each.score for each in read_run(tmp_path / "again").results.values()
+    } == scores
+    assert again.scored == len(IDS)
 
 
 def test_unusable_trials_are_named(run: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from bench_core.cli import (
     execute_doctor,
     execute_prepared,
     execute_rescore,
+    import_options,
     json_option,
     list_tasks,
     paid_option,
@@ -307,6 +308,28 @@ def import_vanilla(  # noqa: PLR0913  # one for each option
     known = WaaTaskOptions(**options).known()
     imported = import_results(results, out, known, only=only, agent=agent, model=model)
     click.echo(imported.model_dump_json(indent=2) if as_json else imported_text(imported))
+
+
+@main.command("import", cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
+@import_options
+@_source_options
+@click.option("--only", metavar="TEXT", help="Only results below folders with TEXT in their path.")
+@click.option(
+    "--benchmark",
+    default="waa",
+    show_default=True,
+    metavar="NAME",
+    help="What the tasks are of; of another than WAA they are those of --tasks-dir, or all that are found.",
+)
+def import_(results: Path, out: Path, benchmark: str, *, as_json: bool, **options: Any) -> None:
+    """Make a run folder of the results in RESULTS: WAA's, V2's, OSWorld's or openadapt-evals'."""
+    from waa_client.imported import import_tree, planned_tasks  # noqa: PLC0415  # heavy
+    from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
+
+    given = {name: options.pop(name) for name in ("only", "agent", "model")}
+    tasks = planned_tasks(WaaTaskOptions(**options), benchmark)
+    made = import_tree(results, out, tasks, benchmark=benchmark, **given)
+    click.echo(made.model_dump_json(indent=2) if as_json else made.text)
 
 
 @main.command()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 
 from bench_core.agents import serve_environment
 from bench_core.errors import EnvironmentFaultError
@@ -60,6 +60,7 @@ class EnvironmentSettings(Record):
         asset_cache: Folder that caches downloads of the client's own set-up.
         evaluation_s: Longest time of one evaluation.
         ask_again_s: First pause before an evaluator that does not answer is asked again.
+        ask_times: How often in all an evaluator that does not answer is asked.
         boot_s: Longest wait for a VM that accepts calls and does not answer.
     """
 
@@ -68,6 +69,7 @@ class EnvironmentSettings(Record):
     asset_cache: str | None = None
     evaluation_s: PositiveFloat = 900.0
     ask_again_s: PositiveFloat = 0.5
+    ask_times: PositiveInt = 20
     boot_s: PositiveFloat = 300.0
 
 
@@ -131,6 +133,7 @@ async def _open_evaluator(given: Conditions, stack: AsyncExitStack) -> Evaluatio
         given.machine.evaluator,
         token=given.machine.token,
         timeout_s=settings.evaluation_s,
+        tries=settings.ask_times,
         wait_s=settings.ask_again_s,
     )
     evaluator = await stack.enter_async_context(client)

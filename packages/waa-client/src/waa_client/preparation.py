@@ -36,6 +36,7 @@ VMS_VARIABLE = "WAA_VM"
 has no option for them."""
 
 _SETUP_AND_EVALUATION_S = 1800.0
+_ASKED_IN_SESSIONS = 10
 _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
 
@@ -56,10 +57,14 @@ def prepared_run(
     chosen = asked.with_ids(known)
     demonstrations = chosen.demonstrations()
     spec = _spec(chosen, demonstrations)
+    settings = chosen.settings()
+    if kept:
+        # half a minute: clients of sessions give up a call after one, and then take the session for lost
+        settings = settings.model_copy(update={"ask_times": _ASKED_IN_SESSIONS})
     benchmark = make(
         known,
         pool=_machines(chosen, needed=begins, kept=kept),
-        settings=chosen.settings(),
+        settings=settings,
         demonstrations=demonstrations,
         folder=chosen.tasks_dir,
     )

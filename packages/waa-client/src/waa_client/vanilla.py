@@ -1,8 +1,9 @@
-"""Import of results of vanilla harnesses, WAA's and WindowsAgentArena-V2's, into a run folder.
+"""Import of results of vanilla harnesses, WAA's, WindowsAgentArena-V2's and OSWorld's, into a run folder.
 
 A result is in `.../<domain>/<id>/`, below folders named after action space, observation, model and trial
-(WAA), or trial and agent (V2). A folder without a result is of a task that was started and raised: vanilla
-writes no result then, and the trial has no score here. Tasks without a folder were never started.
+(WAA; OSWorld has no trial), or trial and agent (V2). A folder without a result is of a task that was started
+and raised: vanilla writes no result then, and the trial has no score here. Tasks without a folder were never
+started. Links are not followed, and no file above a limit is read.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import InputError
-from bench_core.records import ErrorInfo, Record, Status, Step, TrialKey, TrialResult
+from bench_core.errors import InputError, RefusedFileError
+from bench_core.files import file_inside, plain_files, read_inside
+from bench_core.records import ErrorInfo, Record, Status, Step, Task, TrialKey, TrialResult
 from bench_core.redaction import Redactor
 from bench_core.run_folder import (
+    REPORTED_ONLY,
     RunFolder,
     TrialArtifacts,
     describe_artifacts,
@@ -29,12 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.records import Task
-
 __all__ = ["Imported", "VanillaAverages", "averages", "import_results", "imported_text"]
 
 _RESULT_FILES = ("result.txt", "results.json", "traj.jsonl", "traj.html", "traj.md", "error.txt")
 _MOST_BYTES = 64 * 1024 * 1024
+_MOST_TASKS = 20_000
 _SHOWN = 400
 
 
@@ -70,6 +73,11 @@ class Imported(Record):
     unknown: tuple[str, ...] = ()
     averages: VanillaAverages
 
+    @property
+    def text(self) -> str:
+        """The outcome as text."""
+        return imported_text(self)
+
 
 def import_results(  # noqa: PLR0913  # keywords with defaults
     results: Path,
@@ -79,37 +87,43 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
     only: str | None = None,
     agent: str = "navi",
     model: str | None = None,
+    benchmark: str = BENCHMARK,
 ) -> Imported:
     """Read a result tree into the new run folder `out`.
 
     Args:
         results: The folder given to vanilla as `--result_dir`, or one below it.
         out: The run folder to make.
-        tasks: The planned tasks; results of other tasks are listed as unknown.
+        tasks: The planned tasks; results of other tasks are listed as unknown. None at all: those that
+            are found, of which nothing but the id is known.
         only: Read only results below a folder with this text in its path.
         agent: Name of the agent.
         model: Name of its model.
+        benchmark: What the tasks are of; results of another than WAA are marked as reported only.
 
     Raises:
         InputError: There is no result, or the tree has results of several runs.
         RunFolderError: `out` exists.
     """
-    by_place = {tuple(task.task_id.split("/", 1)): task for task in tasks}
-    found = list(_places(results, only))
+    tree = _Tree(results)
+    found = list(tree.places(only))
     if not found:
         raise InputError(
             f"{results} has no results: no <domain>/<id>/ with {', '.join(_RESULT_FILES[:3])}"
         )
     settings = _settings_of(results, found)
-    known = [(place, by_place[key]) for place in found if (key := _key(place)) in by_place]
-    unknown = tuple(sorted("/".join(_key(p)) for p in found if _key(p) not in by_place))
+    if not tasks:
+        tasks = [_found_task(benchmark, *key) for key in sorted({tree.key(p) for p in found})]
+    by_place = {tuple(task.task_id.split("/", 1)): task for task in tasks}
+    known = [(place, by_place[key]) for place in found if (key := tree.key(place)) in by_place]
+    unknown = tuple(sorted("/".join(tree.key(p)) for p in found if tree.key(p) not in by_place))
     if not known:
         raise InputError(f"none of the {len(found)} results in {results} is of a known task")
     trials = {
         folder: number for number, folder in enumerate(sorted({p.parent.parent for p in found}), 1)
     }
     info = describe_run(
-        benchmark=BENCHMARK, agent=agent, model=model, tasks=tasks, trials=len(trials), seed=0,
+        benchmark=benchmark, agent=agent, model=model, tasks=tasks, trials=len(trials), seed=0,
         timing="vanilla", config={"imported_from": settings},
     )  # fmt: skip
     redactor = Redactor.from_environment()
@@ -117,7 +131,7 @@ def import_results(  # noqa: PLR0913  # keywords with defaults
         for place, task in known:
             trial = TrialKey(task_id=task.task_id, trial=trials[place.parent.parent])
             artifacts = TrialArtifacts(run.new_attempt(trial), redactor)
-            run.append(_result(place, task, trial, info.agent, model, artifacts))
+            run.append(_result(_Place(tree, place), task, trial, info.agent, model, artifacts))
         run.finish("finished")
     return _summary(out, settings, unknown)
 
@@ -163,28 +177,76 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f} %"
 
 
-def _places(results: Path, only: str | None) -> Iterator[Path]:
-    """Yield every folder with files of a trial."""
-    seen = set()
-    for path in sorted(results.rglob("*")):
-        folder = path.parent
-        if path.name in _RESULT_FILES and folder not in seen and len(folder.parts) > 1:
-            seen.add(folder)
-            inside = folder.relative_to(results).parts
-            if inside and (only is None or only in folder.parent.parent.as_posix()):
-                yield folder
+class _Tree:
+    """A tree from elsewhere: only plain files below it are read, none of them through a link."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def places(self, only: str | None) -> Iterator[PurePosixPath]:
+        """Yield every folder with files of a trial, relative to the root.
+
+        Raises:
+            InputError: There are more than any run has.
+        """
+        folders = {each.parent for each in map(PurePosixPath, plain_files(self.root))
+                   if each.name in _RESULT_FILES and each.parent.parts}  # fmt: skip
+        if len(folders) > _MOST_TASKS:
+            raise InputError(f"{self.root} has more than {_MOST_TASKS} folders of results")
+        for each in sorted(folders):
+            if only is None or only in (self.root / each.parent.parent).as_posix():
+                yield each
+
+    def key(self, place: PurePosixPath) -> tuple[str, str]:
+        """Return the domain and the id of a place's task."""
+        domain, name = (self.root.absolute().name, *place.parts)[-2:]
+        return domain, name
 
 
-def _key(place: Path) -> tuple[str, ...]:
-    return place.parent.name, place.name
+class _Place:
+    """The folder of one trial."""
+
+    def __init__(self, tree: _Tree, inside: PurePosixPath) -> None:
+        self._tree = tree
+        self._inside = inside
+
+    def has(self, name: str) -> bool:
+        return file_inside(self._tree.root, f"{self._inside}/{name}")
+
+    def text(self, name: str) -> str | None:
+        """Return what a file holds; None where it is missing.
+
+        Raises:
+            RefusedFileError: It is a link, or too large.
+        """
+        data = self._read(name)
+        return None if data is None else data.decode("utf-8", errors="replace")
+
+    def picture(self, name: str) -> bytes | None:
+        try:
+            return self._read(name.replace("\\", "/"))
+        except RefusedFileError:  # what is no evidence is left out
+            return None
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return read_inside(self._tree.root, f"{self._inside}/{name}", most=_MOST_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
 
-def _settings_of(results: Path, found: Sequence[Path]) -> str:
+def _found_task(benchmark: str, domain: str, name: str) -> Task:
+    return Task(
+        benchmark=benchmark, task_id=f"{domain}/{name}", goal="", groups={"domain": (domain,)}
+    )
+
+
+def _settings_of(results: Path, found: Sequence[PurePosixPath]) -> str:
     """Return the folders between the root and the trials; one run has one setting.
 
     WAA's last folder is the trial, V2's first one; whatever else differs is another run.
     """
-    above = {place.parent.parent.relative_to(results.parent).parts for place in found}
+    above = {(results.absolute().name, *place.parent.parent.parts) for place in found}
     lengths = {len(parts) for parts in above}
     differing = {
         index
@@ -199,25 +261,31 @@ def _settings_of(results: Path, found: Sequence[Path]) -> str:
 
 
 def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
-    place: Path,
+    place: _Place,
     task: Task,
     key: TrialKey,
     agent: str,
     model: str | None,
     artifacts: TrialArtifacts,
 ) -> TrialResult:
-    lines = _trajectory(place)
-    actions = [str(line["action"]) for line in lines if isinstance(line.get("action"), str)]
-    score, unreadable = _score(place)
-    error = _error(place, lines) if score is None else None
+    try:
+        lines = _trajectory(place)
+        score, unreadable = _score(place)
+        reason = place.text("error.txt")
+    except RefusedFileError as refused:
+        return _refused(task, key, agent, model, str(refused))
+    actions = [_action_text(line["action"]) for line in lines if line.get("action")]
+    error = _error(reason, lines) if score is None else None
     for number, line in enumerate((each for each in lines if each.get("action")), 1):
         artifacts.append_step(_step(number, line, place, artifacts))
     ended = actions[-1:] in (["DONE"], ["FAIL"])
     flags = (
         [] if score is not None else ["vanilla_unreadable" if unreadable else "vanilla_no_result"]
     )
+    if task.benchmark != BENCHMARK:
+        flags.append(REPORTED_ONLY)
     return TrialResult(
-        benchmark=BENCHMARK,
+        benchmark=task.benchmark,
         task_id=key.task_id,
         trial=key.trial,
         agent=agent,
@@ -232,12 +300,28 @@ def _result(  # noqa: PLR0913, PLR0917  # what one line is made of
         error=error,
         details={
             "vanilla": {
-                "trajectory": (place / "traj.jsonl").is_file(),
-                "result": (place / "result.txt").is_file(),
+                "trajectory": place.has("traj.jsonl"),
+                "result": place.has("result.txt"),
             },
             "last_action": actions[-1] if actions else None,
             "goal": task.goal,
         },
+    )
+
+
+def _refused(task: Task, key: TrialKey, agent: str, model: str | None, why: str) -> TrialResult:
+    return TrialResult(
+        benchmark=task.benchmark,
+        task_id=key.task_id,
+        trial=key.trial,
+        agent=agent,
+        model=model,
+        timing="vanilla",
+        status=Status.EVALUATION_ERROR,
+        score=None,
+        flags=("vanilla_no_result",),
+        error=ErrorInfo(kind="Imported", message=why, phase="vanilla"),
+        details={"goal": task.goal},
     )
 
 
@@ -248,9 +332,9 @@ def _status(score: float | None, *, ended: bool) -> Status:
     return Status.COMPLETED if ended else Status.STEP_LIMIT
 
 
-def _score(place: Path) -> tuple[float | None, bool]:
+def _score(place: _Place) -> tuple[float | None, bool]:
     """Return the score and whether there is a result that is no number."""
-    text = _text(place / "result.txt")
+    text = place.text("result.txt")
     if text is None:
         # V2 has a list of scores in results.json instead
         return _last_of_v2(place), False
@@ -262,17 +346,16 @@ def _score(place: Path) -> tuple[float | None, bool]:
     return (value, False) if math.isfinite(value) else (None, True)
 
 
-def _last_of_v2(place: Path) -> float | None:
+def _last_of_v2(place: _Place) -> float | None:
     """Return the last score of `results.json`, which is what V2 averages."""
     try:
-        score = float(json.loads(_text(place / "results.json") or "[]")[-1]["score"])
+        score = float(json.loads(place.text("results.json") or "[]")[-1]["score"])
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return score if math.isfinite(score) else None
 
 
-def _error(place: Path, lines: Sequence[dict[str, Any]]) -> ErrorInfo:
-    reason = _text(place / "error.txt")
+def _error(reason: str | None, lines: Sequence[dict[str, Any]]) -> ErrorInfo:
     noted = [line for line in lines if "Error" in line or "Exception" in line]
     if reason is None and noted:
         reason = str(noted[-1].get("Exception") or noted[-1].get("Error"))
@@ -280,9 +363,9 @@ def _error(place: Path, lines: Sequence[dict[str, Any]]) -> ErrorInfo:
     return ErrorInfo(kind="VanillaException", message=first, phase="vanilla")
 
 
-def _trajectory(place: Path) -> list[dict[str, Any]]:
+def _trajectory(place: _Place) -> list[dict[str, Any]]:
     lines = []
-    for line in (_text(place / "traj.jsonl") or "").splitlines():
+    for line in (place.text("traj.jsonl") or "").splitlines():
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
@@ -292,41 +375,38 @@ def _trajectory(place: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _step(number: int, line: dict[str, Any], place: Path, artifacts: TrialArtifacts) -> Step:
-    action = str(line["action"])
+def _action_text(action: object) -> str:
+    """Return an action as code; OSWorld's agents of some providers leave an object."""
+    if isinstance(action, dict):
+        command = action.get("command") or action.get("action_type")
+        return command if isinstance(command, str) else json.dumps(action, default=str)
+    return str(action)
+
+
+def _step(number: int, line: dict[str, Any], place: _Place, artifacts: TrialArtifacts) -> Step:
+    action = _action_text(line["action"])
     kind = {"kind": action.lower()} if action in SPECIAL else {"kind": "code", "code": action}
     return Step(
         step=number,
         title=_maybe_text(line.get("window_title")),
         screenshot=_screenshot(number, line, place, artifacts),
-        thought=_maybe_text(line.get("plan_result")),
+        thought=_maybe_text(line.get("plan_result")) or _maybe_text(line.get("response")),
         actions=(kind,),
     )
 
 
 def _screenshot(
-    number: int, line: dict[str, Any], place: Path, artifacts: TrialArtifacts
+    number: int, line: dict[str, Any], place: _Place, artifacts: TrialArtifacts
 ) -> str | None:
     name = line.get("screenshot") or line.get("screenshot_file")
-    if not isinstance(name, str):
+    data = place.picture(name) if isinstance(name, str) else None
+    if data is None:
         return None
-    # a tree from elsewhere may name any path: only files below the trial are read
-    path = (place / name.replace("\\", "/")).resolve()
-    if not path.is_relative_to(place.resolve()) or not path.is_file():
-        return None
-    return artifacts.write_bytes(f"screenshots/step-{number:03d}.png", path.read_bytes())
+    return artifacts.write_bytes(f"screenshots/step-{number:03d}.png", data)
 
 
 def _maybe_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _text(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    if path.stat().st_size > _MOST_BYTES:
-        raise InputError(f"{path} has more than {_MOST_BYTES} bytes")
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _has_trajectory(result: TrialResult) -> bool:

@@ -1,0 +1,165 @@
+"""Served sessions through the real OpenEnv client: every benchmark, many at once, and what is lost on the way.
+
+`PROCTOR_OPENENV` names the interpreter that has the client; `nox -s interop` makes one. Without it all are skipped.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from integration_tests.served_sessions import (
+    ENDED,
+    LATE_S,
+    clone_player,
+    connected,
+    interpreter,
+    served,
+    served_process,
+    site_player,
+)
+
+from multireal_harness.tasks import load_tasks
+from multireal_harness.world import load_solutions
+from waa_server_ext.built_in import SimulatedDesktopWorld
+from webarena_runner.world.scripts import script_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+_LOG = logging.getLogger("interop")
+SITES = (44, 45, 101, 156, 157, 258, *range(260, 265), *range(274, 279), 399, 400, 401, 402)
+RIGHT = {"done": True, "reward": 1.0}
+NOTHING = {"done": True, "reward": 0.0}
+DESKTOP = {
+    task: [*(each.model_dump(mode="json") for each in solution.elements), ENDED]
+    for task, solution in SimulatedDesktopWorld.solutions().items()
+}
+CLIENT_S = 60.0
+"""What the client waits for an answer where nobody says otherwise."""
+
+
+def last(said: dict[str, object]) -> dict[str, object]:
+    return {name: said.get(name) for name in ("done", "reward")}
+
+
+def below(pid: int) -> set[int]:
+    """Return the processes that a process has started, and theirs."""
+    parents: dict[int, int] = {}
+    for each in Path("/proc").iterdir():
+        try:
+            found = (each / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        if each.name.isdecimal() and found[0] != "Z":
+            parents[int(each.name)] = int(found[1])
+    found_below, new = set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found_below
+        found_below |= new
+    return found_below
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client() -> None:
+    interpreter("PROCTOR_OPENENV")
+
+
+def test_every_solution_of_the_desktop_is_rewarded_and_doing_nothing_is_not() -> None:
+    with served("waa") as url, connected(url) as env:
+        for task, actions in DESKTOP.items():
+            assert env.play(task, actions) == RIGHT, task
+            assert env.play(task, [ENDED]) == NOTHING, task
+
+
+def test_every_solution_of_the_clones_is_rewarded_and_doing_nothing_is_not() -> None:
+    tasks = {each.task_id: each for each in load_tasks("built-in")}
+    solved = []
+    with served("multireal", "--max-steps", "300") as url, connected(url) as env:
+        for solution in load_solutions():
+            if not solution.passes or solution.task in solved:
+                continue
+            task = f"multi.{solution.task}"
+            order = [each["id"] for each in tasks[task].config["definition"]["websites"]]  # type: ignore[index,call-overload,union-attr]
+            env.reset(task=task, view="elements")
+            assert last(clone_player(env, solution.steps, order)) == RIGHT, task
+            assert env.play(task, [ENDED]) == NOTHING, task
+            solved.append(solution.task)
+    assert len(solved) == 12
+
+
+def test_twenty_tasks_of_the_stand_ins_are_rewarded_and_doing_nothing_is_not() -> None:
+    with served("webarena", "--max-steps", "100") as url, connected(url) as env:
+        for task in map(str, SITES):
+            env.reset(task=task, view="elements")
+            assert last(site_player(env, script_for(task))) == RIGHT, task
+            assert env.play(task, [ENDED]) == NOTHING, task
+    assert len(SITES) == 20
+
+
+def test_sixteen_sessions_at_once_give_the_results_of_one() -> None:
+    episodes = [(task, right) for task in sorted(DESKTOP)[:8] for right in (True, False)]
+
+    def play(url: str, task: str, right: bool) -> dict[str, object]:  # noqa: FBT001  # which of the two
+        with connected(url) as env:
+            return env.play(task, DESKTOP[task] if right else [ENDED])
+
+    with served("waa", "--max-sessions", "16") as url, ThreadPoolExecutor(16) as pool:
+        said = list(pool.map(lambda each: play(url, *each), episodes))
+    assert said == [RIGHT if right else NOTHING for _, right in episodes]
+
+
+def test_the_servers_pass_the_validator_of_openenv() -> None:
+    python = Path(interpreter("PROCTOR_OPENENV"))
+    with served("waa") as url:
+        command = [str(python.with_name("openenv")), "validate", "--url", url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=False)
+    # six, and the verdict
+    assert (done.returncode, done.stdout.count("PASS")) == (0, 7), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "task"),
+    [("waa", min(DESKTOP)), ("multireal", "multi.calendar-travel-1"), ("webarena", "44")],
+)
+@pytest.mark.parametrize("ends", ["killed", "dropped"])
+def test_a_world_that_is_killed_is_an_error_and_a_dropped_socket_leaves_nothing(
+    benchmark: str, task: str, ends: str
+) -> None:
+    with served_process(benchmark) as (url, server):
+        before = below(server.pid)
+        with connected(url, CLIENT_S if ends == "killed" else LATE_S) as env:
+            assert "error" not in env.reset(task=task, view="elements")
+            if ends == "killed":
+                end(below(server.pid) - before)
+                asked = time.monotonic()
+                said = env.step(ENDED)
+                _LOG.info(
+                    "%s: answered after %.1f s: %s", benchmark, time.monotonic() - asked, said
+                )
+                assert said.get("error", "").startswith("RuntimeError"), said
+                assert "TimeoutError" not in said["error"]
+        began = time.monotonic()
+        while (left := below(server.pid) - before) and time.monotonic() - began < LATE_S:
+            time.sleep(0.1)
+        _LOG.info(
+            "%s, %s: %.1f s until nothing was left", benchmark, ends, time.monotonic() - began
+        )
+        assert not left
+
+
+def end(processes: Iterable[int]) -> None:
+    for each in processes:
+        try:
+            os.kill(each, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
