@@ -59,6 +59,7 @@ bench-report export eval-results RUN:webarena --out OUT-FILE
 bench-report export csv RUN:webarena --out OUT-FOLDER
 bench-report export parquet RUN:webarena --out OUT-FOLDER
 bench-report export template RUN:webarena --out OUT-FILE --template TEXT:page.j2
+bench-report demo --out OUT-FOLDER
 bench-report import inspect FILE:log.json --out OUT-FOLDER
 bench-report import atif FOLDER:atif --out OUT-FOLDER
 bench-report plan --tasks 10 --pilot RUN:webarena

@@ -119,6 +119,29 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 
 
 @main.command()
+@click.option("--out", "-o", type=_FOLDER, default=Path("runs/report-demo"), show_default=True,
+              metavar="DIR", help="Gets three run folders and the report.")  # fmt: skip
+@json_option
+def demo(out: Path, *, as_json: bool) -> None:
+    """Invent three runs and report on them: no agent, no key, no browser.
+
+    Example: `bench-report demo`, then open runs/report-demo/report/index.html.
+    """
+    from bench_report.demo import run_demo  # noqa: PLC0415  # as above
+    from bench_report.terminal import report_lines  # noqa: PLC0415  # loads statistics
+
+    report, runs, files = run_demo(out)
+    if as_json:
+        written = {"runs": [str(run) for run in runs], "files": [str(file) for file in files]}
+        click.echo(json.dumps(written))
+        return
+    for line in report_lines(report):
+        click.echo(line)
+    first, second, _ = runs
+    click.echo(f"\nThe page: {files[0]}\nNext: bench-report gate {second} --against {first}")
+
+
+@main.command()
 def schema() -> None:
     """Print the JSON Schema of report.json."""
     from bench_core.run_folder import schema_text  # noqa: PLC0415  # pydantic, as above

@@ -99,3 +99,31 @@ def test_help_loads_neither_pillow_nor_flask() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "0 []\n"
+
+
+def test_desktop_and_scorer_answer_together() -> None:
+    lines: list[str] = []
+    ready, over = threading.Event(), threading.Event()
+
+    def say(text: str) -> None:
+        lines.append(text)
+        ready.set()
+
+    session = Session(port=0, evaluate=0)
+    thread = threading.Thread(
+        target=run_session, args=(session,), kwargs={"say": say, "until": over}
+    )
+    thread.start()
+    try:
+        assert ready.wait(60)
+        vm, scorer = (word.strip(",;") for word in lines[0].split() if word.startswith("http"))
+        with httpx.Client(timeout=60, trust_env=False) as client:
+            assert client.get(f"{vm}/screenshot").status_code == 200
+            capabilities = client.get(f"{scorer}/capabilities")
+            body = {"task": "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"}
+            verdict = client.post(f"{scorer}/evaluate", json=body)
+    finally:
+        over.set()
+        thread.join()
+    assert capabilities.status_code == 200
+    assert verdict.json()["score"] == 0.0

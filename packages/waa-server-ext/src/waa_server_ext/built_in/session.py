@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,15 @@ from waa_server_ext.built_in.reference_files import write_assets
 from waa_server_ext.built_in.world import built_in_tasks
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings, make_evaluator
 from waa_server_ext.evaluation.tasks import TaskFolder
-from waa_server_ext.server.startup import ended_by_signals
+from waa_server_ext.server.service import Service, ServiceSettings
+from waa_server_ext.server.startup import ended_by_signals, running_server
 from waa_server_ext.simulate.api.simulated_vm import SimulatedVm
 from waa_server_ext.simulate.desktop.recorder import Recorder
 from waa_server_ext.simulate.scene import Overrides, Scene, load_scene, snapshot
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from waa_server_ext.evaluation.assets import AssetStore
 
@@ -37,6 +39,7 @@ class Session(Record):
     seed: int = 0
     task: str | None = None
     tasks: Path | None = None
+    evaluate: int | None = None
     record: Path | None = None
     snapshot: Path | None = None
 
@@ -47,7 +50,7 @@ def run_session(
     """Listen until a signal, or until `until` is set.
 
     Raises:
-        InputError: The scene, the task or the address cannot be used.
+        InputError: The scene, the task or an address cannot be used.
         OSError: Recording or snapshot could not be written.
     """
     for file in (session.record, session.snapshot):
@@ -67,10 +70,13 @@ def run_session(
             recorder = Recorder(vm.desktop)
             if session.record is not None:
                 vm.api.listeners.append(partial(_keep_frame, vm, recorder))
-            say(
-                f"a simulated desktop answers at {vm.url}; scores on it are never WAA scores; Ctrl-C stops"
-            )
-            _wait(until)
+            with _evaluator(session, vm, Path(folder)) as url:
+                scorer = f", POST /evaluate at {url}" if url else ""
+                say(
+                    f"a simulated desktop answers at {vm.url}{scorer}; scores on it are never WAA "
+                    "scores; Ctrl-C stops"
+                )
+                _wait(until)
         if session.record is not None and recorder.frames:
             recorder.animation(session.record)
         if session.snapshot is not None:
@@ -82,6 +88,25 @@ def _task(session: Session) -> dict[str, Any] | None:
     if session.task is None:
         return None
     return (TaskFolder(session.tasks) if session.tasks else built_in_tasks()).load(session.task)
+
+
+@contextlib.contextmanager
+def _evaluator(session: Session, vm: SimulatedVm, folder: Path) -> Iterator[str | None]:
+    """Serve `/evaluate` for the desktop where the command line asks for it, and yield where."""
+    if session.evaluate is None:
+        yield None
+        return
+    tasks = TaskFolder(session.tasks) if session.tasks else built_in_tasks()
+    store = write_assets([tasks.load(name) for name in tasks.names()], folder / "evaluator-assets")
+    settings = EvaluatorSettings(
+        cache=folder / "evaluations", assets=store.folder, offline=True, skip_sleeps=True
+    )
+    service_settings = ServiceSettings(vm=vm.address, cache=settings.cache, tasks=tasks.folder)
+    with (
+        Service(make_evaluator(settings), service_settings) as service,
+        running_server(service, port=session.evaluate) as server,
+    ):
+        yield f"http://127.0.0.1:{server.port}"
 
 
 def _keep_frame(vm: SimulatedVm, recorder: Recorder, name: str) -> None:

@@ -24,24 +24,29 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--task", metavar="DOMAIN/STEM", help="Set this task up before listening.")
 @click.option("--tasks-dir", "tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="The folder the task is in; by default the built-in tasks.")  # fmt: skip
+@click.option("--evaluate", is_flag=True, help="Score on it, too: answer POST /evaluate.")
+@click.option("--evaluate-port", type=click.IntRange(0, 65535), default=5050, show_default=True,
+              metavar="N", help="With --evaluate: where that answers; 0 takes a free port.")  # fmt: skip
 @click.option("--record", type=_FILE, metavar="FILE",
               help="Write what was seen as an animated WebP when it ends.")  # fmt: skip
 @click.option("--snapshot", type=_FILE, metavar="FILE",
               help="Write the state it ends in as a scene (YAML).")  # fmt: skip
 def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
     scene: Path | None, host: str, port: int, seed: int, task: str | None, tasks: Path | None,
-    record: Path | None, snapshot: Path | None,
+    record: Path | None, snapshot: Path | None, *, evaluate: bool, evaluate_port: int,
 ) -> None:  # fmt: skip
     """Simulate a Windows desktop that speaks the API of WAA's VM.
 
     It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
+
+    Example: `waa-server-ext simulate --evaluate` is desktop and scorer in one command.
     """
     from waa_server_ext.built_in.session import Session, run_session  # noqa: PLC0415  # heavy
 
     run_session(
         Session(
             scene=scene, host=host, port=port, seed=seed, task=task, tasks=tasks, record=record,
-            snapshot=snapshot,
+            snapshot=snapshot, evaluate=evaluate_port if evaluate else None,
         ),
         say=click.echo,
     )  # fmt: skip
