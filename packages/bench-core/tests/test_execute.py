@@ -289,6 +289,17 @@ async def test_a_budget_in_dollars_without_a_price_is_refused_before_anything_is
     assert list(tmp_path.iterdir()) == []  # a folder on a local disk
 
 
+async def test_what_a_run_may_spend_stands_in_its_events_where_it_begins(
+    toy: Toy, tmp_path: Path
+) -> None:
+    await run(toy, tmp_path / "free")
+    await run(toy, tmp_path / "bound", SPEC.model_copy(update={"budget": Budget(max_tokens=10**6)}))
+
+    assert "budget" not in {each.kind for each in read_run(tmp_path / "free").events}
+    first = read_run(tmp_path / "bound").events[0]
+    assert (first.kind, first.data) == ("budget", {"max_tokens": 10**6})
+
+
 async def test_what_was_spent_is_read_back_from_the_events(toy: Toy, out: Path) -> None:
     outcome = await run(toy, out)
     spent = spent_before(read_run(out))

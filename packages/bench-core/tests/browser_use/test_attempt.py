@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.browser import launch_chromium
 from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
-from bench_core.browser_use.scripted_chat import act, go
+from bench_core.browser_use.scripted_chat import act, click, go
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle, TrialContext
-from bench_core.records import Limits, Status, Step, Usage
+from bench_core.records import Limits, Status, Step, StepView, Usage
 from bench_core.run_folder import TRAJECTORY, read_lines
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from conftest import ModelServer
@@ -85,6 +87,47 @@ async def test_every_step_is_written_down_with_its_screenshot(
     kept = sorted(path.name for path in context.folder.glob("screenshots/*"))
     assert [f"screenshots/{name}" for name in kept] == shots
     assert all((context.folder / shot).read_bytes().startswith(b"\x89PNG") for shot in shots)
+
+
+@pytest.fixture
+def scrolled_page() -> Iterator[str]:
+    """Serve a page that scrolls down to its button."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(
+                b"<!doctype html><title>Long</title><body style='margin:0;height:3000px'><button style='position:"
+                b"absolute;left:40px;top:1230px;width:120px;height:30px'>Send</button><script>scrollTo(0, 1000)</script>"
+            )
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+async def test_every_step_has_the_elements_that_the_agent_could_name_where_they_were(
+    browser: BrowserHandle, context: TrialContext, scrolled_page: str
+) -> None:
+    await play(browser, context, [go(scrolled_page), click("Send"), DONE])
+
+    views = read_lines(context.folder / "observations.jsonl", StepView).records
+    steps = read_lines(context.folder / TRAJECTORY, Step).records
+    assert [each.step for each in views] == [each.step for each in steps] == [1, 2, 3]
+    action: Any = steps[1].actions[0]
+    (found,) = [each for each in views[1].elements if each.id == str(action["click"]["index"])]
+    assert (found.role, found.name) == ("button", "Send")
+    assert found.rect == (40, 230, 120, 30)  # in the scrolled window, not on the page
+    assert len(views[1].tabs) == 1
+    assert views[1].size is not None
 
 
 async def test_nothing_is_left_in_temporary_folders(

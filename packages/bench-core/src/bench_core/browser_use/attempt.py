@@ -98,6 +98,7 @@ class Attempt:
 
         if "enable_signal_handler" in inspect.signature(Agent.__init__).parameters:
             options = {**options, "enable_signal_handler": False}
+        options = {"register_new_step_callback": self._trajectory.see, **options}
         agent: Any = Agent(
             task=goal,
             # It becomes part of the name of the folder that browser-use makes: a later start removes

@@ -1,20 +1,26 @@
-"""Write down each step of a browser-use agent as it ends, with its screenshot."""
+"""Write down each step of a browser-use agent as it ends, with its screenshot and what it saw."""
 
 from __future__ import annotations
 
 import shutil
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import Step
+from bench_core.records import SeenElement, Step, StepView
 from bench_core.run_folder.artifacts import TrialArtifacts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bench_core.browser_use.watch import ModelWatch
     from bench_core.records import Usage
 
 __all__ = ["Trajectory"]
+
+_KEPT_ELEMENTS = 500
+_KEPT_NAME = 200
 
 
 class Trajectory:
@@ -32,6 +38,12 @@ class Trajectory:
         self._watch = watch
         self._counted = watch.usage
         self._seen = 0
+        self._shown: Any = None
+
+    def see(self, shown: Any, output: Any, number: int) -> None:
+        """Keep what the agent was shown until its step ends; browser-use's `register_new_step_callback`."""
+        del output, number  # browser-use counts failed steps otherwise than its history
+        self._shown = shown
 
     async def note(self, agent: Any) -> None:
         """Write what the agent's history has gained; a hook for `Agent.run(on_step_end=...)`."""
@@ -43,6 +55,10 @@ class Trajectory:
 
     def _append(self, item: Any) -> None:
         self.steps += 1
+        shown, self._shown = self._shown, None
+        # An answer that could not be read has no actions, and the page it was given for was not kept.
+        if shown is not None and item.model_output is not None:
+            self._artifacts.append_view(_view(self.steps, shown))
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
         self._artifacts.append_step(step)
 
@@ -88,3 +104,27 @@ def _thought(output: Any) -> str | None:
 def _action(action: Any) -> dict[str, Any]:
     dumped: dict[str, Any] = action.model_dump(mode="json", exclude_unset=True)
     return dumped
+
+
+def _view(number: int, shown: Any) -> StepView:
+    """Return where the elements were that the agent could name, in pixels of its screenshot."""
+    page = shown.page_info
+    size = (page.viewport_width, page.viewport_height) if page else None
+    return StepView(
+        step=number,
+        size=size if size and min(size) > 0 else None,
+        tabs=tuple(tab.title or tab.url for tab in shown.tabs),
+        elements=tuple(_elements(shown.dom_state.selector_map)),
+    )
+
+
+def _elements(numbered: dict[int, Any]) -> Iterator[SeenElement]:
+    for index, node in islice(numbered.items(), _KEPT_ELEMENTS):
+        spoken = node.ax_node
+        place = node.absolute_position  # in the window: scrolling and frames are counted
+        yield SeenElement(
+            id=str(index),
+            role=(spoken and spoken.role) or node.node_name.lower(),
+            name=((spoken and spoken.name) or node.get_all_children_text())[:_KEPT_NAME],
+            rect=place and (place.x, place.y, place.width, place.height),
+        )

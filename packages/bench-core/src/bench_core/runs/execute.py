@@ -28,7 +28,7 @@ from bench_core.runs.model_calls import opened_proxy
 from bench_core.runs.model_check import refuse_unusable_model
 from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
 from bench_core.runs.sealing import SealedRun, sealed_run
-from bench_core.runs.spending import spent_before
+from bench_core.runs.spending import note_budget, spent_before
 from bench_core.runs.unfinished import given_up, unfinished_attempts
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.guards import guarded
@@ -216,6 +216,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     budget = _budget(spec, known, with_.clock)
     opened = RunFolder.open(out, info, tasks, redactor=with_.redactor, now=with_.clock.now)
     with opened as folder:
+        note_budget(folder, spec.budget)
         if changed:
             _note_change(folder, cast("RunView", known).info.agent_code, code)
         if again:

@@ -1,19 +1,26 @@
-"""What a run has spent in the sessions before this one, from what it wrote down."""
+"""What a run may spend, and has spent in the sessions before this one, as it writes it down."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.budgets import Spent
-from bench_core.records import TrialKey
+from bench_core.budgets import Budget, Spent
+from bench_core.records import Event, TrialKey
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from bench_core.records import TrialResult
-    from bench_core.run_folder.folder import RunView
+    from bench_core.run_folder.folder import RunFolder, RunView
 
-__all__ = ["spent_before"]
+__all__ = ["note_budget", "spent_before"]
+
+
+def note_budget(folder: RunFolder, budget: Budget) -> None:
+    """Write down what the run may spend from now on, for those who watch it; nothing without limits."""
+    if budget != Budget():
+        data = budget.model_dump(mode="json", exclude_none=True)
+        folder.event(Event(time=folder.now(), kind="budget", data=data))
 
 
 def spent_before(run: RunView) -> Spent:

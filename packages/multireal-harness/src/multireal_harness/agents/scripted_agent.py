@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import AgentError
@@ -43,9 +45,16 @@ class ScriptedAgent:
         for number, step in enumerate(self._solution.steps, 1):
             if number > limit:
                 return AgentOutcome(status=Status.STEP_LIMIT, steps=limit)
+            started, clock = datetime.now(timezone.utc), time.monotonic()
             page = await self._do(browser, page, step, apps)
             artifacts.append_step(
-                Step(step=number, url=page.url, actions=(step.model_dump(exclude_defaults=True),))
+                Step(
+                    step=number,
+                    started=started,  # by it a report finds the changes of the apps during this step
+                    duration_s=time.monotonic() - clock,
+                    url=page.url,
+                    actions=(step.model_dump(exclude_defaults=True),),
+                )
             )
             if step.do in {"done", "fail"}:
                 flags = ("gave_up",) if step.do == "fail" else ()
