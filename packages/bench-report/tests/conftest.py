@@ -317,6 +317,16 @@ def _shop_evidence(folder: Path, actions: list[dict[str, Any]]) -> None:
     (folder / "trajectory.jsonl").write_text("\n".join(steps) + "\n", encoding="utf-8")
     (folder / "observations.jsonl").write_text("\n".join(views) + "\n", encoding="utf-8")
     (folder / "network.har").write_text(json.dumps({"log": {"entries": entries}}))
+    sku = "lamp-desk" if actions is _HASTY_STEPS else "lamp-blue"
+    bought = {
+        "type": "cart/add",
+        "payload": {"sku": sku},
+        "timestamp": (start.timestamp() + 25) * 1000,
+    }
+    state = {"actionhistory": [bought], "initialfinaldiff": {"added": {"cart": [sku]}}}
+    (folder / "finish_state.json.gz").write_bytes(
+        gzip.compress(json.dumps({"shop": state}).encode())
+    )
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
@@ -26,6 +27,7 @@ from bench_core.statistics import (
     Noise,
     Summary,
 )
+from bench_core.statistics import Comparison as PairComparison
 
 __all__ = [
     "Caveat",
@@ -405,6 +407,11 @@ class Ranking(Record):
     joint: tuple[JointInterval, ...] = ()
     dominance: tuple[Dominance, ...] = ()
     items: Items | None = None
+
+    @property
+    def pairs(self) -> list[tuple[PairComparison, JointInterval | None]]:
+        """Every pair of runs with its interval."""
+        return list(zip_longest(self.leaderboard.pairs, self.joint))
 
 
 class Caveat(Record):

@@ -62,7 +62,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def render_latex(report: Report) -> str:
-    """Return tables of headline, differences, readings, slices, outcomes and effort."""
+    """Return tables of headline, differences, ranks, readings, slices, outcomes, checks and effort."""
     head = [
         f"% {inline(report.title, 200)}",
         f"% Made by {inline(report.generator, 80)} on {report.generated:%Y-%m-%d}.",
@@ -73,7 +73,17 @@ def render_latex(report: Report) -> str:
         f"% ! {inline(each.text, 500)}" for each in report.caveats if each.severity == "critical"
     ]
     blocks = ["\n".join([*head, *notes]), _ANY_ENGINE]
-    for part in (_headline, _looks, _differences, _ranking, _readings, _slices, _outcomes, _effort):
+    for part in (
+        _headline,
+        _looks,
+        _differences,
+        _ranking,
+        _readings,
+        _slices,
+        _outcomes,
+        _checks,
+        _effort,
+    ):
         blocks += part(report)
     return "\n\n".join(blocks) + "\n"
 
@@ -163,7 +173,17 @@ def _differences(report: Report) -> Iterator[str]:
         "differences",
         f"Paired differences from {report.comparison.baseline}; p-values adjusted by Holm's method "
         "over runs, and over the slices of each.",
-        ("Run", "Part", "Difference", "95% interval", "p", "p, sign flips", "Detectable", "Tasks"),
+        (
+            "Run",
+            "Part",
+            "Difference",
+            "95% interval",
+            "p",
+            "p, sign flips",
+            "p, same agent",
+            "Detectable",
+            "Tasks",
+        ),
         rows,
         words=2,
     )
@@ -175,6 +195,7 @@ def _difference(value: float | None, found: Difference | SliceDifference) -> tup
         numbers.points_interval(found.low, found.high),
         numbers.p_value(found.adjusted_p_value),
         numbers.p_value(getattr(found, "p_sign_flip", None)),
+        numbers.p_value(getattr(found, "p_same_tasks", None)),
         numbers.points(getattr(found, "detectable", None)).lstrip("+"),
         numbers.count(found.shared_tasks),
     )
@@ -202,6 +223,35 @@ def _ranking(report: Report) -> Iterator[str]:
             (each.model, by.get(each.model, numbers.NONE), numbers.percent(each.rate), ranks(each))
             for each in board.ranks
         ],
+        words=2,
+    )
+    rows = [
+        (
+            pair.new,
+            pair.baseline,
+            numbers.points(pair.difference.estimate),
+            numbers.points_interval(joint.low, joint.high) if joint else numbers.NONE,
+            numbers.p_value(pair.p_adjusted),
+            numbers.p_value(pair.p_sign_flip),
+            numbers.p_value(pair.p_same_tasks),
+            numbers.points(pair.detectable).lstrip("+"),
+        )
+        for pair, joint in report.ranking.pairs
+    ]
+    yield _table(
+        "pairs",
+        "All pairs of runs; the intervals hold for all of them together.",
+        (
+            "Run",
+            "Against",
+            "Difference",
+            "95% interval",
+            "p",
+            "p, sign flips",
+            "p, same agent",
+            "Detectable",
+        ),
+        rows,
         words=2,
     )
 
@@ -295,6 +345,22 @@ def _outcomes(report: Report) -> Iterator[str]:
     )
 
 
+def _checks(report: Report) -> Iterator[str]:
+    rows = [
+        (run.label, each.criterion, numbers.count(each.trials), numbers.count(each.tasks))
+        for run in report.runs
+        for each in run.failed_checks
+    ]
+    if rows:
+        yield _table(
+            "checks",
+            "The checks that failed trials did not pass.",
+            ("Run", "Check", "Trials", "Tasks"),
+            rows,
+            words=2,
+        )
+
+
 def _effort(report: Report) -> Iterator[str]:
     rows = []
     for run in report.runs:
@@ -305,12 +371,24 @@ def _effort(report: Report) -> Iterator[str]:
             ("cost", summary.cost_usd, numbers.dollars),
             ("time", summary.time_s, numbers.duration),
         ):
-            figures = (spread.median, spread.mean, spread.p90, spread.total)
+            figures = (spread.median, spread.mean, spread.p90, spread.largest, spread.total)
             rows.append((run.label, name, *map(write, figures)))
     yield _table(
         "effort",
         "What trials used.",
-        ("Run", "Per trial", "Median", "Mean", "90% below", "Total"),
+        ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total"),
         rows,
         words=2,
     )
+    costs = [
+        (run.label, numbers.dollars(run.cost.mean), numbers.dollars_interval(run.cost))
+        for run in report.runs
+        if run.cost
+    ]
+    if costs:
+        yield _table(
+            "costs",
+            "What a scored trial costs, in the mean over tasks.",
+            ("Run", "Cost", "95% interval"),
+            costs,
+        )

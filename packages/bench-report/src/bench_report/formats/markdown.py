@@ -6,13 +6,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from bench_report.analysis.caveats import grouped
-from bench_report.analysis.integrity import integrity_counts, reasons
 from bench_report.analysis.rate_variants import rate_variants
+from bench_report.formats.markdown_outcomes import TRIAL_SYMBOLS, evaluation, integrity, outcomes
 from bench_report.formats.markdown_statistics import looks, noise, ranking
 from bench_report.text.numbers import (
     NONE,
     count,
     dollars,
+    dollars_interval,
     duration,
     interval,
     level,
@@ -29,15 +30,12 @@ from bench_report.text.untrusted import markdown_table as _table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bench_core.statistics import Interval
-    from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport, TrialRow
+    from bench_report.model import Report, RunReport, TrialRow
 
 __all__ = ["render_markdown"]
 
 _MAX_TASKS = 2_000
 _MAX_TEMPLATES = 250
-_MAX_FLAGGED = 200
-_SYMBOLS = {True: "✓", False: "✗", None: NONE}
 
 
 def render_markdown(report: Report) -> str:
@@ -228,183 +226,6 @@ def _templates(report: Report) -> Iterator[str]:
         yield f"{count(len(rows) - _MAX_TEMPLATES)} more rows are in report.json."
 
 
-def _evaluation(report: Report) -> Iterator[str]:
-    yield "## Evaluation"
-    yield _table(
-        (
-            "Method",
-            "Run",
-            "Scored",
-            "Passed",
-            "High",
-            "Medium",
-            "Low confidence",
-            "Mean confidence",
-        ),
-        (
-            (
-                escaped(row.method),
-                escaped(run.label),
-                count(row.scored),
-                count(row.passed),
-                *(count(row.confidence.get(each, 0)) for each in ("high", "medium", "low")),
-                percent(row.mean_confidence),
-            )
-            for run in report.runs
-            for row in run.methods
-        ),
-        numbers_from=2,
-    )
-    for run in report.runs:
-        if run.audit:
-            yield from _audit(run.label, run.audit)
-
-
-def _audit(label: str, audit: JudgeAudit) -> Iterator[str]:
-    yield f"### Query and judge apart: {escaped(label)}"
-    rows = [
-        (name, percent(read.interval.estimate) if read.interval else NONE, interval(read.interval),
-         count(read.trials))
-        for name, read in (
-            ("Query alone", audit.query_only),
-            ("Judge alone", audit.judge_only),
-            ("Combined, as reported", audit.combined),
-        )
-    ]  # fmt: skip
-    if audit.corrected:
-        found = audit.corrected.new_tasks
-        rows.append(("Corrected", percent(found.estimate), interval(found), f"{audit.known} known"))
-    yield _table(("Reading", "Rate", "95% interval", "Trials"), rows)
-    yield _table(
-        ("", "Judge passed", "Judge failed"),
-        (
-            ("Query passed", count(audit.both_pass), count(audit.only_query)),
-            ("Query failed", count(audit.only_judge), count(audit.both_fail)),
-        ),
-    )
-    for name, found_ in (("query", audit.query_accuracy), ("judge", audit.judge_accuracy)):
-        if found_:
-            yield (
-                f"Against {count(audit.known)} known trials the {name} is right in "
-                f"{percent(found_.agreement.estimate)} ({interval(found_.agreement)}); sensitivity "
-                f"{_known(found_.sensitivity)}, specificity {_known(found_.specificity)}."
-            )
-    if audit.refused:
-        yield f"No corrected rate: {escaped(audit.refused, 500)}."
-
-
-def _known(found: Interval | None) -> str:
-    return f"{percent(found.estimate)} ({interval(found)})" if found else "unknown"
-
-
-def _outcomes(report: Report) -> Iterator[str]:
-    yield "## Outcomes"
-    yield _table(
-        ("Run", "How trials ended", "Trials"),
-        (
-            (escaped(run.label), escaped(status.value.replace("_", " ")), count(number))
-            for run in report.runs
-            for status, number in run.summary.statuses.items()
-        ),
-        numbers_from=2,
-    )
-    modes = [
-        (escaped(run.label), escaped(mode), count(number))
-        for run in report.runs
-        for mode, number in run.summary.failure_modes.items()
-    ]
-    if modes:
-        yield "### Why trials failed"
-        yield _table(("Run", "Failure mode", "Trials"), modes, numbers_from=2)
-    causes = [
-        (escaped(run.label), escaped(cause), count(number))
-        for run in report.runs
-        for cause, number in run.summary.suspects.items()
-    ]
-    if causes:
-        yield "### Scores that may not be the agent's own doing"
-        yield _table(("Run", "Suspect", "Trials"), causes, numbers_from=2)
-    yield from _exclusions(report)
-
-
-def _integrity(report: Report) -> Iterator[str]:
-    found = [(run, run.integrity) for run in report.runs if run.integrity is not None]
-    if not found:
-        return
-    yield "## Integrity"
-    yield "Attempts to score without doing the task. The success rate is the benchmark's own all the same."
-    yield _table(
-        (
-            "Run",
-            "Clean",
-            "Flagged",
-            "Unknown",
-            "Unsealed",
-            "Clean successes",
-            "Voids",
-            "Rate, voids as zero",
-        ),
-        (
-            (
-                escaped(run.label),
-                *(_share(number, each.trials) for _, number in integrity_counts(each)),
-                count(each.clean_successes),
-                count(each.voids),
-                _voids_rate(each),
-            )
-            for run, each in found
-        ),
-    )
-    rows = [
-        (
-            escaped(f"{trial.task_id} #{trial.trial}"),
-            escaped(run.label),
-            _SYMBOLS[trial.success],
-            escaped(reasons(trial), 600),
-        )
-        for run, each in found
-        for trial in each.listed[:_MAX_FLAGGED]
-    ]
-    if rows:
-        yield "### Flagged trials"
-        yield _table(("Trial", "Run", "Success", "What was found"), rows, numbers_from=4)
-    left = sum(max(0, each.flagged - _MAX_FLAGGED) for _, each in found)
-    if left:
-        yield f"{count(left)} more are in report.json."
-
-
-def _share(number: int, trials: int) -> str:
-    return f"{count(number)} ({percent(number / trials)})" if trials else count(number)
-
-
-def _voids_rate(found: IntegritySummary) -> str:
-    rate = found.voids_as_zero
-    if rate is None:
-        return "as reported"
-    if rate.interval is None:
-        return escaped(rate.refused or NONE)
-    return f"{percent(rate.interval.estimate)} {interval(rate.interval)}"
-
-
-def _exclusions(report: Report) -> Iterator[str]:
-    rows = [
-        (
-            escaped(run.label),
-            escaped(each.status.value.replace("_", " ")),
-            count(each.count),
-            escaped(": ".join(filter(None, (each.kind, each.message)))),
-        )
-        for run in report.runs
-        for each in run.summary.exclusions
-    ]
-    if rows:
-        counted = (
-            "counted as failures" if report.count_errors_as_failures else "left out of the rate"
-        )
-        yield f"### Without a score, {counted}"
-        yield _table(("Run", "Status", "Trials", "First reason"), rows, numbers_from=4)
-
-
 def _effort(report: Report) -> Iterator[str]:
     yield "## Effort"
     rows = []
@@ -419,6 +240,14 @@ def _effort(report: Report) -> Iterator[str]:
             rows.append((escaped(run.label), name, *map(write, figures), count(spread.unknown)))
     head = ("Run", "Per trial", "Median", "Mean", "90% below", "Largest", "Total", "Unknown for")
     yield _table(head, rows, numbers_from=2)
+    costs = [
+        (escaped(run.label), dollars(run.cost.mean), dollars_interval(run.cost))
+        for run in report.runs
+        if run.cost
+    ]
+    if costs:
+        yield "### Cost of a scored trial"
+        yield _table(("Run", "Mean over tasks", "95% interval, new tasks"), costs)
 
 
 def _tasks(report: Report) -> Iterator[str]:
@@ -442,7 +271,7 @@ def _tasks(report: Report) -> Iterator[str]:
 
 
 def _cell(rows: Sequence[TrialRow]) -> str:
-    return " ".join(_SYMBOLS[row.success] for row in rows)
+    return " ".join(TRIAL_SYMBOLS[row.success] for row in rows)
 
 
 def _methods(report: Report) -> Iterator[str]:
@@ -502,9 +331,9 @@ _PARTS: tuple[Callable[[Report], Iterator[str]], ...] = (
     _caveats,
     _slices,
     _templates,
-    _outcomes,
-    _evaluation,
-    _integrity,
+    outcomes,
+    evaluation,
+    integrity,
     _effort,
     _tasks,
     _methods,

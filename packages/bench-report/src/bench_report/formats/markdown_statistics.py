@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_report.text.numbers import NONE, count, level, percent
+from bench_report.text.numbers import NONE, count, level, p_value, percent, points, points_interval
 from bench_report.text.phrases import (
     LOOK_COLUMNS,
     LOOKS_NOTE,
@@ -20,7 +20,7 @@ from bench_report.text.untrusted import markdown_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bench_report.model import Report
+    from bench_report.model import Ranking, Report
 
 __all__ = ["looks", "noise", "ranking"]
 
@@ -84,9 +84,39 @@ def ranking(report: Report) -> Iterator[str]:
         ),
     )
     yield RANKS_NOTE.format(confidence=level(1 - board.alpha))
+    yield from _all_pairs(report.ranking)
     items = report.ranking.items
     if items:
         yield (
             f"Of {count(len(items.tasks))} tasks that all runs have, {count(items.always)} succeeded in "
             f"every trial of every run and {count(items.never)} in none: these distinguish no two runs."
         )
+
+
+def _all_pairs(ranking: Ranking) -> Iterator[str]:
+    rows = [
+        (
+            escaped(pair.new),
+            escaped(pair.baseline),
+            points(pair.difference.estimate),
+            points_interval(joint.low, joint.high) if joint else NONE,
+            p_value(pair.p_adjusted),
+            p_value(pair.p_sign_flip),
+            p_value(pair.p_same_tasks),
+            points(pair.detectable).lstrip("+"),
+        )
+        for pair, joint in ranking.pairs
+    ]
+    if rows:
+        yield "#### All pairs, adjusted for being so many"
+        head = (
+            "Run",
+            "Against",
+            "Difference",
+            "95% interval, all together",
+            "p (Holm)",
+            "p, sign flips",
+            "p, same agent here",
+            "Detectable",
+        )
+        yield markdown_table(head, rows, numbers_from=2)

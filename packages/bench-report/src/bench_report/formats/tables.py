@@ -41,9 +41,19 @@ _DIFFERENCES = {
     "p_sign_flip": float, "p_same_tasks": float, "same_tasks_low": float, "same_tasks_high": float,
     "detectable": float, "shared_tasks": int, "method": str, "note": str,
 }  # fmt: skip
+_PAIRS = {
+    "run": str, "baseline": str, "difference": float, "low": float, "high": float, "level": float,
+    "p_value": float, "adjusted_p_value": float, "p_sign_flip": float, "p_same_tasks": float,
+    "detectable": float,
+}  # fmt: skip
 _EFFORT = {
     "run": str, "part": str, "value": str, "quantity": str, "known": int, "unknown": int,
-    "total": float, "mean": float, "median": float, "p90": float, "largest": float,
+    "total": float, "mean": float, "low": float, "high": float, "median": float, "p90": float,
+    "largest": float,
+}  # fmt: skip
+_CHECKS = {
+    "run": str, "criterion": str, "trials": int, "tasks": int, "example_task": str,
+    "example_trial": int,
 }  # fmt: skip
 _COUNTS = {"run": str, "kind": str, "name": str, "trials": int}
 _TRIALS = {
@@ -56,12 +66,14 @@ _TRIALS = {
 
 
 def tables_of(report: Report) -> list[Table]:
-    """Return the tables of a report: rates, differences, effort, counts and trials."""
+    """Return the tables of a report: rates, differences, pairs, effort, counts, checks and trials."""
     makers: tuple[tuple[str, Mapping[str, type], Callable[[Report], Iterator[Row]]], ...] = (
         ("rates", _RATES, _rates),
         ("differences", _DIFFERENCES, _differences),
+        ("pairs", _PAIRS, _pairs),
         ("effort", _EFFORT, _effort),
         ("counts", _COUNTS, _counts),
+        ("checks", _CHECKS, _checks),
         ("trials", _TRIALS, _trials),
     )
     return [Table(name, columns, list(rows(report))) for name, columns, rows in makers]
@@ -178,6 +190,24 @@ def _slice_difference(whole: Difference, part: SliceDifference) -> Row:
     }
 
 
+def _pairs(report: Report) -> Iterator[Row]:
+    for pair, joint in report.ranking.pairs if report.ranking else ():
+        known = joint is not None and joint.low is not None
+        yield {
+            "run": pair.new,
+            "baseline": pair.baseline,
+            "difference": pair.difference.estimate,
+            "low": joint.low if joint else None,
+            "high": joint.high if joint else None,
+            "level": joint.level if joint and known else None,
+            "p_value": pair.p_value,
+            "adjusted_p_value": pair.p_adjusted,
+            "p_sign_flip": pair.p_sign_flip,
+            "p_same_tasks": pair.p_same_tasks,
+            "detectable": pair.detectable,
+        }
+
+
 def _effort(report: Report) -> Iterator[Row]:
     for run in report.runs:
         summary = run.summary
@@ -192,6 +222,15 @@ def _effort(report: Report) -> Iterator[Row]:
                     "value": value,
                     "quantity": quantity,
                 } | spread
+        if run.cost:
+            # In the mean over tasks, of scored trials: what its interval for new tasks is about.
+            row = {
+                "run": run.label,
+                "part": "all",
+                "value": "",
+                "quantity": "cost_usd of a scored trial",
+            }
+            yield row | {"mean": run.cost.mean, "low": run.cost.low, "high": run.cost.high}
 
 
 def _counts(report: Report) -> Iterator[Row]:
@@ -209,6 +248,19 @@ def _counts(report: Report) -> Iterator[Row]:
         ):
             for name, number in counts.items():
                 yield {"run": run.label, "kind": kind, "name": name, "trials": number}
+
+
+def _checks(report: Report) -> Iterator[Row]:
+    for run in report.runs:
+        for each in run.failed_checks:
+            yield {
+                "run": run.label,
+                "criterion": each.criterion,
+                "trials": each.trials,
+                "tasks": each.tasks,
+                "example_task": each.example.task_id,
+                "example_trial": each.example.trial,
+            }
 
 
 def _trials(report: Report) -> Iterator[Row]:

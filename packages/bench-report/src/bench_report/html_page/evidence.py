@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from bench_core.files import file_inside
 from bench_report.html_page.network_log import read_calls, summary_of
+from bench_report.html_page.state_changes import read_changes
 from bench_report.run_data.artifacts import TrialFolder, artifact_link
 from bench_report.text.untrusted import clip, inline, shown_json
 
@@ -58,7 +59,7 @@ def evidence_of(
     if folder is not None:
         calls = read_calls(folder.path)
         sent = () if calls is None or isinstance(calls, str) else calls
-        steps, note = reader.steps_of(folder, sent)
+        steps, note = reader.steps_of(folder, sent, read_changes(folder.path))
         stored = {
             "files": _files(result, folder),
             "network": summary_of(calls),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_report.html_page.network_log import Call
+    from bench_report.html_page.state_changes import StateChanges
     from bench_report.html_page.step_actions import Box
     from bench_report.run_data.artifacts import TrialFolder
 
@@ -65,16 +66,24 @@ class StepReader:
         self._elements = elements
 
     def steps_of(
-        self, folder: TrialFolder, calls: Sequence[Call] = ()
+        self,
+        folder: TrialFolder,
+        calls: Sequence[Call] = (),
+        changes: StateChanges | None = None,
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return the steps of a trial, and what a reader must know about those that are not shown."""
         read = _read(folder.path)
         views = _views(folder.path, {each.step for each in read.steps})
-        sent = _calls_by_step(read.steps, calls)
+        spans = _spans(read.steps)
+        sent = _calls_by_step(spans, calls)
+        changed = _changes_by_step(spans, changes)
         shown = [
-            self._step(each, folder, views.get(each.step, {}), sent.get(each.step, []))
+            self._step(each, folder, views.get(each.step, {}))
+            | _known(requests=sent.get(each.step), changed=changed.get(each.step))
             for each in read.steps
         ]
+        if shown and changes is not None:
+            shown[-1] |= _known(difference=changes.differences)
         notes = [read.problem] if read.problem else []
         if shown and read.total > 2 * _END_STEPS:
             shown[0]["of"] = read.total
@@ -88,7 +97,6 @@ class StepReader:
         step: Step,
         folder: TrialFolder,
         view: dict[str, Any],
-        calls: list[list[Any]],
     ) -> dict[str, Any]:
         boxes, names, elements = self._seen(view)
         marks = [shown for each in marks_of(step.actions) if (shown := each.shown(boxes))]
@@ -105,15 +113,15 @@ class StepReader:
             "screenshot": self._screenshot(step, folder),
         }
         text = view.get("text")
-        more: dict[str, Any] = {
-            "marks": marks,
-            "elements": elements,
-            "text": clip(text, _TEXT) if isinstance(text, str) else None,
-            "tabs": [inline(str(each), _WORD) for each in _list(view.get("tabs"))[:_TABS]],
-            "size": _size(view.get("size")),
-            "requests": calls,
-        }
-        return found | {name: value for name, value in more.items() if value}
+        tabs = _list(view.get("tabs"))
+        return found | _known(
+            marks=marks,
+            elements=elements,
+            text=clip(text, _TEXT) if isinstance(text, str) else None,
+            tabs=[inline(str(each), _WORD) for each in tabs[:_TABS]],
+            front=_front(view.get("active_tab"), tabs),
+            size=_size(view.get("size")),
+        )
 
     def _seen(
         self, view: dict[str, Any]
@@ -210,23 +218,35 @@ def _views(folder: Path, wanted: set[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _calls_by_step(steps: Sequence[Step], calls: Sequence[Call]) -> dict[int, list[list[Any]]]:
-    """Give each request to the step during which it was sent, by the clock of the recording."""
+class _Span(NamedTuple):
+    """When a step and its consequences were: until the next one began."""
+
+    step: int
+    start: float
+    end: float
+
+
+def _spans(steps: Sequence[Step]) -> list[_Span]:
+    """Return when the steps were, as far as they say so and the step after them is shown, too."""
     timed = [(each.started.timestamp(), each.step) for each in steps if each.started is not None]
-    if not timed or not calls:
-        return {}
+    if not timed:
+        return []
     ends = [*(start for start, _ in timed[1:]), float("inf")]
-    spans = [
-        (start, end, step)
+    return [
+        _Span(step, start, end)
         for (start, step), end, (here, after) in zip(
             timed, ends, pairwise([*(s for _, s in timed), timed[-1][1] + 1]), strict=True
         )
         if after
         == here + 1  # between the two ends of a long trajectory are steps that are not shown
     ]
+
+
+def _calls_by_step(spans: Sequence[_Span], calls: Sequence[Call]) -> dict[int, list[list[Any]]]:
+    """Give each request to the step during which it was sent, by the clock of the recording."""
     found: dict[int, list[list[Any]]] = {}
     left = _TRIAL_CALLS
-    for start, end, step in spans:
+    for step, start, end in spans if calls else ():
         sent = [each for each in calls if each.sent is not None and start <= each.sent < end]
         sent.sort(key=lambda each: each.weight)  # stable: first what changed or failed, then pages
         kept = sorted(sent[: min(_STEP_CALLS, left)], key=lambda each: each.sent or 0.0)
@@ -234,6 +254,30 @@ def _calls_by_step(steps: Sequence[Step], calls: Sequence[Call]) -> dict[int, li
         if kept:
             found[step] = [[each.status, each.method, each.url, each.ms] for each in kept]
     return found
+
+
+def _changes_by_step(
+    spans: Sequence[_Span], changes: StateChanges | None
+) -> dict[int, list[list[str | None]]]:
+    """Give each change of an app's state to the step during which it was, by the app's clock."""
+    found: dict[int, list[list[str | None]]] = {}
+    for step, start, end in spans if changes is not None else ():
+        kept = [[c.app, c.kind, c.payload] for c in changes.changes if start <= c.at < end]  # type: ignore[union-attr]  # checked
+        if kept:
+            found[step] = kept
+    return found
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    """Return what is there of these; a hundred thousand trials have many steps, and most lack most."""
+    return {name: value for name, value in values.items() if value}
+
+
+def _front(active: object, tabs: Sequence[object]) -> str | None:
+    """Return the tab or window in front where there are several."""
+    if isinstance(active, bool) or not isinstance(active, int) or not 0 <= active < len(tabs):
+        return None
+    return inline(str(tabs[active]), _WORD)
 
 
 def _list(value: object) -> list[Any]:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bench_core.statistics import Interval, Rate
+    from bench_report.model import CostInterval
 
 __all__ = [
     "count",
     "dollars",
+    "dollars_interval",
     "duration",
     "interval",
     "level",
@@ -101,6 +103,11 @@ def dollars(value: float | None) -> str:
     if value == 0:
         return "$0"
     return f"${value:,.2f}" if value >= _CENT else f"${value:.2g}"
+
+
+def dollars_interval(found: CostInterval | None) -> str:
+    """Write the ends of an interval of a cost, or a dash where there is none."""
+    return NONE if found is None else f"{dollars(found.low)} to {dollars(found.high)}"
 
 
 def duration(value: float | None) -> str:

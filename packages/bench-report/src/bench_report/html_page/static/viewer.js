@@ -111,7 +111,7 @@ class Film {
     this.moved = moved;
     this.sight = "both";
     this.zoom = 0;
-    this.unfolded = new Set(["Observation", "Requests of this step"]);
+    this.unfolded = new Set(["Observation", "Requests of this step", "State changes so far"]);
     const pictures = steps.some((step) => step.screenshot);
     this.strip = h("div", { class: `film${pictures ? "" : " bare"}`, role: "group", "aria-label": "Steps (left and right arrow keys)" });
     this.frames = steps.map((step, index) => this.frame(step, index));
@@ -234,10 +234,12 @@ class Film {
 
   /** Every step below the other, for paper. */
   printed(most) {
-    return this.steps.slice(0, most).map((step, at) => h("section", { class: "printed-step" },
-      stepPicture(step, `Before step ${step.step}`, step.marks ?? []), ...stepParts(step, this.steps, at, new Set()).filter(Boolean)));
+    return printedSteps(this.steps, most);
   }
 }
+
+const printedSteps = (steps, most) => steps.slice(0, most).map((step, at) => h("section", { class: "printed-step" },
+  stepPicture(step, `Before step ${step.step}`, step.marks ?? []), ...stepParts(step, steps, at, new Set()).filter(Boolean)));
 
 /** What is beside the picture of a step. */
 function stepParts(step, steps, at, unfolded) {
@@ -249,22 +251,37 @@ function stepParts(step, steps, at, unfolded) {
     return element;
   };
   const changes = steps.slice(0, at + 1).flatMap((each) => (each.requests ?? []).filter(([, method]) => !SAFE.has(method)).map((call) => [each.step, call]));
+  const changed = steps.slice(0, at + 1).flatMap((each) => (each.changed ?? []).map((change) => [each.step, change]));
   const first = steps[0];
   return [
     h("p", { class: "step-head" }, h("strong", {}, `Step ${step.step} of ${first.of ?? steps.length}`), step.seconds === null ? null : h("span", { class: "quiet" }, duration(step.seconds))),
     step.url ? h("p", { class: "url" }, step.url) : null,
-    step.title ? h("p", { class: "quiet" }, step.url ? step.title : `In front: ${step.title}`) : null,
+    inFront(step),
     step.did.length ? h("ol", { class: "did" }, step.did.map((text, n) => h("li", {}, h("strong", {}, text), step.results[n] ? h("span", { class: "quiet" }, ` → ${step.results[n]}`) : null))) : h("p", { class: "quiet" }, "No action."),
     step.results.length > step.did.length ? h("ul", { class: "step-results" }, step.results.slice(step.did.length).map((text) => h("li", {}, text))) : null,
     step.error ? h("p", { class: "problem" }, step.error) : null,
     step.thought ? h("p", { class: "thought", tabindex: 0 }, step.thought) : null,
-    step.tabs?.length > 1 ? h("p", { class: "quiet" }, `Tabs: ${step.tabs.join(" | ")}`) : null,
+    step.tabs?.length > 1 ? h("p", { class: "quiet" }, `${step.url ? "Tabs" : "Windows"}: ${step.tabs.join(" | ")}`) : null,
     step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements", tabindex: 0 }, step.elements.map(elementLine)) : null, step.text ? h("pre", { tabindex: 0 }, step.text) : null) : null,
     step.requests?.length ? fold("Requests of this step", step.requests.length, requestList(step.requests.map((call) => [null, call]))) : null,
     changes.length ? fold("Changes sent so far", changes.length, requestList(changes)) : null,
+    changed.length ? fold("State changes so far", changed.length, changeList(changed, step.step)) : null,
+    step.difference?.length ? fold("Difference at the end", null, ...step.difference.map(([app, text]) => h("div", { class: "difference" }, h("h4", {}, app), h("pre", { tabindex: 0 }, text)))) : null,
     step.actions.length ? fold("Actions as recorded", null, h("pre", { class: "actions", tabindex: 0 }, step.actions.join("\n"))) : null,
   ];
 }
+
+/** The page's title, or of a desktop the window in front. */
+function inFront({ url, title, front }) {
+  if (url) return title ? h("p", { class: "quiet" }, title) : null;
+  const window = title ?? front;
+  return window ? h("p", { class: "front" }, h("span", { class: "quiet" }, "In front: "), window) : null;
+}
+
+/** What the apps noted of their own state, the newest first; that of this step stands out. */
+const changeList = (changes, now) =>
+  h("ul", { class: "requests changes", tabindex: 0 }, [...changes].reverse().map(([step, [app, kind, payload]]) =>
+    h("li", { class: step === now ? "now" : null }, h("span", { class: "quiet" }, `step ${step} `), h("strong", {}, `${app} ${kind}`), payload ? ` ${payload}` : null)));
 
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 

@@ -1,0 +1,222 @@
+"""The parts of the Markdown report about how trials ended, what they failed, and how that was decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_report.analysis.integrity import integrity_counts, reasons
+from bench_report.text.numbers import NONE, count, interval, percent
+from bench_report.text.untrusted import markdown as escaped
+from bench_report.text.untrusted import markdown_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bench_core.statistics import Interval
+    from bench_report.model import IntegritySummary, JudgeAudit, Report
+
+__all__ = ["TRIAL_SYMBOLS", "evaluation", "integrity", "outcomes"]
+
+TRIAL_SYMBOLS = {True: "✓", False: "✗", None: NONE}
+"""How a trial's success is written."""
+_MAX_FLAGGED = 200
+
+
+def evaluation(report: Report) -> Iterator[str]:
+    """Yield how trials were evaluated, and query and judge apart."""
+    yield "## Evaluation"
+    yield markdown_table(
+        (
+            "Method",
+            "Run",
+            "Scored",
+            "Passed",
+            "High",
+            "Medium",
+            "Low confidence",
+            "Mean confidence",
+        ),
+        (
+            (
+                escaped(row.method),
+                escaped(run.label),
+                count(row.scored),
+                count(row.passed),
+                *(count(row.confidence.get(each, 0)) for each in ("high", "medium", "low")),
+                percent(row.mean_confidence),
+            )
+            for run in report.runs
+            for row in run.methods
+        ),
+        numbers_from=2,
+    )
+    for run in report.runs:
+        if run.audit:
+            yield from _audit(run.label, run.audit)
+
+
+def _audit(label: str, audit: JudgeAudit) -> Iterator[str]:
+    yield f"### Query and judge apart: {escaped(label)}"
+    rows = [
+        (name, percent(read.interval.estimate) if read.interval else NONE, interval(read.interval),
+         count(read.trials))
+        for name, read in (
+            ("Query alone", audit.query_only),
+            ("Judge alone", audit.judge_only),
+            ("Combined, as reported", audit.combined),
+        )
+    ]  # fmt: skip
+    if audit.corrected:
+        found = audit.corrected.new_tasks
+        rows.append(("Corrected", percent(found.estimate), interval(found), f"{audit.known} known"))
+    yield markdown_table(("Reading", "Rate", "95% interval", "Trials"), rows)
+    yield markdown_table(
+        ("", "Judge passed", "Judge failed"),
+        (
+            ("Query passed", count(audit.both_pass), count(audit.only_query)),
+            ("Query failed", count(audit.only_judge), count(audit.both_fail)),
+        ),
+    )
+    for name, found_ in (("query", audit.query_accuracy), ("judge", audit.judge_accuracy)):
+        if found_:
+            yield (
+                f"Against {count(audit.known)} known trials the {name} is right in "
+                f"{percent(found_.agreement.estimate)} ({interval(found_.agreement)}); sensitivity "
+                f"{_known(found_.sensitivity)}, specificity {_known(found_.specificity)}."
+            )
+    if audit.refused:
+        yield f"No corrected rate: {escaped(audit.refused, 500)}."
+
+
+def _known(found: Interval | None) -> str:
+    return f"{percent(found.estimate)} ({interval(found)})" if found else "unknown"
+
+
+def outcomes(report: Report) -> Iterator[str]:
+    """Yield how trials ended, why they failed, and which checks they did not pass."""
+    yield "## Outcomes"
+    yield markdown_table(
+        ("Run", "How trials ended", "Trials"),
+        (
+            (escaped(run.label), escaped(status.value.replace("_", " ")), count(number))
+            for run in report.runs
+            for status, number in run.summary.statuses.items()
+        ),
+        numbers_from=2,
+    )
+    modes = [
+        (escaped(run.label), escaped(mode.replace("_", " ")), count(number))
+        for run in report.runs
+        for mode, number in run.summary.failure_modes.items()
+    ]
+    if modes:
+        yield "### Why trials failed"
+        yield markdown_table(("Run", "Failure mode", "Trials"), modes, numbers_from=2)
+    yield from _failed_checks(report)
+    causes = [
+        (escaped(run.label), escaped(cause.replace("_", " ")), count(number))
+        for run in report.runs
+        for cause, number in run.summary.suspects.items()
+    ]
+    if causes:
+        yield "### Scores that may not be the agent's own doing"
+        yield markdown_table(("Run", "Suspect", "Trials"), causes, numbers_from=2)
+    yield from _exclusions(report)
+
+
+def _failed_checks(report: Report) -> Iterator[str]:
+    rows = [
+        (
+            escaped(run.label),
+            escaped(each.criterion),
+            count(each.trials),
+            count(each.tasks),
+            escaped(f"{each.example.task_id} #{each.example.trial}"),
+        )
+        for run in report.runs
+        for each in run.failed_checks
+    ]
+    if rows:
+        yield "### Checks that failed trials did not pass"
+        yield markdown_table(
+            ("Run", "Check", "Trials", "Tasks", "For example"), rows, numbers_from=2
+        )
+
+
+def _exclusions(report: Report) -> Iterator[str]:
+    rows = [
+        (
+            escaped(run.label),
+            escaped(each.status.value.replace("_", " ")),
+            count(each.count),
+            escaped(": ".join(filter(None, (each.kind, each.message)))),
+        )
+        for run in report.runs
+        for each in run.summary.exclusions
+    ]
+    if rows:
+        counted = (
+            "counted as failures" if report.count_errors_as_failures else "left out of the rate"
+        )
+        yield f"### Without a score, {counted}"
+        yield markdown_table(("Run", "Status", "Trials", "First reason"), rows, numbers_from=4)
+
+
+def integrity(report: Report) -> Iterator[str]:
+    """Yield what is known of attempts to score without doing the task."""
+    found = [(run, run.integrity) for run in report.runs if run.integrity is not None]
+    if not found:
+        return
+    yield "## Integrity"
+    yield "Attempts to score without doing the task. The success rate is the benchmark's own all the same."
+    yield markdown_table(
+        (
+            "Run",
+            "Clean",
+            "Flagged",
+            "Unknown",
+            "Unsealed",
+            "Clean successes",
+            "Voids",
+            "Rate, voids as zero",
+        ),
+        (
+            (
+                escaped(run.label),
+                *(_share(number, each.trials) for _, number in integrity_counts(each)),
+                count(each.clean_successes),
+                count(each.voids),
+                _voids_rate(each),
+            )
+            for run, each in found
+        ),
+    )
+    rows = [
+        (
+            escaped(f"{trial.task_id} #{trial.trial}"),
+            escaped(run.label),
+            TRIAL_SYMBOLS[trial.success],
+            escaped(reasons(trial), 600),
+        )
+        for run, each in found
+        for trial in each.listed[:_MAX_FLAGGED]
+    ]
+    if rows:
+        yield "### Flagged trials"
+        yield markdown_table(("Trial", "Run", "Success", "What was found"), rows, numbers_from=4)
+    left = sum(max(0, each.flagged - _MAX_FLAGGED) for _, each in found)
+    if left:
+        yield f"{count(left)} more are in report.json."
+
+
+def _share(number: int, trials: int) -> str:
+    return f"{count(number)} ({percent(number / trials)})" if trials else count(number)
+
+
+def _voids_rate(found: IntegritySummary) -> str:
+    rate = found.voids_as_zero
+    if rate is None:
+        return "as reported"
+    if rate.interval is None:
+        return escaped(rate.refused or NONE)
+    return f"{percent(rate.interval.estimate)} {interval(rate.interval)}"

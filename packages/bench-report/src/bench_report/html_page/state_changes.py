@@ -1,0 +1,109 @@
+"""What changed in the apps of a trial, and when, by their own histories in the end state."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic_core import from_json
+
+from bench_core.errors import RefusedFileError
+from bench_core.files import read_inside
+from bench_report.text.untrusted import inline, shown_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["StateChange", "StateChanges", "read_changes"]
+
+_STATES = ("finish_state.json.gz", "finish_state.json")
+_MAX_BYTES = 32 * 2**20
+_MOST = 300
+_APPS = 20
+_NAME = 80
+_PAYLOAD = 400
+_DIFFERENCE = 4_000
+_LATEST_MS = 1e14  # no app's clock is beyond the year 5138
+# What apps note that changes nothing: pages shown, settings of the harness, storage loaded, searches.
+_NO_CHANGE = re.compile(r"(router|config|persist|search)/|@@|submit$|.*/search$")
+
+
+class StateChange(NamedTuple):
+    """One action that changed an app's state; `at` is in seconds since 1970."""
+
+    at: float
+    app: str
+    kind: str
+    payload: str | None
+
+
+class StateChanges(NamedTuple):
+    """The changes of all apps in the order of time, and each app's difference of last and first state."""
+
+    changes: list[StateChange]
+    differences: list[list[str]]
+
+
+def read_changes(folder: Path) -> StateChanges:
+    """Return what the end state of a trial says of its apps, leniently; nothing where it says nothing.
+
+    Understood is a JSON object of apps, each with an `actionhistory` of `type`, `payload` and `timestamp` (in
+    milliseconds) or an `initialfinaldiff`, as the apps of REAL leave it.
+    """
+    states = _states(folder)
+    if not isinstance(states, dict):
+        return StateChanges([], [])
+    apps = [(inline(str(n), _NAME), s) for n, s in states.items() if isinstance(s, dict)][:_APPS]
+    noted = sorted(
+        (each for name, state in apps for each in _noted(name, state)), key=itemgetter(0)
+    )
+    differences = [
+        [name, text] for name, state in apps if (text := _difference(state.get("initialfinaldiff")))
+    ]
+    return StateChanges([_change(*each) for each in noted[:_MOST]], differences)
+
+
+def _states(folder: Path) -> Any:
+    name = next((each for each in _STATES if os.path.lexists(folder / each)), None)
+    if name is None:
+        return None
+    try:
+        return from_json(read_inside(folder, name, most=_MAX_BYTES, unpack=name.endswith(".gz")))
+    except (RefusedFileError, OSError, EOFError, zlib.error, ValueError):
+        return None  # damaged or too large: the page shows the trial without it
+
+
+def _noted(app: str, state: dict[str, Any]) -> Iterator[tuple[float, str, str, Any]]:
+    """Yield time, app, kind and payload of the actions in an app's history that change its state."""
+    history = state.get("actionhistory")
+    for each in history if isinstance(history, list) else []:
+        if not isinstance(each, dict):
+            continue
+        kind, at = str(each.get("type", "")), each.get("timestamp")
+        if (
+            isinstance(at, int | float)
+            and 0 <= at < _LATEST_MS
+            and not _NO_CHANGE.match(kind[:_NAME])
+        ):
+            yield at / 1000, app, kind, each.get("payload")
+
+
+def _change(at: float, app: str, kind: str, payload: Any) -> StateChange:
+    shown = None if payload is None else inline(shown_json(payload, _PAYLOAD), _PAYLOAD)
+    return StateChange(at, app, inline(kind, _NAME), shown)
+
+
+def _difference(value: Any) -> str | None:
+    """Return an app's difference without the harness's settings; `None` where nothing else differs."""
+    if not isinstance(value, dict):
+        return None
+    parts: Any = {
+        name: kept
+        for name, part in value.items()
+        if isinstance(part, dict) and (kept := {k: v for k, v in part.items() if k != "config"})
+    }
+    return shown_json(parts, _DIFFERENCE) if parts else None
