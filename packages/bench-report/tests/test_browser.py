@@ -426,7 +426,12 @@ def test_texts_of_ten_megabytes_neither_fill_nor_break_the_page(  # fixtures
     step = Step(
         step=1, thought=endless, title=huge, url=huge, actions=({"type": huge},), results=(huge,)
     )
-    add_trajectory(folder, "a", [step])
+    trial = add_trajectory(folder, "a", [step])
+    noted = {"type": huge, "payload": endless, "timestamp": 1e12}
+    state = {"actionhistory": [noted], "initialfinaldiff": {"added": {huge: endless}}}
+    (trial / "finish_state.json").write_text(json.dumps({huge: state}))
+    view = {"step": 1, "tabs": [huge, huge], "text": huge, "elements": [{"id": huge, "name": huge}]}
+    (trial / "observations.jsonl").write_text(json.dumps(view) + "\n")
     window = visit()
 
     built = build(folder, title=huge, formats=["html"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import io
 import json
@@ -20,6 +19,7 @@ from bench_core.records import Event, Step
 from bench_core.testing import make_results, make_tasks
 from bench_report.analysis.unfinished_runs import REASON
 from bench_report.cli import main
+from bench_report.live.page_view import NO_INTERVAL, shown_progress
 from bench_report.live.progress import ProgressReader, Snapshot, snapshots
 from bench_report.live.server import serve
 from bench_report.live.terminal_view import headline, show_lines, show_live
@@ -66,6 +66,15 @@ class Growing:
             late = result.model_copy(update={"started": NOW - timedelta(minutes=5)})
             self._append("results.jsonl", late.model_dump_json() + "\n")
         self.written += number
+
+    def note(self, kind: str, task_id: str | None = None, **data: Any) -> None:
+        event = Event(time=NOW, kind=kind, task_id=task_id, trial=task_id and 1, data=data)
+        self._append("events.jsonl", event.model_dump_json() + "\n")
+
+    def plan_looks(self, *batches: list[str]) -> None:
+        info = json.loads((self.folder / "run.json").read_text())
+        info["stopping_rule"] = {"kind": "obrien-fleming", "batches": batches}
+        (self.folder / "run.json").write_text(json.dumps(info))
 
     def tear(self) -> None:
         self._append("results.jsonl", self.results[self.written].model_dump_json()[:40])
@@ -141,6 +150,46 @@ def test_the_time_left_follows_the_pace_of_the_session(
     growing.end(5)
 
     assert reader.read().eta_s == pytest.approx(3600 / 5 * 15)
+
+
+def test_a_budget_counts_the_calls_of_trials_that_still_run(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    assert reader.read().budget is None
+
+    growing.note("budget", max_cost_usd=10, max_minutes=240)
+    growing.end(2)
+    ended = sum(result.cost_usd or 0 for result in growing.results[:2])
+    growing.note("spend", "9", source="agent", cost_usd=0.75, usage={"input_tokens": 40})
+    growing.note("spend", "9", source="agent", cost_usd="nonsense")
+    budget = reader.read().budget
+
+    assert budget is not None
+    assert budget.cost_usd == pytest.approx(ended + 0.75)
+    assert budget.minutes == pytest.approx(60)
+    assert f"${ended + 0.75:.2f} of $10.00" in headline(reader.read())
+    assert "60 of 240 minutes (25.0%)" in headline(reader.read())
+
+
+def test_trials_that_failed_last_are_named_first(growing: Growing, reader: ProgressReader) -> None:
+    growing.end(20)
+
+    expected = [each.key for each in reversed(growing.results) if each.success is not True]
+    assert [each.key for each in reader.read().failures] == expected[:8]
+
+
+def test_a_look_is_announced_with_the_trials_that_it_waits_for(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    assert reader.read().to_look is None
+
+    growing.plan_looks(["0", "1", "2"], ["3", "4"])
+    growing.end(4)  # the first trials of tasks 0 to 3
+    assert reader.read().to_look == 3
+    growing.note("look", number=1, of=2, reason="continue", share=0.6, tasks=3, clusters=3)
+    assert reader.read().to_look == 6
+    growing.note("look", number=2, of=2, reason="continue", share=1, tasks=5, clusters=5)
+    assert reader.read().to_look is None
 
 
 def test_a_file_that_was_replaced_is_read_again(growing: Growing, reader: ProgressReader) -> None:
@@ -347,6 +396,48 @@ def test_a_taken_port_is_reported(served: Callable[..., ReportServer], growing: 
         serve([growing.folder], port=taken)
 
 
+def test_the_page_is_told_how_far_its_runs_are(
+    growing: Growing, served: Callable[..., ReportServer]
+) -> None:
+    server = served()
+    growing.end(20)
+    growing.start("<b>", 2)
+    (found,) = json.loads(get(server, "/progress")[2])
+
+    assert found["facts"][0] == ["Trials", "20 of 20"]
+    assert found["interval"] == NO_INTERVAL
+    assert found["running"] == ["<b> trial 2"]
+    first = next(each for each in reversed(growing.results) if each.success is not True)
+    assert found["failures"][0]["text"] == f"{first.task_id} trial {first.trial}"
+    growing.finish()
+    assert json.loads(get(server, "/progress")[2]) == []
+
+
+def test_the_only_interval_shown_while_a_run_goes_on_is_that_of_its_last_look(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    def interval() -> str:
+        return shown_progress(reader.read(), ["a"], 0)["interval"]
+
+    growing.end(4)
+    assert interval() == NO_INTERVAL
+    growing.plan_looks(["0", "1", "2"], ["3", "4"])
+    assert interval() == "Look 1 comes after 3 more trials."
+    found = {
+        "reason": "continue",
+        "share": 0.6,
+        "tasks": 3,
+        "clusters": 3,
+        "low": -0.2,
+        "high": 0.1,
+    }
+    growing.note("look", number=1, of=2, **found)
+    assert interval() == (
+        "Latest: look 1 of 2: continue (\N{MINUS SIGN}20.0 pp to +10.0 pp), valid at whatever look the run "
+        "stops. Look 2 comes after 6 more trials."
+    )
+
+
 @pytest.mark.browser
 def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
     growing: Growing, served: Callable[..., ReportServer], visit: Visits
@@ -357,6 +448,15 @@ def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
     page.goto(served().url + "#view=trials")
     page.wait_for_selector("html[data-ready]", state="attached")
     assert page.inner_text("#shown") == "4 trials"
+    page.wait_for_selector("#progress dd:text-is('4 of 20')")
+    failed = next(each for each in growing.results[3::-1] if each.success is not True)
+    link = page.locator("#progress .live-failures a").first
+    assert link.inner_text() == f"{failed.task_id} trial {failed.trial}"
+    link.click()
+    page.wait_for_selector(f"dialog[open] .dialog-bar:has-text('Task {failed.task_id}')")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="hidden")
+    page.click("[data-view=trials]")
 
     growing.end(2)
     page.wait_for_selector("#shown:text-is('6 trials')")
@@ -375,46 +475,3 @@ def test_a_served_page_moves_on_with_the_run_and_waits_for_readers(
 
 def served_from(url: str) -> str:
     return "/".join(url.split("/")[:3])
-
-
-HAR = {
-    "log": {
-        "entries": [
-            {"request": {"method": "GET", "url": "http://gitlab.test/a"},
-             "response": {"status": 200, "content": {"size": 2_000_000}}},
-            {"request": {"method": "POST", "url": "http://gitlab.test/b"}, "response": {"status": 500}},
-            {"request": {"method": "GET", "url": "http://map.test/<script>"}, "response": {"status": 0}},
-            {"request": None}, "broken",
-        ]
-    }
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["network.har", "network.har.gz"])
-def test_the_network_recording_is_summarised(name: str, tmp_path: Path) -> None:
-    from bench_report.html_page.network_log import har_summary  # noqa: PLC0415  # beside its only tests
-
-    data = json.dumps(HAR).encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-
-    found = har_summary(tmp_path)
-
-    assert found is not None
-    assert (found["requests"], found["failed"], found["bytes"]) == (4, 3, 2_000_000)
-    assert found["hosts"][0] == ["gitlab.test", 2, 1]
-    assert found["failures"][0] == [500, "POST", "http://gitlab.test/b"]
-    assert found["methods"] == {"GET": 2, "POST": 1, "?": 1}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"log": 1}', '{"log": {"entries": {}}}', "\x1f\x8b"]
-)
-def test_a_recording_that_cannot_be_read_says_so(text: str, tmp_path: Path) -> None:
-    from bench_report.html_page.network_log import har_summary  # noqa: PLC0415  # as above
-
-    assert har_summary(tmp_path) is None
-    for name in ("network.har.gz", "network.har"):
-        (tmp_path / name).write_text(text)
-        found = har_summary(tmp_path)
-        assert found is not None
-        assert list(found) == ["note"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -91,6 +92,38 @@ def test_what_was_said_seen_and_sent_is_beside_the_picture(shop: Built, visit: V
     page.keyboard.press("ArrowRight")
     now_at(page, 3)
     assert "POST http://shop.test/api/2" in page.inner_text(".step-side")
+
+
+def test_what_changed_in_the_apps_so_far_is_beside_the_step(shop: Built, visit: Visits) -> None:
+    page = opened(shop, visit, address(shop, "t1", 1))
+    assert "State changes so far" not in page.inner_text(".step-side")
+
+    page.keyboard.press("ArrowRight")
+    now_at(page, 2)
+    assert page.inner_text(".changes .now") == 'step 2 shop cart/add {"sku": "lamp-desk"}'
+    page.keyboard.press("End")
+    now_at(page, 5)
+    assert page.inner_text(".changes") == 'step 2 shop cart/add {"sku": "lamp-desk"}'
+    assert page.locator(".changes .now").count() == 0
+    page.click(".step-side summary:has-text('Difference at the end')")
+    assert "lamp-desk" in page.inner_text(".difference pre")
+
+
+def test_the_window_in_front_of_a_desktop_is_named(
+    scored_run: Runs, build: Builds, visit: Visits, add_trajectory: Callable[..., Path]
+) -> None:
+    run = scored_run({"a": [0]})
+    folder = add_trajectory(run, "a", [Step(step=1, title="Save as"), Step(step=2)])
+    windows = {"tabs": ["Notepad", "Save as"], "active_tab": 0}
+    lines = [json.dumps({"step": n, **windows}) for n in (1, 2)]
+    (folder / "observations.jsonl").write_text("\n".join(lines))
+    page = opened(build(run), visit, "#open=" + quote('[0,"a",1]'))
+
+    assert page.inner_text(".step-side .front") == "In front: Save as"
+    assert "Windows: Notepad | Save as" in page.inner_text(".step-side")
+    page.keyboard.press("ArrowRight")
+    now_at(page, 2)
+    assert page.inner_text(".step-side .front") == "In front: Notepad"  # by the list of windows
 
 
 def test_before_after_zoom_and_play(shop: Built, visit: Visits) -> None:
@@ -261,6 +294,13 @@ def test_hostile_steps_stay_text_in_every_view(  # fixtures
             for n, attack in enumerate(ATTACKS, 1)
         ]  # fmt: skip
         (folder / "network.har").write_text(json.dumps({"log": {"entries": entries}}))
+        began = datetime(2026, 3, 1, 9, 1, tzinfo=timezone.utc).timestamp() * 1000
+        states = {
+            attack: {"actionhistory": [{"type": attack, "payload": {attack: attack}, "timestamp": began}],
+                     "initialfinaldiff": {"added": {attack: attack}}}
+            for attack in ATTACKS
+        }  # fmt: skip
+        (folder / "finish_state.json.gz").write_bytes(gzip.compress(json.dumps(states).encode()))
     window = visit(width=width)
     page = window.open(build(run), "#open=" + quote('[0,"a",1]'))
     page.wait_for_selector("dialog .viewer")
@@ -277,7 +317,6 @@ def test_hostile_steps_stay_text_in_every_view(  # fixtures
     page.keyboard.press("c")
     page.wait_for_selector(".side-by-side .pair-list")
     fits()
-
     assert window.dialogs == []
     assert window.complaints == []
     assert all(url.startswith(("file:", "data:")) for url in window.requests)

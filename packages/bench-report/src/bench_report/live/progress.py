@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from datetime import datetime, timezone
+from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import ValidationError
 
+from bench_core.budgets import Budget, Spent
 from bench_core.errors import NotEstimableError, RunFolderError
 from bench_core.files import open_inside
 from bench_core.records import (
@@ -28,11 +30,12 @@ if TYPE_CHECKING:
 
     from bench_core.records import RunInfo
 
-__all__ = ["InFlight", "ProgressReader", "Snapshot", "snapshots"]
+__all__ = ["InFlight", "LiveBudget", "ProgressReader", "Snapshot", "snapshots"]
 
 R = TypeVar("R", bound=Record)
 _MOST_BAD = 10_000
 _STARTED, _FINISHED, _LOOK = "attempt_started", "attempt_finished", "look"
+_BUDGET, _SPEND = "budget", "spend"
 
 
 class InFlight(Record):
@@ -42,6 +45,17 @@ class InFlight(Record):
     trial: int
     attempt: int
     since: datetime
+
+
+class LiveBudget(Record):
+    """What the run may spend and has spent, calls of trials that still run included; `None` is no limit."""
+
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    max_minutes: float | None = None
+    cost_usd: float = 0.0
+    tokens: int = 0
+    minutes: float = 0.0
 
 
 class Snapshot(Record):
@@ -55,12 +69,16 @@ class Snapshot(Record):
         succeeded: Successes among them.
         rate: Success rate on new tasks, with its interval; `None` until every planned trial has
             ended, because an interval that is read all the time is not valid.
-        look: What the last look found, in a run that may stop early.
+        look: What the last look found, in a run that may stop early: the interval that is valid before
+            the end.
+        to_look: How many trials must end until the next look; `None` where none is to come.
+        budget: Where the run has one.
         statuses: Ended trials by status.
         failure_modes: Failed trials by failure mode.
         cost_usd: Of trials whose cost is known.
         in_flight: Trials that run now, the longest first.
         recent: The trials that ended last.
+        failures: Those of them that ended last without success, the newest first.
         elapsed_s: Since the last process started.
         eta_s: Until the end at the speed of that process; `None` before it has finished a trial.
     """
@@ -76,12 +94,15 @@ class Snapshot(Record):
     succeeded: int
     rate: Interval | None = None
     look: Look | None = None
+    to_look: int | None = None
+    budget: LiveBudget | None = None
     statuses: dict[str, int]
     failure_modes: dict[str, int]
     cost_usd: float
     tokens: int
     in_flight: tuple[InFlight, ...] = ()
     recent: tuple[TrialResult, ...] = ()
+    failures: tuple[TrialResult, ...] = ()
     elapsed_s: float
     eta_s: float | None = None
 
@@ -153,6 +174,8 @@ class ProgressReader:
         self._in_flight: dict[TrialKey, InFlight] = {}
         self._order: list[TrialKey] = []
         self._last_look: Look | None = None
+        self._limits: Budget | None = None
+        self._metered: defaultdict[TrialKey | None, Spent] = defaultdict(Spent)
 
     def read(self) -> Snapshot:
         """Read what is new and return how far the run is."""
@@ -176,9 +199,9 @@ class ProgressReader:
         events, again = self._event_tail.new()
         if again:
             self._in_flight.clear()
+            self._metered.clear()
         for event in events:
-            if event.kind == _LOOK:
-                self._last_look = Look.model_validate(event.data)
+            self._note(event)
             if event.task_id is None or event.trial is None:
                 continue
             key = TrialKey(task_id=event.task_id, trial=event.trial)
@@ -192,6 +215,20 @@ class ProgressReader:
             elif event.kind == _FINISHED:
                 self._in_flight.pop(key, None)
 
+    def _note(self, event: Event) -> None:
+        """Keep what looks found, and what may be and was spent."""
+        try:
+            if event.kind == _LOOK:
+                self._last_look = Look.model_validate(event.data)
+            elif event.kind == _BUDGET:
+                self._limits = Budget.model_validate(event.data)
+            elif event.kind == _SPEND:
+                amount = {name: each for name, each in event.data.items() if name != "source"}
+                key = event.task_id and TrialKey(task_id=event.task_id, trial=event.trial or 1)
+                self._metered[key or None] += Spent.model_validate(amount)
+        except ValidationError:
+            return  # events are for watching; following the run goes on without this one
+
     def _snapshot(self, info: RunInfo) -> Snapshot:
         results = list(self._results.values())
         session = info.sessions[-1] if info.sessions else None
@@ -199,7 +236,8 @@ class ProgressReader:
         over = session is None or session.outcome != "running"
         elapsed = ((session and session.finished) or self._now()) - began
         planned = len(self._tasks) * info.trials
-        latest = list(dict.fromkeys(reversed(self._order)))[:_RECENT]
+        latest = list(dict.fromkeys(reversed(self._order)))
+        failed = (self._results[key] for key in latest)
         # a process that was killed leaves trials that started and will not end
         running = () if over else sorted(self._in_flight.values(), key=lambda each: each.since)
         return Snapshot(
@@ -214,6 +252,8 @@ class ProgressReader:
             succeeded=sum(each.success is True for each in results),
             rate=self._rate() if len(results) >= planned else None,
             look=self._last_look,
+            to_look=None if over else self._to_look(info),
+            budget=self._budget(info),
             statuses=dict(Counter(each.status.value for each in results).most_common()),
             failure_modes=dict(
                 Counter(
@@ -223,7 +263,8 @@ class ProgressReader:
             cost_usd=sum(each.cost_usd or 0.0 for each in results),
             tokens=sum(each.usage.total_tokens for each in results),
             in_flight=tuple(running),
-            recent=tuple(self._results[key] for key in latest),
+            recent=tuple(self._results[key] for key in latest[:_RECENT]),
+            failures=tuple(islice((each for each in failed if each.success is not True), _RECENT)),
             elapsed_s=max(0.0, elapsed.total_seconds()),
             eta_s=None if over else self._eta(began, planned - len(results)),
         )
@@ -238,6 +279,43 @@ class ProgressReader:
             return success_rate_interval(scores, clusters=clusters)
         except NotEstimableError:
             return None
+
+    def _to_look(self, info: RunInfo) -> int | None:
+        """Return how many trials of the next batch have not ended."""
+        batches = (info.stopping_rule or {}).get("batches")
+        reached = self._last_look.number if self._last_look else 0
+        if not isinstance(batches, list) or reached >= len(batches):
+            return None
+        seen = {
+            str(each)
+            for batch in batches[: reached + 1]
+            if isinstance(batch, list)
+            for each in batch
+        }
+        done = sum(key.task_id in seen for key in self._results)
+        return max(0, len(seen) * info.trials - done)
+
+    def _budget(self, info: RunInfo) -> LiveBudget | None:
+        if self._limits is None:
+            return None
+        # Of each trial the larger counts: one that still runs has no result, a lost event is in it.
+        keys: set[TrialKey | None] = {*self._metered, *self._results}
+        spent = [
+            (self._metered.get(key, Spent()), self._results.get(key) if key else None)
+            for key in keys
+        ]
+        seconds = sum(
+            ((each.finished or self._now()) - each.started).total_seconds()
+            for each in info.sessions
+        )
+        return LiveBudget(
+            **self._limits.model_dump(),
+            cost_usd=sum(max(m.cost_usd, (r and r.cost_usd) or 0.0) for m, r in spent),
+            tokens=sum(
+                max(m.usage.total_tokens, r.usage.total_tokens if r else 0) for m, r in spent
+            ),
+            minutes=max(0.0, seconds / 60),
+        )
 
     def _eta(self, began: datetime, left: int) -> float | None:
         """Estimate the time left from the speed of this process."""

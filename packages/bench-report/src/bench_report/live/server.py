@@ -10,11 +10,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bench_core.errors import InputError
+from bench_core.errors import InputError, RunFolderError
 from bench_core.files import read_inside
 from bench_core.serving import BoundedHandler, BoundedServer
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
+from bench_report.html_page.table_data import run_names
+from bench_report.live.page_view import shown_progress
+from bench_report.live.progress import ProgressReader
 from bench_report.report_data import report_of
 from bench_report.report_files import EVIDENCE_LIMIT
 from bench_report.run_data.artifacts import IMAGE_TYPES
@@ -22,6 +25,8 @@ from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from bench_report.live.progress import Snapshot
 
 __all__ = ["ReportServer", "serve"]
 
@@ -39,6 +44,9 @@ class _Site:
         self._lock = threading.Lock()
         self._state = ""
         self._page = b""
+        self._names: list[str] = []
+        self._readers: dict[int, ProgressReader] = {}
+        self._reading = threading.Lock()
         self._side: dict[str, bytes] = {}
 
     def state(self) -> str:
@@ -63,6 +71,24 @@ class _Site:
                 self._state = state
             return self._page
 
+    def progress(self) -> list[dict[str, Any]]:
+        """Return how far the runs are that a process works on."""
+        with self._reading:  # a reader keeps its place in the files
+            found = ((number, self._snapshot(number)) for number in range(len(self.folders)))
+            return [
+                shown_progress(each, self._names, number)
+                for number, each in found
+                if each is not None and not each.over
+            ]
+
+    def _snapshot(self, number: int) -> Snapshot | None:
+        try:
+            if number not in self._readers:
+                self._readers[number] = ProgressReader(self.folders[number])
+            return self._readers[number].read()
+        except (RunFolderError, OSError):
+            return None  # the page itself says what is wrong with the folder
+
     def side_file(self, name: str) -> bytes | None:
         """Return a chunk of evidence of the page built last."""
         return self._side.get(name)
@@ -74,6 +100,7 @@ class _Site:
         report = report_of(runs, out=out, live=True, **self._options)
         # Linked: embedded pictures would be sent again with every new result.
         evidence = collect_evidence(runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT)
+        self._names = run_names(report)
         self._page = render_page(report, evidence, live=state).encode()
         self._side = {
             f"{chunk.number}.js": f'proctorEvidence({chunk.number},"{chunk.text}");\n'.encode()
@@ -107,6 +134,8 @@ class _Handler(BoundedHandler):
             self._send(
                 HTTPStatus.OK, json.dumps({"state": site.state()}).encode(), "application/json"
             )
+        elif path == "progress":
+            self._send(HTTPStatus.OK, json.dumps(site.progress()).encode(), "application/json")
         elif path.startswith(_SIDE) and (text := site.side_file(path.removeprefix(_SIDE))):
             self._send(HTTPStatus.OK, text, "text/javascript")
         elif path.startswith(_FILES) and (

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from bench_core.records import TrialResult
-    from bench_report.live.progress import Snapshot
+    from bench_core.statistics import Look
+    from bench_report.live.progress import LiveBudget, Snapshot
 
-__all__ = ["headline", "show_lines", "show_live"]
+__all__ = ["budget_words", "headline", "look_words", "show_lines", "show_live"]
 
 _SYMBOLS = {True: ("✓", "green"), False: ("✗", "red"), None: ("-", "yellow")}
 _IN_FLIGHT = 8
@@ -31,9 +32,10 @@ def headline(found: Snapshot) -> str:
     if found.ended > found.scored:
         words.append(f"{found.ended - found.scored:,} not scored")
     if found.look:
-        ends = numbers.points_interval(found.look.low, found.look.high)
-        words.append(f"look {found.look.number} of {found.look.of}: {found.look.reason} ({ends})")
-    if found.cost_usd:
+        words.append(look_words(found.look))
+    if found.budget:
+        words += budget_words(found.budget)
+    elif found.cost_usd:
         words.append(numbers.dollars(found.cost_usd))
     words.append(duration(found.elapsed_s))
     if found.eta_s is not None:
@@ -41,6 +43,26 @@ def headline(found: Snapshot) -> str:
     if found.over:
         words.append((found.outcome or "not started").replace("_", " "))
     return " · ".join(words)
+
+
+def look_words(found: Look) -> str:
+    """Return what a look found: its interval is valid while the run goes on."""
+    ends = numbers.points_interval(found.low, found.high)
+    return f"look {found.number} of {found.of}: {found.reason} ({ends})"
+
+
+def budget_words(found: LiveBudget) -> list[str]:
+    """Return what was spent of each limit."""
+    spent = (
+        (found.max_cost_usd, found.cost_usd, numbers.dollars, ""),
+        (found.max_tokens, found.tokens, numbers.short, " tokens"),
+        (found.max_minutes, found.minutes, numbers.plain, " minutes"),
+    )
+    return [
+        f"{write(now)} of {write(limit)}{unit} ({numbers.percent(min(1.0, now / limit))})"
+        for limit, now, write, unit in spent
+        if limit
+    ]
 
 
 def show_lines(found: Iterable[Snapshot], write: Callable[[str], object]) -> None:

@@ -45,12 +45,14 @@ async function putOnClipboard(text) {
     await navigator.clipboard.writeText(text);
     return;
   } catch { /* not allowed here: the older way */ }
+  const before = document.activeElement;
   const box = h("textarea", { class: "spoken" });
   box.value = text;
   document.body.append(box);
   box.select();
   document.execCommand("copy");
   box.remove();
+  before?.focus({ preventScroll: true }); // who came by keyboard goes on from there
 }
 
 function offerCopies() {
