@@ -11,6 +11,7 @@ import pytest
 
 from bench_core.browser import PortWatch
 from bench_core.browser.port_watch import peers_of
+from bench_core.records import IntegrityCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,21 @@ def test_a_strangers_connection_is_seen_even_after_it_was_closed() -> None:
         watch.arm()
         connect(port).close()
         assert watch.disarm() == 1
+
+
+async def test_strangers_are_told_as_acts_that_nothing_blocked() -> None:
+    told = []
+    with server() as port:
+        watch = PortWatch(port, tuple)
+        watch.arm()
+        connect(port).close()
+        await watch.report(lambda *act: told.append(act))
+        quiet = PortWatch(port, tuple)
+        quiet.arm()
+        await quiet.report(lambda *act: told.append(act))
+    assert told == [
+        (IntegrityCode.DEBUGGING_PORT, False, "connections to the browser's own port: 1")
+    ]
 
 
 def test_connections_from_before_and_those_of_the_gateway_are_not_strangers() -> None:

@@ -150,10 +150,7 @@ class Lease:
         if self.gateway is not None and self.cuts:
             await self.gateway.close()
         if self.port_watch is not None:
-            strangers = await asyncio.to_thread(self.port_watch.disarm)
-            if strangers:
-                detail = f"{strangers} connections to the browser's own port"
-                self.watch.note(IntegrityCode.DEBUGGING_PORT, "succeeded", detail)
+            await self.port_watch.report(self.watch.note_act)
 
 
 class Browsers:
@@ -210,10 +207,6 @@ class Browsers:
         self, origins: tuple[str, ...], hidden: tuple[Path, ...]
     ) -> AsyncIterator[Lease]:
         watch = IntegrityWatch(watched=True)
-
-        def found(code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
-            watch.note(code, "blocked" if blocked else "succeeded", act)
-
         async with _connected(self._options(hidden)) as (chromium, browser):
             # the default context: an agent that attaches by CDP (browser-use, say) works in this one
             context = browser.contexts[0]
@@ -228,7 +221,7 @@ class Browsers:
                 open_guard(
                     chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)
                 ) as guard,
-                open_gateway(chromium.cdp_url, RuleBook(places=places), found) as gateway,
+                open_gateway(chromium.cdp_url, RuleBook(places=places), watch.note_act) as gateway,
             ):
                 await guard.disarm()  # the harness opens these paths first
                 port_watch = PortWatch(port, lambda: gateway.local_ports)

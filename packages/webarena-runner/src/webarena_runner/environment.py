@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from bench_core.browser import (
     ChromiumOptions,
     Places,
+    PortWatch,
     RuleBook,
     launch_chromium,
     open_gateway,
@@ -162,6 +163,7 @@ async def open_environment(  # noqa: PLR0913, PLR0917  # the last has a default
                 opening_s = settings.start_page_s
                 opening = open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
                 await _answered(opening)
+                environment.watch_port()  # the harness has made its own connections
                 yield environment
             finally:
                 await environment.stop_recording()
@@ -172,14 +174,10 @@ async def _guarded(
     chromium: Chromium, given: _Conditions, watch: IntegrityWatch
 ) -> AsyncIterator[Gateway]:
     """Stand between the agent and Chromium, and keep pages from what is the harness's alone."""
-
-    def found(code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
-        watch.note(code, "blocked" if blocked else "succeeded", act)
-
     places = Places({**given.private.ports, _port(chromium.cdp_url): IntegrityCode.DEBUGGING_PORT})
     async with (
         open_guard(chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)),
-        open_gateway(chromium.cdp_url, RuleBook(places=places), found) as gateway,
+        open_gateway(chromium.cdp_url, RuleBook(places=places), watch.note_act) as gateway,
     ):
         yield gateway
 
@@ -235,9 +233,14 @@ class SiteEnvironment(TrialEnvironment):
         self._chromium = chromium
         self._gateway = gateway
         self._recorder = recorder
+        self._port_watch = PortWatch(_port(chromium.cdp_url), lambda: gateway.local_ports)
         self._har: Har | None = None
         self._act: str | None = None
         self._fault: BrowserError | None = None
+
+    def watch_port(self) -> None:
+        """Note from now on who connects to Chromium past the gateway."""
+        self._port_watch.arm()
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
@@ -269,6 +272,7 @@ class SiteEnvironment(TrialEnvironment):
         """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
+        await self._port_watch.report(self.integrity.note_act)
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # Only known keys are removed from evidence: what is scored must be what was recorded.
         self._compare_traffic(self._har)

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import json
 import re
+import socket
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -341,9 +342,18 @@ class Gateway:
             self.hung_up = True
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection(*self._chromium, limit=_CHUNK)
-        self.local_ports.add(writer.get_extra_info("sockname")[1])
-        return reader, writer
+        host, port = self._chromium
+        own = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        try:
+            own.settimeout(0)  # as the event loop needs it
+            # its port is known before Chromium's side can show the connection to a watch
+            own.bind(("", 0))
+            self.local_ports.add(own.getsockname()[1])
+            await asyncio.get_running_loop().sock_connect(own, (host, port))
+            return await asyncio.open_connection(sock=own, limit=_CHUNK)
+        except BaseException:
+            own.close()
+            raise
 
     async def _pages(self) -> list[str]:
         """Return the ids of Chromium's pages; none when it does not answer."""

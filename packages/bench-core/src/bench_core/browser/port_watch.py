@@ -6,9 +6,12 @@ connection there. The system's table of connections shows them, for a minute aft
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bench_core.records.integrity import IntegrityCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -50,6 +53,13 @@ class PortWatch:
         self._before = self._peers(self._port)
         self._thread = threading.Thread(target=self._run, name="port watch", daemon=True)
         self._thread.start()
+
+    async def report(self, found: Callable[[IntegrityCode, bool, str], None]) -> None:
+        """End, and tell `found`, as the gateway's, of connections that were no one's that may connect."""
+        strangers = await asyncio.to_thread(self.disarm)
+        if strangers:
+            detail = f"connections to the browser's own port: {strangers}"
+            found(IntegrityCode.DEBUGGING_PORT, False, detail)  # noqa: FBT003  # nothing has blocked it
 
     def disarm(self) -> int:
         """End, and return how many connections were no one's that may connect."""

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from bench_core.serving.hosts import foreign_origin
+from bench_core.serving.memory import share_one_heap
 from bench_core.serving.requests import (
     MOST_HEAD,
     RefusedRequestError,
@@ -48,7 +49,7 @@ _UNREAD_S = 1.0
 class BoundedServer(ThreadingHTTPServer):
     """A server with a `BoundedHandler` for each client, within limits that all of them share.
 
-    One thread answers each connection. With `most_connections` open, the one that has waited longest
+    One thread answers each connection, and all share a heap with the process. With `most_connections` open, the one that has waited longest
     for its request makes room for the next. The bodies of all requests under way have at most
     `most_held` bytes.
     """
@@ -66,6 +67,7 @@ class BoundedServer(ThreadingHTTPServer):
         self._held = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        share_one_heap()
         super().__init__(*args, **more)
 
     def start(self, name: str | None = None) -> None:

@@ -50,6 +50,10 @@ class IntegrityWatch:
         """Add one time that the agent did something; `detail` of the first time is kept."""
         self.add(IntegrityFinding(code=code, outcome=outcome, detail=detail[:_DETAIL]))
 
+    def note_act(self, code: IntegrityCode, blocked: bool, act: str) -> None:  # noqa: FBT001  # the gateway's
+        """Add an act of the agent's on its browser that was blocked, or had its effect."""
+        self.note(code, "blocked" if blocked else "succeeded", act)
+
     def add(self, finding: IntegrityFinding) -> None:
         """Add a finding; of two outcomes of one code the worse stands."""
         with self._lock:
