@@ -119,12 +119,22 @@ SHAPES = {
     "GitLab header": ("aVerySecretToken", "PRIVATE-TOKEN: {}"),
     "query": ("0123456789abcdef", "GET /x?api_key={}&page=2"),
     "query, escaped": ("0123456789abcdef", "GET /x?page=2\\u0026access_token={}"),
+    "query in a query": ("0123456789abcdef", "/login?next=%2Fx%3Fapi_key%3D{}"),
+    "URL in a query": ("hunter2hunter2", "/go?to=https%3A%2F%2Fadmin%3A{}%40shop.test%2Fx"),
     "URL": ("hunter2hunter2", "postgres://admin:{}@db.test:5432/shop"),
     "cookie": ("session=0123456789abcdef; theme=dark", "Cookie: {}"),
     "set-cookie": ("sid=0123456789abcdef; Path=/", "set-cookie: {}"),
     "PEM": (
         "\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\nAgEAAoIBAQC7VJTUt9Us8cKj\n",
         "-----BEGIN PRIVATE KEY-----{}-----END PRIVATE KEY-----",
+    ),
+    "PEM with headers": (
+        "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123456789ABCDEF\n\nMIIEvQIBADANBgkq\n",
+        "-----BEGIN RSA PRIVATE KEY-----{}-----END RSA PRIVATE KEY-----",
+    ),
+    "PGP": (
+        "\nVersion: GnuPG v2.2\n\nlQOYBFxQ5nABCADh2Jd0\n=x3Zt\n",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----{}-----END PGP PRIVATE KEY BLOCK-----",
     ),
     "PEM in JSON": (
         "\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\\n",
@@ -150,6 +160,8 @@ def test_shapes_of_keys_are_removed_from_text_and_kept_in_evidence(
         "cookie: a small cake",
         "The cookie banner was accepted: yes",
         "/search?key=value&token=abc",
+        "/go?to=https%3A%2F%2Fshop.test%3A8080%2Fusers%2Fme%40example.com",
+        "lost the PRIVATE KEY of the office - again, it seems",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n",
     ],
 )

@@ -100,14 +100,26 @@ _SHAPES = (
         re.compile(r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})"),
     ),
     _Shape(
-        ("key=", "token=", "secret=", "password="),
+        tuple(
+            f"{name}{sign}"
+            for name in ("key", "token", "secret", "password")
+            for sign in ("=", "%3d")
+        ),
         re.compile(
             # also after `%3F`, `%26`, `&amp;` and an escaped `&`
             r"[?&;Ff6](?i:api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?token"
-            r"|client[_-]?secret|password)=([A-Za-z0-9_\-.~+/%]{8,})"
+            r"|client[_-]?secret|password)(?:=|%3[Dd])([A-Za-z0-9_\-.~+/%]{8,})"
         ),
     ),
     _Shape(("://",), re.compile(r"""://[^\s/:@"'<>\\]{0,64}:([^\s/@"'<>\\]{3,256})@""")),
+    # a URL inside a URL
+    _Shape(
+        ("%3a%2f%2f",),
+        re.compile(
+            r"%3A%2F%2F[\w.~-]{0,64}%3A((?:[\w.~!$*()+-]|%(?!40|2F|3A)[0-9A-F]{2}){3,256})%40",
+            re.IGNORECASE,
+        ),
+    ),
     _Shape(
         ("cookie",),
         re.compile(
@@ -115,9 +127,9 @@ _SHAPES = (
         ),
     ),
     _Shape(
-        ("PRIVATE KEY-----",),
-        # what a line of a body may have; escaped inside JSON
-        re.compile(r"PRIVATE KEY-----((?:[A-Za-z0-9+/=:,\s]|\\[nr]){16,})"),
+        ("PRIVATE KEY",),
+        # what a line of a body, or of headers before it, may have; escaped inside JSON
+        re.compile(r"PRIVATE KEY(?: BLOCK)?-----((?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nr]){16,})"),
         exact=True,
     ),
     _prefixed("sk-", "rk-", "pk-lf-", length=16),
