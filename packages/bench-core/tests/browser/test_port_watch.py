@@ -37,17 +37,17 @@ def test_a_strangers_connection_is_seen_even_after_it_was_closed() -> None:
         assert watch.disarm() == 1
 
 
-async def test_strangers_are_told_as_acts_that_nothing_blocked() -> None:
-    told = []
+async def test_strangers_are_reported_as_acts_that_nothing_blocked() -> None:
+    reported = []
     with server() as port:
         watch = PortWatch(port, tuple)
         watch.arm()
         connect(port).close()
-        await watch.report(lambda *act: told.append(act))
+        await watch.report(lambda *act: reported.append(act))
         quiet = PortWatch(port, tuple)
         quiet.arm()
-        await quiet.report(lambda *act: told.append(act))
-    assert told == [
+        await quiet.report(lambda *act: reported.append(act))
+    assert reported == [
         (IntegrityCode.DEBUGGING_PORT, False, "connections to the browser's own port: 1")
     ]
 

@@ -55,7 +55,7 @@ class PortWatch:
         self._thread.start()
 
     async def report(self, found: Callable[[IntegrityCode, bool, str], None]) -> None:
-        """End, and tell `found`, as the gateway's, of connections that were no one's that may connect."""
+        """End, and call `found` where connections were no one's that may connect."""
         strangers = await asyncio.to_thread(self.disarm)
         if strangers:
             detail = f"connections to the browser's own port: {strangers}"
