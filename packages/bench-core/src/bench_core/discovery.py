@@ -1,4 +1,4 @@
-"""Find benchmarks, agents, their guides, judges, reporters, worlds and stopping rules by name.
+"""Find benchmarks, agents, their guides, judges, reporters, worlds, providers and stopping rules.
 
 Distributions offer them through entry points::
 
@@ -42,7 +42,15 @@ __all__ = [
 ]
 
 PluginKind = Literal[
-    "benchmark", "agent", "guide", "judge", "reporter", "world", "stopping_rule", "exploit"
+    "benchmark",
+    "agent",
+    "guide",
+    "judge",
+    "reporter",
+    "world",
+    "stopping_rule",
+    "exploit",
+    "provider",
 ]
 
 KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
@@ -64,6 +72,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
     "exploit": {},
+    "provider": dict.fromkeys(("docker", "process", "qemu"), "bench-core"),
 }
 """The distributions that add Proctor's own plugins, for the message that one is not installed."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         WorldConformance,
     )
     from bench_core.testing.fault_matrix import FaultMatrix
+    from bench_core.testing.providers import ProviderConformance
     from bench_core.testing.runs import make_results, make_run, make_tasks, reseal
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "BenchmarkConformance",
     "FaultMatrix",
     "JudgeConformance",
+    "ProviderConformance",
     "ReporterConformance",
     "WorldConformance",
     "make_results",
@@ -36,12 +38,14 @@ __all__ = [
 
 _CONFORMANCE = "bench_core.testing.conformance"
 _MATRIX = "bench_core.testing.fault_matrix"
+_PROVIDERS = "bench_core.testing.providers"
 _HOMES = {
     _CONFORMANCE: (
         "AgentConformance", "BenchmarkConformance", "JudgeConformance", "ReporterConformance",
         "WorldConformance",
     ),
     _MATRIX: ("FaultMatrix",),
+    _PROVIDERS: ("ProviderConformance",),
     "bench_core.testing.runs": ("make_results", "make_run", "make_tasks", "reseal"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -51,7 +55,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if home in {_CONFORMANCE, _MATRIX}:
+    if home in {_CONFORMANCE, _MATRIX, _PROVIDERS}:
         _explain_asserts(home)
     return getattr(importlib.import_module(home), name)
 

@@ -1,0 +1,97 @@
+"""Machines that start, reset to a known state, and are never left behind.
+
+A `Provider` starts, resets and removes what trials run on: processes, virtual machines, containers.
+`JournaledProvider` is one on top of any `Backend`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from bench_core.machines.interface import (
+        Backend,
+        LostMachineError,
+        MachineBusyError,
+        MachineError,
+        NameTakenError,
+        Provider,
+        QuarantinedError,
+    )
+    from bench_core.machines.journal import Journal
+    from bench_core.machines.labels import NAMESPACE, NONCE, machine_name
+    from bench_core.machines.leases import Leases, Owner
+    from bench_core.machines.opening import machine_folder, open_provider
+    from bench_core.machines.parts import Waits
+    from bench_core.machines.provider import JournaledProvider
+    from bench_core.machines.records import (
+        INITIAL,
+        Found,
+        Health,
+        JournalLine,
+        Lease,
+        Machine,
+        Reaped,
+        spec_digest,
+    )
+
+__all__ = [
+    "INITIAL",
+    "NAMESPACE",
+    "NONCE",
+    "Backend",
+    "Found",
+    "Health",
+    "Journal",
+    "JournalLine",
+    "JournaledProvider",
+    "Lease",
+    "Leases",
+    "LostMachineError",
+    "Machine",
+    "MachineBusyError",
+    "MachineError",
+    "NameTakenError",
+    "Owner",
+    "Provider",
+    "QuarantinedError",
+    "Reaped",
+    "Waits",
+    "machine_folder",
+    "machine_name",
+    "open_provider",
+    "spec_digest",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "interface": (
+            "Backend",
+            "LostMachineError",
+            "MachineBusyError",
+            "MachineError",
+            "NameTakenError",
+            "Provider",
+            "QuarantinedError",
+        ),
+        "journal": ("Journal",),
+        "labels": ("NAMESPACE", "NONCE", "machine_name"),
+        "leases": ("Leases", "Owner"),
+        "opening": ("machine_folder", "open_provider"),
+        "parts": ("Waits",),
+        "provider": ("JournaledProvider",),
+        "records": (
+            "INITIAL",
+            "Found",
+            "Health",
+            "JournalLine",
+            "Lease",
+            "Machine",
+            "Reaped",
+            "spec_digest",
+        ),
+    },
+)

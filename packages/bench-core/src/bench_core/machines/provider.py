@@ -1,0 +1,431 @@
+"""A provider with a journal on top of any backend: create-or-adopt, proven resets, a reaper.
+
+Two accounts of what runs are kept: the journal, with a line on the disk before every create and
+removal, and the labels on everything that was created. Decisions are made on both, under the
+journal's lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from typing import TYPE_CHECKING
+
+from bench_core.errors import InputError
+from bench_core.files import FileLock
+from bench_core.machines.interface import (
+    LostMachineError,
+    MachineBusyError,
+    MachineError,
+    NameTakenError,
+    QuarantinedError,
+)
+from bench_core.machines.journal import Journal
+from bench_core.machines.labels import is_of, machine_labels, machine_name
+from bench_core.machines.leases import Leases
+from bench_core.machines.parts import Parts, Waits, as_machine
+from bench_core.machines.proof import why_unclean
+from bench_core.machines.reaping import FAULTS, reap, survey
+from bench_core.machines.records import INITIAL, Health, JournalLine, spec_digest
+from bench_core.scheduling import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from bench_core.machines.interface import Backend
+    from bench_core.machines.journal import Entry
+    from bench_core.machines.leases import Owner
+    from bench_core.machines.records import Ending, Found, JournalEvent, Machine, Reaped
+    from bench_core.scheduling import Clock
+
+__all__ = ["JournaledProvider"]
+
+_TRIES = 4
+
+
+class JournaledProvider:
+    """The seven calls of a `Provider`, on a backend.
+
+    An adopted machine is as its last owner left it: reset it before a trial.
+
+    Args:
+        backend: Creates, lists and removes.
+        folder: The journal and leases; whoever shares it sees the same machines.
+        owner: Holds what is started here; its lease must be kept up while machines are used.
+        waits: How long to wait for what.
+        clock: Gives the time.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        folder: Path,
+        owner: Owner,
+        *,
+        waits: Waits | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.name = backend.name
+        self.backend = backend
+        self.journal = Journal(folder)
+        self.leases = Leases(folder)
+        self.owner = owner
+        self.waits = waits or Waits()
+        self.clock = clock or SystemClock()
+        self.parts = Parts(backend, self.journal, self.leases, self.waits, self.clock)
+
+    async def start(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
+        """Return the machine of `key`: the one that runs if it is ours or nobody's, or a new one.
+
+        Raises:
+            InputError: The specification cannot be used.
+            MachineBusyError: A live owner holds it.
+            QuarantinedError: It started and never became healthy.
+            MachineError: It was not started; whatever came of the attempt is reaped.
+        """
+        self.backend.check(spec)
+        self.owner.renew()
+        async with self._only_one(key):
+            adopted = await self._adopt(key, spec_digest(spec))
+            return adopted or await self._create(key, spec)
+
+    async def health(self, machine: Machine) -> Health:
+        """Look at the machine; what is wrong is in the answer and raises nothing.
+
+        Raises:
+            LostMachineError: It is no longer the caller's.
+        """
+        self._held(machine)
+        return await self._look(machine)
+
+    async def snapshot(self, machine: Machine, tag: str) -> None:
+        """Save the machine's state as `tag`.
+
+        Raises:
+            InputError: The backend saves no states, or `tag` is that of the initial one.
+            LostMachineError: It is no longer the caller's.
+            MachineError: The state was not saved, or changed while it was.
+        """
+        self._held(machine)
+        if not self.backend.saves or tag == INITIAL:
+            raise InputError(
+                f"the provider {self.name!r} cannot save the state {tag!r}: "
+                f"reset to {INITIAL!r}, which every machine has"
+            )
+        before = await self._look(machine)
+        await self.backend.save(machine.name, tag)
+        after = await self._look(machine)
+        if not after.ok or before.state != after.state:
+            raise MachineError(
+                f"the state of {machine.name!r} was not saved as {tag!r}: "
+                f"{after.reason or 'it changed meanwhile'}; stop what works on it first"
+            )
+        self._note(machine, "snapshot", tag=tag, digest=after.state)
+
+    async def reset(self, machine: Machine, tag: str = INITIAL) -> Machine:
+        """Bring the machine back to `tag`; return it, with new addresses, once it is proven clean.
+
+        Connections opened before hang or end: close the clients that hold any.
+
+        Raises:
+            InputError: No state was saved as `tag`.
+            QuarantinedError: It is not proven clean; it may not be used, `start` replaces it.
+            LostMachineError: It is no longer the caller's.
+        """
+        saved = self._held(machine).digest_of(tag)
+        if saved is None:
+            raise InputError(f"{machine.name!r} has no state {tag!r}: `snapshot` saves one")
+        before = await self._look(machine)
+        mark = secrets.token_hex(8)
+        soiled = await self._soil(machine, mark)
+        try:
+            found = await self.backend.restore(machine.name, tag)
+        except FAULTS as error:
+            raise self._quarantine(machine, f"the reset failed: {error}") from error
+        after = await self._ready(machine)
+        problem = why_unclean(
+            before, after, mark=mark if soiled else None, saved=saved,
+            begins_anew=self.backend.begins_anew,
+        )  # fmt: skip
+        if problem:
+            raise self._quarantine(machine, problem)
+        again = machine.model_copy(update={"id": found.id, "urls": dict(after.urls)})
+        self._held(machine)  # a reaper may have taken it while it was being reset
+        if again != machine:
+            self._note(again, "created")
+        return again
+
+    async def stop(self, machine: Machine) -> None:
+        """Remove the machine and all its parts; what is gone already is fine.
+
+        Raises:
+            MachineBusyError: Another live owner has adopted it.
+            MachineError: It is still there.
+        """
+        with self.journal.locked():
+            entry = self.journal.entries(self.name).get(machine.name)
+            if entry is None or entry.ended:
+                return
+            self._refuse_others(entry)
+            self._append(entry.last, "ending", note="stopped by its owner")
+        await self._remove(entry.last, "stopped")
+
+    async def stop_all(self) -> None:
+        """Stop every machine of this owner.
+
+        Raises:
+            MachineError: Some are still there; the others were stopped.
+        """
+        failed = []
+        for machine in await self.list(self.owner.name):
+            try:
+                await self.stop(machine)
+            except MachineError as error:  # noqa: PERF203  # the others are to be stopped all the same
+                failed.append(f"{machine.name}: {error}")
+        if failed:
+            raise MachineError("; ".join(failed))
+
+    async def list(self, owner: str | None = None) -> list[Machine]:
+        """Return what is there or should be, of all owners or of one, by key and generation."""
+        return [each for each in await survey(self.parts) if owner is None or each.owner == owner]
+
+    async def reap(self, now: datetime | None = None) -> Reaped:
+        """Remove the machines whose owners are gone, and what nobody wrote down; leave all others.
+
+        Safe to run at any time, anywhere, several at once.
+        """
+        return await reap(self.parts, now or self.clock.now())
+
+    # --- starting
+
+    async def _adopt(self, key: str, digest: str) -> Machine | None:
+        """Return the machine of `key` that runs, ours from now on; None where there is none to use."""
+        seen = {each.name: each for each in await self.backend.find()}
+        with self.journal.locked():
+            entry = self._newest(key)
+            if entry is None or entry.ended:
+                return None
+            self._refuse_others(entry)
+            there = seen.get(entry.last.name)
+            same = entry.usable and entry.last.spec_sha256 == digest
+            if there is None and same and entry.last.event == "intent":
+                return None  # asked for and not seen: `_create` asks again by the same name
+            fits = there is not None and is_of(there, entry.last) and there.running
+            line = self._take(entry, there) if there is not None and fits and same else None
+            old = line or self._append(entry.last, "ending", note="cannot be adopted")
+        if line is None:
+            await self._retire(old, there)
+            return None
+        return await self._checked(as_machine(self.parts, line))
+
+    def _take(self, entry: Entry, there: Found) -> JournalLine:
+        owner = self.owner.name
+        return self._append(entry.last, "adopted", owner=owner, id=there.id, urls=there.urls)
+
+    async def _retire(self, line: JournalLine, there: Found | None) -> None:
+        """Remove what cannot be adopted, unless its name is another's."""
+        if there is None or is_of(there, line) or not there.labels:
+            await self._remove(line, "replaced")
+        else:
+            with self.journal.locked():
+                self._append(line, "ended", ending="gone", note="the name is another's")
+
+    async def _checked(self, machine: Machine) -> Machine | None:
+        health = await self._ready(machine)
+        if not health.ok:
+            await self.stop(machine)
+            return None
+        machine = machine.model_copy(update={"urls": dict(health.urls)})
+        if self._held(machine).digest_of(INITIAL) is None:
+            # Its driver died before `start` returned, so nobody has used it.
+            self._note(machine, "snapshot", tag=INITIAL, digest=health.state)
+        return machine
+
+    async def _create(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
+        for _ in range(_TRIES):
+            line = self._announce(key, spec_digest(spec))
+            found = await self._make(line, spec)
+            if found is not None:
+                return await self._finish(line, found)
+        raise MachineError(
+            f"no free name for the machine of {key!r} after {_TRIES} tries: something else uses "
+            f"names like {line.name!r}; remove it or use another key"
+        )
+
+    def _announce(self, key: str, digest: str) -> JournalLine:
+        """Write down what is about to be created; again, by the same name, if nobody knows."""
+        with self.journal.locked():
+            entry = self._newest(key)
+            unclear = entry is not None and entry.last.event == "intent"
+            if entry is not None and unclear and entry.last.spec_sha256 == digest:
+                return self._append(entry.last, "intent", owner=self.owner.name)
+            generation = 1 if entry is None else entry.last.generation + 1
+            first = JournalLine(
+                at=self.clock.now(),
+                event="intent",
+                provider=self.name,
+                key=key,
+                name=machine_name(self.journal.namespace, self.name, key, generation),
+                generation=generation,
+                owner=self.owner.name,
+                nonce=secrets.token_hex(16),
+                spec_sha256=digest,
+            )
+            self.journal.append(first)
+            return first
+
+    async def _make(self, line: JournalLine, spec: Mapping[str, JsonValue]) -> Found | None:
+        """Create what was announced; None where its name belongs to something else."""
+        labels = machine_labels(self.journal.namespace, line)
+        try:
+            return await self.backend.create(line.name, labels, spec)
+        except FAULTS as error:
+            # The answer may be lost and the machine there, whatever the error says: podman 4
+            # answers 500 where Docker answers 409. Only the labels tell.
+            found = await self._listed(line.name)
+            if found is None:
+                if isinstance(error, NameTakenError):
+                    self._note(
+                        as_machine(self.parts, line), "ended", ending="gone", note="name taken"
+                    )
+                    return None
+                raise MachineError(
+                    f"the machine of {line.key!r} was not started: {error}"
+                ) from error
+        if is_of(found, line) and found.running:
+            return found
+        if is_of(found, line) or not (found.labels or found.running):  # half of it
+            with self.journal.locked():
+                self._append(line, "ending", note="created in part")
+            await self._remove(line, "replaced")
+        else:  # something of others, which is left alone
+            self._note(
+                as_machine(self.parts, line), "ended", ending="gone", note="the name is another's"
+            )
+        return None
+
+    async def _listed(self, name: str) -> Found | None:
+        deadline = self.clock.monotonic() + self.waits.listed_s
+        while True:
+            with contextlib.suppress(*FAULTS):
+                for each in await self.backend.find():
+                    if each.name == name:
+                        return each
+            if self.clock.monotonic() >= deadline:
+                return None
+            await asyncio.sleep(self.waits.poll_s)
+
+    async def _finish(self, line: JournalLine, found: Found) -> Machine:
+        machine = as_machine(
+            self.parts, line.model_copy(update={"id": found.id, "urls": found.urls})
+        )
+        with self.journal.locked():
+            entry = self.journal.entries(self.name).get(line.name)
+            lost = entry is None or not entry.usable
+            if not lost:
+                self._append(line, "created", id=found.id, urls=found.urls)
+        if lost:  # this process slept for so long that a reaper thought it dead
+            with contextlib.suppress(*FAULTS):
+                await self.backend.remove(line.name)
+            raise LostMachineError(line.name, "it was reaped while it was being created")
+        health = await self._ready(machine)
+        if not health.ok:
+            raise self._quarantine(machine, f"it never became healthy: {health.reason}")
+        machine = machine.model_copy(update={"urls": dict(health.urls)})
+        self._note(machine, "snapshot", tag=INITIAL, digest=health.state)
+        return machine
+
+    # --- looking
+
+    async def _ready(self, machine: Machine) -> Health:
+        deadline = self.clock.monotonic() + self.waits.ready_s
+        while True:
+            health = await self._look(machine)
+            if health.ok or self.clock.monotonic() >= deadline:
+                return health
+            await asyncio.sleep(self.waits.poll_s)
+
+    async def _look(self, machine: Machine) -> Health:
+        try:
+            health = await self.backend.health(machine.name)
+        except FAULTS as error:
+            return Health(ok=False, reason=str(error))
+        if health.ok and health.nonce != machine.nonce:
+            # A driver that died leaves its machine on the port that the next one is given.
+            return health.model_copy(update={"ok": False, "reason": "another machine answers"})
+        return health
+
+    async def _soil(self, machine: Machine, mark: str) -> bool:
+        try:
+            await self.backend.soil(machine.name, mark)
+        except FAULTS:
+            return False
+        return True
+
+    # --- the journal
+
+    def _newest(self, key: str) -> Entry | None:
+        entries = [e for e in self.journal.entries(self.name).values() if e.last.key == key]
+        return max(entries, key=lambda each: each.last.generation, default=None)
+
+    def _held(self, machine: Machine) -> Entry:
+        entry = self.journal.entries(self.name).get(machine.name)
+        if entry is None or entry.ended or entry.last.event == "ending":
+            raise LostMachineError(machine.name, "it was removed")
+        if entry.last.owner != self.owner.name:
+            raise LostMachineError(machine.name, f"{entry.last.owner} has adopted it")
+        if not entry.usable:
+            raise QuarantinedError(machine.name, entry.last.note)
+        return entry
+
+    def _refuse_others(self, entry: Entry) -> None:
+        owner = entry.last.owner
+        now = self.clock.now()
+        if owner != self.owner.name and self.leases.lives(owner, now, self.waits.grace_s):
+            raise MachineBusyError(entry.last.key, owner)
+
+    def _quarantine(self, machine: Machine, reason: str) -> MachineError:
+        with self.journal.locked():
+            entry = self.journal.entries(self.name).get(machine.name)
+            if entry is None or not entry.usable or entry.last.owner != self.owner.name:
+                return LostMachineError(machine.name, f"it was taken meanwhile ({reason})")
+            self._append(entry.last, "quarantined", note=reason)
+        return QuarantinedError(machine.name, reason)
+
+    def _note(self, machine: Machine, event: JournalEvent, **changed: object) -> None:
+        with self.journal.locked():
+            entry = self.journal.entries(self.name).get(machine.name)
+            if entry is None or not entry.usable or entry.last.owner != self.owner.name:
+                raise LostMachineError(machine.name, "it was taken meanwhile")
+            self._append(entry.last, event, id=machine.id, urls=machine.urls, **changed)
+
+    def _append(self, before: JournalLine, event: JournalEvent, **changed: object) -> JournalLine:
+        return self.journal.follow(before, event, self.clock.now(), **changed)
+
+    async def _remove(self, line: JournalLine, ending: Ending) -> None:
+        try:
+            await self.backend.remove(line.name)
+        except FAULTS as error:
+            raise MachineError(
+                f"{line.name!r} was not removed: {error}; try again, or leave it to the reaper"
+            ) from error
+        with self.journal.locked():
+            self._append(line, "ended", ending=ending)
+
+    @contextlib.asynccontextmanager
+    async def _only_one(self, key: str) -> AsyncIterator[None]:
+        """Keep others from starting a machine of `key` meanwhile."""
+        folder = self.journal.folder / "keys"
+        folder.mkdir(exist_ok=True)
+        lock = FileLock.for_resource(f"{self.name}:{key}", folder)
+        try:
+            while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
+                await asyncio.sleep(self.waits.poll_s)
+            yield
+        finally:
+            lock.release()

@@ -1,0 +1,151 @@
+"""Compare the journal with what runs, and remove what has no live owner."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from bench_core.machines.interface import MachineError
+from bench_core.machines.labels import NAMESPACE, NONCE
+from bench_core.machines.parts import as_machine
+from bench_core.machines.records import Machine, Reaped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from bench_core.machines.journal import Entry
+    from bench_core.machines.parts import Parts
+    from bench_core.machines.records import Found, JournalLine, MachineState
+
+__all__ = ["FAULTS", "reap", "survey"]
+
+FAULTS = (MachineError, OSError, asyncio.TimeoutError)
+"""What a backend's calls may end with when the machine or the way to it fails."""
+
+
+async def survey(parts: Parts) -> list[Machine]:
+    """Return what is there or should be, by key and generation."""
+    seen = {each.name: each for each in await parts.backend.find()}
+    entries = parts.journal.entries(parts.backend.name)
+    known = [
+        as_machine(parts, entry.last).model_copy(update={"state": _state(entry, seen)})
+        for entry in entries.values()
+        if not entry.ended
+    ]
+    written = {each.name for each in known}
+    rest = [
+        _unknown(parts, each)
+        for each in seen.values()
+        if each.name not in written and _ours(parts, each, entries)
+    ]
+    return sorted(known + rest, key=lambda each: (each.key, each.generation))
+
+
+async def reap(parts: Parts, now: datetime) -> Reaped:
+    """Remove the machines whose owners are gone, and what nobody wrote down; leave all others.
+
+    Two reapers may do the same at once: removing is safe to do twice.
+    """
+    # Reality first: a machine is written down before it is created, so what is seen here and not
+    # in the journal read afterwards was never written there.
+    seen = {each.name: each for each in await parts.backend.find()}
+    condemned: dict[str, JournalLine | None] = {}
+    with parts.journal.locked():
+        entries = parts.journal.entries(parts.backend.name)
+        kept = 0
+        for name, entry in entries.items():
+            if entry.ended:
+                continue
+            if not _abandoned(parts, entry, now):
+                kept += 1
+                continue
+            # After this line its owner, should it wake up, learns that it has lost the machine.
+            condemned[name] = parts.journal.follow(entry.last, "ending", parts.clock.now())
+    for name, found in seen.items():
+        if name in condemned or not _ours(parts, found, entries):
+            continue
+        entry_of = entries.get(name)
+        if entry_of is None or entry_of.ended:
+            if _past(parts, found, entry_of, now):
+                condemned[name] = None
+            else:
+                kept += 1
+    return await _remove_all(parts, condemned, kept, now)
+
+
+async def _remove_all(
+    parts: Parts, condemned: Mapping[str, JournalLine | None], kept: int, now: datetime
+) -> Reaped:
+    failed: dict[str, str] = {}
+    for name in condemned:
+        try:
+            await parts.backend.remove(name)
+        except FAULTS as error:  # noqa: PERF203  # one that cannot be removed must not keep the rest
+            failed[name] = str(error)
+    left = {each.name for each in await parts.backend.find()} if condemned else set()
+    failed |= dict.fromkeys((condemned.keys() & left) - failed.keys(), "it is still listed")
+    removed = [name for name in condemned if name not in failed]
+    with parts.journal.locked():
+        now_written = parts.journal.entries(parts.backend.name)
+        for name in removed:
+            line = condemned[name]
+            if line is not None and not now_written[name].ended:
+                parts.journal.follow(line, "ended", parts.clock.now(), ending="reaped")
+        parts.journal.compact()
+        holders = {
+            each.last.owner
+            for each in parts.journal.entries(parts.backend.name).values()
+            if not each.ended
+        }
+    parts.leases.sweep(frozenset(holders), now, parts.waits.grace_s)
+    return Reaped(removed=tuple(sorted(removed)), kept=kept, failed=failed)
+
+
+def _abandoned(parts: Parts, entry: Entry, now: datetime) -> bool:
+    grace_s = parts.waits.grace_s
+    if parts.leases.lives(entry.last.owner, now, grace_s):
+        return False
+    return now >= entry.last.at + timedelta(seconds=grace_s)
+
+
+def _past(parts: Parts, found: Found, entry: Entry | None, now: datetime) -> bool:
+    """Whether the grace time of something without a valid entry is over."""
+    since = entry.last.at if entry is not None else found.since
+    return since is None or now >= since + timedelta(seconds=parts.waits.grace_s)
+
+
+def _ours(parts: Parts, found: Found, entries: Mapping[str, Entry]) -> bool:
+    """Whether it belongs to this journal: by its labels, or where it has none yet, by its name."""
+    namespace = found.labels.get(NAMESPACE)
+    if namespace is not None:
+        entry = entries.get(found.name)
+        of_entry = entry is None or found.labels.get(NONCE) == entry.last.nonce
+        return namespace == parts.journal.namespace and of_entry
+    return not found.labels and not found.running and found.name in entries
+
+
+def _state(entry: Entry, seen: Mapping[str, Found]) -> MachineState:
+    if entry.last.event == "ending":
+        return "ending"
+    if not entry.usable:
+        return "quarantined"
+    if entry.last.name in seen:
+        return "ready" if seen[entry.last.name].running else "gone"
+    return "starting" if entry.last.event == "intent" else "gone"
+
+
+def _unknown(parts: Parts, found: Found) -> Machine:
+    generation = found.labels.get("proctor.generation", "1")
+    return Machine(
+        provider=parts.backend.name,
+        key=found.labels.get("proctor.key", ""),
+        name=found.name,
+        id=found.id,
+        generation=int(generation) if generation.isdigit() and int(generation) else 1,
+        owner=found.labels.get("proctor.owner", ""),
+        nonce=found.labels.get(NONCE, ""),
+        urls=found.urls,
+        state="unknown",
+    )

@@ -1,0 +1,172 @@
+"""What is written down about machines: each one, what it looks like, and who holds it until when."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, JsonValue, NonNegativeInt, PositiveFloat, PositiveInt
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "INITIAL",
+    "Ending",
+    "Found",
+    "Health",
+    "JournalEvent",
+    "JournalLine",
+    "Lease",
+    "Machine",
+    "MachineState",
+    "Reaped",
+    "spec_digest",
+]
+
+INITIAL = "initial"
+"""The tag of the state in which a machine was started; every provider can reset to it."""
+
+MachineState = Literal["starting", "ready", "quarantined", "ending", "gone", "unknown"]
+"""What is known of a machine.
+
+`starting`: asked for, not seen yet. `ending`: to be removed. `gone`: written down as running, and not
+there. `unknown`: there, carries our labels, and is not written down.
+"""
+
+JournalEvent = Literal["intent", "created", "adopted", "snapshot", "quarantined", "ending", "ended"]
+"""`intent` comes before the machine is asked for, and `ending` before it is removed."""
+
+Ending = Literal["stopped", "reaped", "replaced", "gone"]
+"""Why a machine ended: its owner stopped it, nobody held it, another took its place, or it was gone."""
+
+
+class Machine(Record):
+    """A machine that was started for a key, by a provider.
+
+    Attributes:
+        provider: The name of the provider.
+        key: What it is for, such as `run-7/slot-2`; one machine at a time.
+        name: What it is called where it runs; made of key and generation, the same on every try.
+        id: The provider's own id.
+        generation: Counts the machines of the key, from 1.
+        owner: Who holds it.
+        nonce: Drawn for this machine: what answers with another one is another machine.
+        urls: Where it answers.
+        spec_sha256: Digest of what it was asked to be.
+    """
+
+    schema_version: Literal[1] = 1
+    provider: str
+    key: str
+    name: str
+    id: str = ""
+    generation: PositiveInt
+    owner: str
+    nonce: str
+    urls: dict[str, str] = Field(default_factory=dict)
+    spec_sha256: str = ""
+    lease_until: datetime | None = None
+    state: MachineState = "ready"
+
+
+class Found(Record):
+    """A machine, or what is left of one, as the system that runs it lists it.
+
+    Attributes:
+        labels: Those it was created with; none where it died before it had them.
+        since: When it was created, None where the system does not say.
+        running: False for what is only left of a machine: a folder, a disk, a stopped container.
+    """
+
+    name: str
+    id: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    since: datetime | None = None
+    running: bool = True
+    urls: dict[str, str] = Field(default_factory=dict)
+
+
+class Health(Record):
+    """How a machine is.
+
+    Attributes:
+        ok: Whether trials can run on it.
+        reason: Why not.
+        nonce: What the machine says it is.
+        instance: Changes whenever the machine begins anew: a process, a container, a boot.
+        state: Digest of what a reset has to bring back, read from the machine itself.
+        soiled: The mark left by the last `soil` that is still there; None for none.
+        urls: Where it answers now.
+    """
+
+    ok: bool
+    reason: str = ""
+    nonce: str = ""
+    instance: str = ""
+    state: str = ""
+    soiled: str | None = None
+    urls: dict[str, str] = Field(default_factory=dict)
+
+
+class Lease(Record):
+    """How long an owner holds its machines without saying so again.
+
+    Attributes:
+        pid: Its process, None for machines that outlive the command that started them.
+        started: Token of when the process started; ids of processes are given again.
+        host: The computer, and the space of process ids on it.
+    """
+
+    schema_version: Literal[1] = 1
+    owner: str
+    until: datetime
+    ttl_s: PositiveFloat
+    pid: PositiveInt | None = None
+    started: str | None = None
+    host: str = ""
+
+
+class JournalLine(Record):
+    """A line of the journal: what is about to be done to a machine, or was done."""
+
+    schema_version: Literal[1] = 1
+    at: datetime
+    event: JournalEvent
+    provider: str
+    key: str
+    name: str
+    generation: PositiveInt
+    owner: str
+    nonce: str
+    spec_sha256: str = ""
+    id: str = ""
+    urls: dict[str, str] = Field(default_factory=dict)
+    tag: str | None = None
+    digest: str | None = None
+    ending: Ending | None = None
+    note: str = ""
+
+
+class Reaped(Record):
+    """What a reaper did.
+
+    Attributes:
+        removed: Names of what was removed.
+        kept: How many machines were left to their owners or to their grace time.
+        failed: Names of what could not be removed, each with the reason; the next reaper tries again.
+    """
+
+    removed: tuple[str, ...] = ()
+    kept: NonNegativeInt = 0
+    failed: dict[str, str] = Field(default_factory=dict)
+
+
+def spec_digest(spec: Mapping[str, JsonValue]) -> str:
+    """Return the SHA-256 of what a machine is asked to be, whatever the order of its settings."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

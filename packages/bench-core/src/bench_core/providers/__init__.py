@@ -1,0 +1,17 @@
+"""Backends for machines: processes of this computer, virtual machines of QEMU, containers.
+
+They are found by name through the entry points `bench_core.providers`; see `bench_core.machines`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from bench_core.providers.process import ProcessBackend
+
+__all__ = ["ProcessBackend"]
+
+__getattr__ = lazy_exports(__name__, {"process": ("ProcessBackend",)})

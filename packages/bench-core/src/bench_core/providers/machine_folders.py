@@ -1,0 +1,212 @@
+"""A folder for each machine of this computer: its labels, what it was asked to be, its process group.
+
+The folder is what makes a machine: a process is started only while its folder has its name, so that
+renaming the folder ends the machine in one step, whatever else is under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from pydantic import Field, JsonValue, ValidationError
+
+from bench_core.errors import InputError
+from bench_core.files import write_atomic
+from bench_core.machines import MachineError, NameTakenError
+from bench_core.processes import ProcessGroups
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Described", "MachineFolders", "require_posix"]
+
+# Writes down the group's id and when its leader began, then leaves the command running in the group.
+# Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,
+# so the command is nobody's child: the driver's death neither ends it nor leaves a zombie.
+_LAUNCH = """
+folder=$1; shift
+cd "$folder/work" || exit 1
+began=-
+if [ -r "/proc/$$/stat" ]; then IFS= read -r began < "/proc/$$/stat"; fi
+printf '%s %s\\n' "$$" "$began" > "$folder/process.new" || exit 1
+mv "$folder/process.new" "$folder/process" || exit 1
+"$@" < /dev/null >> "$folder/log.txt" 2>&1 &
+"""
+_STARTED = 19  # of the fields after the name, see proc(5)
+_POLL_S = 0.05
+_GONE = ".gone-"
+
+
+class Described(Record):
+    """What is on the disk about a machine."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    spec: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class MachineFolders:
+    """The machines of one folder.
+
+    Args:
+        folder: Made when needed.
+        stop_s: How long a process group may take to end by itself before it is killed, in seconds.
+    """
+
+    def __init__(self, folder: Path, *, stop_s: float = 10.0) -> None:
+        self.folder = folder
+        self._stop_s = stop_s
+
+    def make(self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]) -> Path:
+        """Make the folder of a machine.
+
+        Raises:
+            NameTakenError: There is one.
+        """
+        place = self.folder / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir()
+        except FileExistsError:
+            raise NameTakenError(name) from None
+        (place / "work").mkdir()
+        described = Described(labels=dict(labels), spec=dict(spec))
+        write_atomic(place / "machine.json", described.model_dump_json().encode())
+        return place
+
+    def names(self) -> list[str]:
+        """Return the names of all machines and of all that were not removed entirely."""
+        if not self.folder.is_dir():
+            return []
+        found = (each.name for each in self.folder.iterdir() if each.is_dir())
+        return sorted({each.removeprefix(_GONE) for each in found})
+
+    def described(self, name: str) -> Described:
+        """Return what is written about a machine; nothing where it died before that was written."""
+        for place in self._places(name):
+            with contextlib.suppress(OSError, ValidationError):
+                return Described.model_validate_json((place / "machine.json").read_bytes())
+        return Described()
+
+    def since(self, name: str) -> datetime | None:
+        """Return when a machine's folder was made or last renewed."""
+        for place in self._places(name):
+            with contextlib.suppress(OSError):
+                return datetime.fromtimestamp(place.stat().st_mtime, timezone.utc)
+        return None
+
+    def group(self, name: str) -> tuple[int, str | None] | None:
+        """Return the id of a machine's process group and when its leader began; None for no process."""
+        return _read_group(self.folder / name)
+
+    def runs(self, name: str) -> bool:
+        """Whether a process of the machine lives, and the machine was not removed."""
+        group = self.group(name)
+        return group is not None and bool(ProcessGroups(dict([group])).alive())
+
+    async def launch(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        """Start the machine's process in its folder `work`, in a process group of its own.
+
+        Raises:
+            MachineError: The machine was removed meanwhile, or the disk is full.
+        """
+        arguments = ["/bin/sh", "-c", _LAUNCH, "proctor-machine", str(self.folder / name), *command]
+        done = await asyncio.to_thread(
+            subprocess.run, arguments, env={**os.environ, **env}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            why = done.stderr.decode(errors="replace").strip()
+            raise MachineError(f"no process was started for {name!r}: {why}")
+
+    async def end(self, name: str) -> None:
+        """End the machine's process group; its folder stays.
+
+        Raises:
+            MachineError: Something of it still runs.
+        """
+        place = self.folder / name
+        await self._end(place)
+        _forget_group(place)
+
+    async def remove(self, name: str) -> None:
+        """End the machine and remove its folder; one that is gone already is fine.
+
+        Raises:
+            MachineError: Something of it is still there.
+        """
+        gone = self.folder / f"{_GONE}{name}"
+        await self._clear(gone)  # a removal that was cut short
+        with contextlib.suppress(FileNotFoundError):
+            # From here on no process starts for it.
+            (self.folder / name).rename(gone)
+        await self._clear(gone)
+        if self._places(name):
+            raise MachineError(f"{gone} is still there: remove it by hand")
+
+    async def _clear(self, place: Path) -> None:
+        if _there(place):
+            await self._end(place)
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    async def _end(self, place: Path) -> None:
+        group = _read_group(place)
+        if group is None:
+            return
+        processes = ProcessGroups(dict([group]))
+        processes.terminate()
+        if not await _ended(processes, self._stop_s):
+            processes.kill()
+            if not await _ended(processes, self._stop_s):
+                raise MachineError(f"process group {group[0]} of {place.name!r} does not end")
+
+    def _places(self, name: str) -> list[Path]:
+        both = (self.folder / name, self.folder / f"{_GONE}{name}")
+        return [each for each in both if each.exists()]
+
+
+def require_posix() -> None:
+    """Refuse systems without process groups.
+
+    Raises:
+        InputError: Says so.
+    """
+    if sys.platform == "win32":
+        raise InputError("machines made of processes need process groups, which Windows has not")
+
+
+def _read_group(place: Path) -> tuple[int, str | None] | None:
+    try:
+        pid, _, stat = (
+            (place / "process").read_text(encoding="utf-8", errors="replace").partition(" ")
+        )
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return int(pid), fields[_STARTED] if len(fields) > _STARTED else None
+
+
+def _there(place: Path) -> bool:
+    return place.exists()
+
+
+def _forget_group(place: Path) -> None:
+    (place / "process").unlink(missing_ok=True)
+
+
+async def _ended(processes: ProcessGroups, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while processes.alive():
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(_POLL_S)
+    return True
