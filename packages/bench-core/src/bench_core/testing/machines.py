@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from time import monotonic
@@ -151,6 +152,9 @@ class FaultyBackend:
         chance: Draws.
         rate: How often something goes wrong, from 0 to 1; may be changed.
         create_partly: Does half of a create, as a driver does that is killed in the middle of it.
+
+    Attributes:
+        drawn: How often each fault was drawn.
     """
 
     saves: bool
@@ -170,6 +174,7 @@ class FaultyBackend:
         self._chance = chance
         self._create_partly = create_partly
         self._unlisted: dict[str, int] = {}
+        self.drawn: Counter[str] = Counter()
 
     def check(self, spec: Mapping[str, JsonValue]) -> None:
         """Check by the backend that is there."""
@@ -220,7 +225,11 @@ class FaultyBackend:
         return await self._faulty(fault, self.inner.restore(name, tag))
 
     def _draw(self, *faults: str) -> str | None:
-        return self._chance.choice(faults) if self._chance.random() < self.rate else None
+        if self._chance.random() >= self.rate:
+            return None
+        fault = self._chance.choice(faults)
+        self.drawn[fault] += 1
+        return fault
 
     async def _faulty(self, fault: str | None, call: Coroutine[object, object, _T]) -> _T:
         if fault in {"killed before", "killed during"}:
