@@ -15,7 +15,12 @@ The tree::
     │       ├── RunFolderBusyError another process is writing it
     │       └── RefusedFileError   a file in it is a link, a pipe, a device or too large
     ├── EnvironmentFaultError      the VM, site, browser or provider failed: never a score
-    │   └── BrowserError           Chromium is missing, did not start or died
+    │   ├── BrowserError           Chromium is missing, did not start or died
+    │   └── MachineError           a machine did not start, answer or reset (`bench_core.machines`)
+    │       ├── MachineBusyError   a live owner holds it
+    │       ├── LostMachineError   it is no longer its caller's
+    │       ├── QuarantinedError   it is not proven clean; nothing runs on it
+    │       └── NameTakenError     something of its name exists
     ├── EvaluationError            the evaluator could not decide: never a score
     ├── BudgetExceededError        a limit of dollars, tokens or minutes was reached
     └── AgentError                 the agent's own code failed; its end state is still scored

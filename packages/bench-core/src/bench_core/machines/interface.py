@@ -78,7 +78,7 @@ class Provider(Protocol):
     name: str
 
     async def start(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
-        """Return the machine of `key`: the one that runs if it is ours or nobody's, or a new one.
+        """Return the machine of `key`: the one that runs if it is ours or free, or a new one.
 
         Raises:
             InputError: The specification cannot be used.
@@ -129,7 +129,7 @@ class Provider(Protocol):
         ...
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are gone, and what nobody wrote down; leave all others."""
+        """Remove the machines whose owners are gone, and what no one wrote down; leave all others."""
         ...
 
 
@@ -162,7 +162,7 @@ class Backend(Protocol):
 
         Raises:
             NameTakenError: There is one of that name, with or without our labels.
-            MachineError: It was not created, or nobody knows.
+            MachineError: It was not created, or no one knows.
         """
         ...
 
@@ -202,6 +202,6 @@ class Backend(Protocol):
         """Bring a machine back to a saved state, or to `initial`; need not be ready.
 
         Raises:
-            MachineError: It was not, or nobody knows.
+            MachineError: It was not, or no one knows.
         """
         ...

@@ -80,7 +80,7 @@ class JournaledProvider:
         self.parts = Parts(backend, self.journal, self.leases, self.waits, self.clock)
 
     async def start(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
-        """Return the machine of `key`: the one that runs if it is ours or nobody's, or a new one.
+        """Return the machine of `key`: the one that runs if it is ours or free, or a new one.
 
         Raises:
             InputError: The specification cannot be used.
@@ -195,7 +195,7 @@ class JournaledProvider:
         return [each for each in await survey(self.parts) if owner is None or each.owner == owner]
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are gone, and what nobody wrote down; leave all others.
+        """Remove the machines whose owners are gone, and what no one wrote down; leave all others.
 
         Safe to run at any time, anywhere, several at once.
         """
@@ -242,7 +242,7 @@ class JournaledProvider:
             return None
         machine = machine.model_copy(update={"urls": dict(health.urls)})
         if self._held(machine).digest_of(INITIAL) is None:
-            # Its driver died before `start` returned, so nobody has used it.
+            # Its driver died before `start` returned, so no one has used it.
             self._note(machine, "snapshot", tag=INITIAL, digest=health.state)
         return machine
 
@@ -258,7 +258,7 @@ class JournaledProvider:
         )
 
     def _announce(self, key: str, digest: str) -> JournalLine:
-        """Write down what is about to be created; again, by the same name, if nobody knows."""
+        """Write down what is about to be created; again, by the same name, if no one knows."""
         with self.journal.locked():
             entry = self._newest(key)
             unclear = entry is not None and entry.last.event == "intent"
@@ -286,7 +286,7 @@ class JournaledProvider:
             return await self.backend.create(line.name, labels, spec)
         except FAULTS as error:
             # The answer may be lost and the machine there, whatever the error says: podman 4
-            # answers 500 where Docker answers 409. Only the labels tell.
+            # answers 500 where Docker answers 409. Only the labels show it.
             found = await self._listed(line.name)
             if found is None:
                 if isinstance(error, NameTakenError):

@@ -44,7 +44,7 @@ async def survey(parts: Parts) -> list[Machine]:
 
 
 async def reap(parts: Parts, now: datetime) -> Reaped:
-    """Remove the machines whose owners are gone, and what nobody wrote down; leave all others.
+    """Remove the machines whose owners are gone, and what no one wrote down; leave all others.
 
     Two reapers may do the same at once: removing is safe to do twice.
     """

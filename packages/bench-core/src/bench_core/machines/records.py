@@ -42,7 +42,7 @@ JournalEvent = Literal["intent", "created", "adopted", "snapshot", "quarantined"
 """`intent` comes before the machine is asked for, and `ending` before it is removed."""
 
 Ending = Literal["stopped", "reaped", "replaced", "gone"]
-"""Why a machine ended: its owner stopped it, nobody held it, another took its place, or it was gone."""
+"""Why a machine ended: its owner stopped it, no one held it, another took its place, or it was gone."""
 
 
 class Machine(Record):

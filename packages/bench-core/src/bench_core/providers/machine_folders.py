@@ -32,7 +32,7 @@ __all__ = ["Described", "MachineFolders", "require_posix"]
 
 # Writes down the group's id and when its leader began, then leaves the command running in the group.
 # Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,
-# so the command is nobody's child: the driver's death neither ends it nor leaves a zombie.
+# so the command is no one's child: the driver's death neither ends it nor leaves a zombie.
 _LAUNCH = """
 folder=$1; shift
 cd "$folder/work" || exit 1

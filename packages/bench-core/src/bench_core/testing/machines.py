@@ -106,7 +106,7 @@ class MemoryBackend:
         self.machines.pop(name, None)
 
     async def health(self, name: str) -> Health:
-        """Tell of a machine."""
+        """Describe a machine."""
         machine = self.machines.get(name)
         if machine is None:
             return Health(ok=False, reason="it is gone")
@@ -347,14 +347,14 @@ class _Sequence:
                     driver.until = self.clock.now() + timedelta(seconds=_TTL_S)
 
     async def _squat(self) -> None:
-        """Have somebody else use a name that ours will need."""
+        """Have another program use a name that ours will need."""
         provider = self._some_driver().provider
         key = self.chance.choice(_KEYS)
         taken = provider.journal.entries(provider.name).values()
         newest = max((e.last.generation for e in taken if e.last.key == key), default=0)
         name = machine_name(provider.journal.namespace, provider.name, key, newest + 1)
         try:
-            await self.backend.inner.create(name, {"of": "somebody else"}, self.spec)
+            await self.backend.inner.create(name, {"of": "another program"}, self.spec)
         except NameTakenError:
             return
         self.foreign.add(name)

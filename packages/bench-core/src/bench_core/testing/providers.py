@@ -137,7 +137,7 @@ class ProviderConformance:
     def test_a_live_owners_machine_is_refused_and_a_dead_ones_is_adopted(
         self, books: _Books, spec: Mapping[str, JsonValue], clock: SetClock
     ) -> None:
-        """The machine stays the same; who lost it is told so."""
+        """The machine stays the same; who lost it gets an error."""
 
         async def story() -> None:
             first, second = books.open(), books.open()
@@ -303,7 +303,7 @@ class ProviderConformance:
 
         _run(story())
 
-    def test_the_reaper_takes_what_nobody_holds_after_the_grace_time(
+    def test_the_reaper_takes_what_no_one_holds_after_the_grace_time(
         self, books: _Books, spec: Mapping[str, JsonValue], clock: SetClock, waits: Waits
     ) -> None:
         """A live owner's machine stays; one whose owner is gone goes, but not at once."""
@@ -322,7 +322,7 @@ class ProviderConformance:
 
         _run(story())
 
-    def test_the_reaper_takes_what_nobody_wrote_down(
+    def test_the_reaper_takes_what_no_one_wrote_down(
         self, books: _Books, backend: Backend, spec: Mapping[str, JsonValue], clock: SetClock
     ) -> None:
         """What carries our labels and is in no journal goes; what is another's stays."""
