@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -175,6 +176,7 @@ class FaultyBackend:
         self._create_partly = create_partly
         self._unlisted: dict[str, int] = {}
         self.drawn: Counter[str] = Counter()
+        self._late: list[tuple[str, dict[str, str], dict[str, JsonValue]]] = []
 
     def check(self, spec: Mapping[str, JsonValue]) -> None:
         """Check by the backend that is there."""
@@ -183,10 +185,13 @@ class FaultyBackend:
     async def create(
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]
     ) -> Found:
-        """Create, or die before, during or after it, or lose request or answer."""
+        """Create, now or much later, or die before, during or after it, or lose request or answer."""
         fault = self._draw(
-            "killed before", "killed during", "killed after", "refused", "lost", "lag"
-        )
+            "killed before", "killed during", "killed after", "refused", "lost", "lag", "late"
+        )  # fmt: skip
+        if fault == "late":
+            self._late.append((name, dict(labels), dict(spec)))
+            raise MachineError("no answer in time")
         if fault == "killed during" and self._create_partly is not None:
             self._create_partly(name, labels, spec)
             raise DriverKilled
@@ -196,11 +201,20 @@ class FaultyBackend:
 
     async def find(self) -> Sequence[Found]:
         """List, some machines later than they are there."""
+        if self._late and self._chance.randrange(20) == 0:
+            await self.finish_late()
         await self._faulty(self._draw("killed before"), _nothing())
         found = await self.inner.find()
         late = {name for name, left in self._unlisted.items() if left > 0}
         self._unlisted = {name: left - 1 for name, left in self._unlisted.items() if left > 1}
         return [each for each in found if each.name not in late]
+
+    async def finish_late(self) -> None:
+        """Have the creates that went unanswered succeed now, whatever was asked for since."""
+        late, self._late = self._late, []
+        for each in late:
+            with contextlib.suppress(NameTakenError):
+                await self.inner.create(*each)
 
     async def remove(self, name: str) -> None:
         """Remove, or die before or after it, or lose request or answer."""
@@ -284,6 +298,7 @@ class _Sequence:
         self.clock.advance(_TTL_S + 3 * QUICK.grace_s)
         for _ in range(3):  # what was not listed at first is found later
             await self._reaper().reap()
+            await self.backend.finish_late()  # after its removal was written down
             self.clock.advance(2 * QUICK.grace_s)
         for name in self.foreign:
             await self.backend.inner.remove(name)
