@@ -34,6 +34,9 @@ NOWHERE = "http://127.0.0.1:9"
 
 COMMANDS = """
 bench-core check MISSING-RUN
+bench-core machines list --folder MISSING-FOLDER
+bench-core machines reap --folder MISSING-FOLDER
+bench-core machines stop slot-1 --folder MISSING-FOLDER
 bench-core repair MISSING-RUN
 bench-core rescore webarena RUN:webarena
 bench-core run multireal --out OUT-FOLDER

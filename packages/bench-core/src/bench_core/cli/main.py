@@ -13,6 +13,7 @@ from bench_core import exit_codes
 from bench_core.__about__ import __version__
 from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
 from bench_core.cli.groups import runner_group
+from bench_core.cli.machines import machines
 from bench_core.cli.new import new
 from bench_core.cli.options import json_option, rescore_options, run_options, task_options
 from bench_core.cli.serve import serve
@@ -38,13 +39,13 @@ def main() -> None:
 @main.command()
 @click.option(
     "--kind",
-    type=click.Choice(["benchmark", "agent", "guide", "judge", "reporter", "world"]),
+    type=click.Choice(["benchmark", "agent", "guide", "judge", "reporter", "world", "provider"]),
     default=None,
 )
 @click.option("--load", is_flag=True, help="Import each one and name those that cannot be.")
 @json_option
 def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
-    """List installed benchmarks, agents, judges, reporters, worlds and guides for agents."""
+    """List installed benchmarks, agents, judges, reporters, worlds, providers and guides for agents."""
     from bench_core.discovery import list_plugins  # noqa: PLC0415  # --help stays quick
 
     rows = list_plugins(kind, load=load)
@@ -144,6 +145,7 @@ def repair(run: Path) -> None:
     click.echo("resume the run to repeat their trials" if moved else "nothing to repair")
 
 
+main.add_command(machines)
 main.add_command(new)
 main.add_command(serve)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bench_core.machines.labels import NAMESPACE, NONCE, machine_name
     from bench_core.machines.leases import Leases, Owner
     from bench_core.machines.opening import machine_folder, open_provider
+    from bench_core.machines.overview import list_machines, reap_machines, stop_machines
     from bench_core.machines.parts import Waits
     from bench_core.machines.provider import JournaledProvider
     from bench_core.machines.records import (
@@ -59,10 +60,13 @@ __all__ = [
     "QuarantinedError",
     "Reaped",
     "Waits",
+    "list_machines",
     "machine_folder",
     "machine_name",
     "open_provider",
+    "reap_machines",
     "spec_digest",
+    "stop_machines",
 ]
 
 __getattr__ = lazy_exports(
@@ -81,6 +85,7 @@ __getattr__ = lazy_exports(
         "labels": ("NAMESPACE", "NONCE", "machine_name"),
         "leases": ("Leases", "Owner"),
         "opening": ("machine_folder", "open_provider"),
+        "overview": ("list_machines", "reap_machines", "stop_machines"),
         "parts": ("Waits",),
         "provider": ("JournaledProvider",),
         "records": (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bench_core.machines.records import Found, JournalLine
 
-__all__ = ["NAMESPACE", "NONCE", "is_of", "machine_labels", "machine_name"]
+__all__ = ["NAMESPACE", "NONCE", "is_of", "is_of_another", "machine_labels", "machine_name"]
 
 NAMESPACE = "proctor.namespace"
 NONCE = "proctor.nonce"
@@ -47,3 +47,8 @@ def machine_labels(namespace: str, line: JournalLine) -> dict[str, str]:
 def is_of(found: Found, line: JournalLine) -> bool:
     """Whether what was found is the machine of `line`, and not another of its name."""
     return found.labels.get(NONCE) == line.nonce
+
+
+def is_of_another(found: Found, line: JournalLine) -> bool:
+    """Whether what has the name of `line` now belongs to something else; without labels no one knows."""
+    return bool(found.labels) and not is_of(found, line)

@@ -22,7 +22,7 @@ from bench_core.machines.interface import (
     QuarantinedError,
 )
 from bench_core.machines.journal import Journal
-from bench_core.machines.labels import is_of, machine_labels, machine_name
+from bench_core.machines.labels import is_of, is_of_another, machine_labels, machine_name
 from bench_core.machines.leases import Leases
 from bench_core.machines.parts import Parts, Waits, as_machine
 from bench_core.machines.proof import why_unclean
@@ -160,8 +160,12 @@ class JournaledProvider:
             self._note(again, "created")
         return again
 
-    async def stop(self, machine: Machine) -> None:
+    async def stop(self, machine: Machine, *, even_held: bool = False) -> None:
         """Remove the machine and all its parts; what is gone already is fine.
+
+        Args:
+            machine: What to remove.
+            even_held: Even if another live owner holds it; that one gets a `LostMachineError`.
 
         Raises:
             MachineBusyError: Another live owner has adopted it.
@@ -169,11 +173,15 @@ class JournaledProvider:
         """
         with self.journal.locked():
             entry = self.journal.entries(self.name).get(machine.name)
-            if entry is None or entry.ended:
-                return
-            self._refuse_others(entry)
-            self._append(entry.last, "ending", note="stopped by its owner")
-        await self._remove(entry.last, "stopped")
+            written = entry is not None and not entry.ended
+            if entry is not None and written:
+                if not even_held:
+                    self._refuse_others(entry)
+                self._append(entry.last, "ending", note="stopped")
+        if entry is not None and written:
+            await self._remove(entry.last, "stopped")
+        elif machine.state == "unknown":  # it was listed by its labels alone
+            await self.backend.remove(machine.name)
 
     async def stop_all(self) -> None:
         """Stop every machine of this owner.
@@ -409,7 +417,9 @@ class JournaledProvider:
 
     async def _remove(self, line: JournalLine, ending: Ending) -> None:
         try:
-            await self.backend.remove(line.name)
+            there = [each for each in await self.backend.find() if each.name == line.name]
+            if not any(is_of_another(each, line) for each in there):
+                await self.backend.remove(line.name)
         except FAULTS as error:
             raise MachineError(
                 f"{line.name!r} was not removed: {error}; try again, or leave it to the reaper"

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bench_core.machines.interface import MachineError
-from bench_core.machines.labels import NAMESPACE, NONCE
+from bench_core.machines.labels import NAMESPACE, NONCE, is_of_another
 from bench_core.machines.parts import as_machine
 from bench_core.machines.records import Machine, Reaped
 
@@ -78,21 +78,25 @@ async def reap(parts: Parts, now: datetime) -> Reaped:
 async def _remove_all(
     parts: Parts, condemned: Mapping[str, JournalLine | None], kept: int, now: datetime
 ) -> Reaped:
+    others = await _of_others(parts, condemned)
     failed: dict[str, str] = {}
-    for name in condemned:
+    for name in condemned.keys() - others:
         try:
             await parts.backend.remove(name)
         except FAULTS as error:  # noqa: PERF203  # one that cannot be removed must not keep the rest
             failed[name] = str(error)
     left = {each.name for each in await parts.backend.find()} if condemned else set()
-    failed |= dict.fromkeys((condemned.keys() & left) - failed.keys(), "it is still listed")
+    failed |= dict.fromkeys(
+        (condemned.keys() & left) - failed.keys() - others, "it is still listed"
+    )
     removed = [name for name in condemned if name not in failed]
     with parts.journal.locked():
         now_written = parts.journal.entries(parts.backend.name)
         for name in removed:
             line = condemned[name]
             if line is not None and not now_written[name].ended:
-                parts.journal.follow(line, "ended", parts.clock.now(), ending="reaped")
+                ending = "gone" if name in others else "reaped"
+                parts.journal.follow(line, "ended", parts.clock.now(), ending=ending)
         parts.journal.compact()
         holders = {
             each.last.owner
@@ -100,7 +104,16 @@ async def _remove_all(
             if not each.ended
         }
     parts.leases.sweep(frozenset(holders), now, parts.waits.grace_s)
-    return Reaped(removed=tuple(sorted(removed)), kept=kept, failed=failed)
+    return Reaped(removed=tuple(sorted(set(removed) - others)), kept=kept, failed=failed)
+
+
+async def _of_others(parts: Parts, condemned: Mapping[str, JournalLine | None]) -> set[str]:
+    """Return the names that another program uses by now: what was written down is gone."""
+    if not condemned:
+        return set()
+    lines = {name: line for name, line in condemned.items() if line is not None}
+    seen = await parts.backend.find()
+    return {e.name for e in seen if e.name in lines and is_of_another(e, lines[e.name])}
 
 
 def _abandoned(parts: Parts, entry: Entry, now: datetime) -> bool:

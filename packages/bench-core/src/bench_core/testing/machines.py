@@ -42,6 +42,7 @@ _T = TypeVar("_T")
 QUICK = Waits(ready_s=60.0, grace_s=60.0, listed_s=0.0, poll_s=0.01)
 _TTL_S = 100.0
 _KEYS = ("slot-1", "slot-2", "slot-3")
+_FOREIGN = {"of": "another program"}
 
 
 class SetClock:
@@ -156,6 +157,7 @@ class FaultyBackend:
 
     Attributes:
         drawn: How often each fault was drawn.
+        late: Whether every create goes unanswered and is done by `finish_late`.
     """
 
     saves: bool
@@ -176,6 +178,7 @@ class FaultyBackend:
         self._create_partly = create_partly
         self._unlisted: dict[str, int] = {}
         self.drawn: Counter[str] = Counter()
+        self.late = False
         self._late: list[tuple[str, dict[str, str], dict[str, JsonValue]]] = []
 
     def check(self, spec: Mapping[str, JsonValue]) -> None:
@@ -186,7 +189,7 @@ class FaultyBackend:
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]
     ) -> Found:
         """Create, now or much later, or die before, during or after it, or lose request or answer."""
-        fault = self._draw(
+        fault = "late" if self.late else self._draw(
             "killed before", "killed during", "killed after", "refused", "lost", "lag", "late"
         )  # fmt: skip
         if fault == "late":
@@ -295,11 +298,18 @@ class _Sequence:
             self.backend.rate = rate
             await self.chance.choice(acts)()
         self.backend.rate = 0.0
+        await self._start_unanswered()
         self.clock.advance(_TTL_S + 3 * QUICK.grace_s)
         for _ in range(3):  # what was not listed at first is found later
             await self._reaper().reap()
             await self.backend.finish_late()  # after its removal was written down
             self.clock.advance(2 * QUICK.grace_s)
+        there = {each.name: each.labels for each in await self.backend.inner.find()}
+        self.problems += [
+            f"another program's was removed: {name}"
+            for name in sorted(self.foreign)
+            if there.get(name) != _FOREIGN
+        ]
         for name in self.foreign:
             await self.backend.inner.remove(name)
         left = sorted(each.name for each in await self.backend.inner.find())
@@ -318,6 +328,13 @@ class _Sequence:
             return self._bury(driver)
         driver.held[key] = machine
         return None
+
+    async def _start_unanswered(self) -> None:
+        """Ask for a machine that appears only after its removal was written down: labels alone show it."""
+        self.backend.late = True
+        with contextlib.suppress(MachineError):
+            await self._some_driver().provider.start("unanswered", self.spec)
+        self.backend.late = False
 
     async def _use(self) -> None:
         driver = self._some_driver()
@@ -369,7 +386,7 @@ class _Sequence:
         newest = max((e.last.generation for e in taken if e.last.key == key), default=0)
         name = machine_name(provider.journal.namespace, provider.name, key, newest + 1)
         try:
-            await self.backend.inner.create(name, {"of": "another program"}, self.spec)
+            await self.backend.inner.create(name, _FOREIGN, self.spec)
         except NameTakenError:
             return
         self.foreign.add(name)

@@ -1,0 +1,106 @@
+"""The machines of all providers in one folder: list them, reap them, stop them by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.discovery import find_plugins
+from bench_core.errors import InputError
+from bench_core.machines.interface import MachineError
+from bench_core.machines.leases import Leases, Owner
+from bench_core.machines.opening import machine_folder, open_provider
+from bench_core.machines.records import Reaped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bench_core.machines.provider import JournaledProvider
+    from bench_core.machines.records import Machine
+
+__all__ = ["list_machines", "reap_machines", "stop_machines"]
+
+
+async def list_machines(
+    folder: Path | None = None, *, provider: str | None = None, owner: str | None = None
+) -> list[Machine]:
+    """Return what is there or should be, of every provider, by provider, key and generation.
+
+    Args:
+        folder: Where the journal is; `machine_folder()` by default.
+        provider: Only of this one; by default of all that are installed.
+        owner: Only what it holds.
+
+    Raises:
+        MachineError: A provider that has machines cannot be asked.
+    """
+    found: list[Machine] = []
+    for each in _providers(folder, provider):
+        try:
+            found += await each.list(owner)
+        except (MachineError, OSError):  # noqa: PERF203  # one engine that is off hides no other
+            if provider is not None or _has_machines(each):
+                raise
+    return found
+
+
+async def reap_machines(
+    folder: Path | None = None, *, provider: str | None = None
+) -> dict[str, Reaped]:
+    """Remove what has no live owner; return by provider what was removed, kept, and could not be.
+
+    Args:
+        folder: Where the journal is; `machine_folder()` by default.
+        provider: Only of this one; by default of all that are installed.
+    """
+    found: dict[str, Reaped] = {}
+    for each in _providers(folder, provider):
+        try:
+            found[each.name] = await each.reap()
+        except (MachineError, OSError) as error:  # noqa: PERF203  # same
+            if provider is not None or _has_machines(each):
+                found[each.name] = Reaped(failed={"": f"the provider cannot be asked: {error}"})
+    return found
+
+
+async def stop_machines(
+    names: Sequence[str], folder: Path | None = None, *, even_held: bool = False
+) -> list[Machine]:
+    """Stop machines by name or key, and return them.
+
+    Args:
+        names: Names or keys, as `list_machines` gives them.
+        folder: Where the journal is; `machine_folder()` by default.
+        even_held: Those of live owners, too; a program that works on one loses it.
+
+    Raises:
+        InputError: There is no such machine; none was stopped.
+        MachineBusyError: A live owner holds it.
+        MachineError: Some are still there.
+    """
+    by_name = {each.name: each for each in _providers(folder, None)}
+    there = await list_machines(folder)
+    chosen = {each.name: each for name in names for each in there if name in {each.name, each.key}}
+    missing = [name for name in names if not any(name in {m.name, m.key} for m in chosen.values())]
+    if missing:
+        raise InputError(f"no machine is called {missing[0]!r}: {_known(there)}")
+    for each in chosen.values():
+        await by_name[each.provider].stop(each, even_held=even_held)
+    return list(chosen.values())
+
+
+def _known(there: Sequence[Machine]) -> str:
+    if not there:
+        return "there are none"
+    return "there are " + ", ".join(sorted({each.name for each in there}))
+
+
+def _providers(folder: Path | None, name: str | None) -> list[JournaledProvider]:
+    place = folder or machine_folder()
+    owner = Owner(Leases(place))  # not renewed: whoever only looks holds nothing
+    names = [name] if name is not None else [each.name for each in find_plugins("provider")]
+    return [open_provider(each, owner, place) for each in dict.fromkeys(names)]
+
+
+def _has_machines(provider: JournaledProvider) -> bool:
+    return any(not each.ended for each in provider.journal.entries(provider.name).values())
