@@ -115,9 +115,9 @@ async def test_a_machine_outlives_the_driver_that_was_killed_and_is_reaped(tmp_p
 
 @pytest.mark.parametrize("fives", range(4))
 async def test_fault_sequences_leave_no_process(fives: int, tmp_path: Path) -> None:
-    for seed in range(5 * fives, 5 * fives + 5):
-        wrong = await process_sequence(seed, tmp_path / str(seed))
-        assert (seed, wrong) == (seed, [])
+    seeds = range(5 * fives, 5 * fives + 5)
+    wrong = await asyncio.gather(*(process_sequence(seed, tmp_path / str(seed)) for seed in seeds))
+    assert {seed: found for seed, found in zip(seeds, wrong, strict=True) if found} == {}
 
 
 async def process_sequence(seed: int, folder: Path) -> list[str]:
