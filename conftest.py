@@ -1,10 +1,20 @@
-"""Ids of parametrized tests are words: short, and the same in every process that collects them."""
+"""Ids of parametrized tests are words: short, and the same in every process that collects them.
+
+What takes long to make is made by one of the processes that run tests, for all of them.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import re
+import shutil
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 _WORDS = re.compile(r"[\w .,:+@=#/%'-]{1,100}", re.ASCII)
 
@@ -23,3 +33,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     call = getattr(item, "callspec", None)  # a parametrized test has one
     if call and not _WORDS.fullmatch(call.id):
         raise pytest.UsageError(f"{item.nodeid}: name this case in words (pytest.param(..., id=…))")
+
+
+@pytest.fixture(scope="session")
+def made_once(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Return what has a folder made, in a path that `make` is given, by whichever process is first.
+
+    The folder is for reading: tests of several processes have it at once.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if hasattr(request.config, "workerinput") else own  # pytest-xdist's
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, ready = shared / name / "made", shared / name / "ready"
+        folder.parent.mkdir(exist_ok=True)
+        with (shared / name / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
+                make(folder)
+                ready.touch()
+        return folder
+
+    return made

@@ -18,6 +18,7 @@ from bench_core.run_spec import RunSpec, TaskFilter
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import NoLocks
 from webarena_runner.benchmark import WebArenaBenchmark
+from webarena_runner.config import load_config
 from webarena_runner.evaluation import evaluate
 from webarena_runner.reference_solutions import write_trial
 from webarena_runner.reference_solutions.variants import wrong_variants
@@ -26,12 +27,12 @@ from webarena_runner.world import demo_task_ids, scripted_task_ids
 from webarena_runner.world.launch import built_in_world, environment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Trials
 
     from bench_core.records import TrialResult
-    from webarena_runner.config import EnvironmentConfig
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -43,9 +44,9 @@ TASKS = {task.task_id: task for task in load_tasks()}
 class Campaign:
     """A finished run: its results and trial folders by task, and where its sites were."""
 
-    def __init__(self, folder: Path, config: EnvironmentConfig) -> None:
-        self.config = config
-        self._run = read_run(folder)
+    def __init__(self, folder: Path) -> None:
+        self.config = load_config(folder / "sites.json")
+        self._run = read_run(folder / "run")
         self._keys = {key.task_id: key for key in self._run.results}
 
     def result(self, task_id: str) -> TrialResult:
@@ -56,16 +57,19 @@ class Campaign:
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    out = tmp_path_factory.mktemp("campaign") / "run"
+def campaign(made_once: Callable[..., Path]) -> Campaign:
+    return Campaign(made_once("scripted-campaign", run_campaign))
+
+
+def run_campaign(folder: Path) -> None:
     spec = RunSpec(tasks=TaskFilter(ids=tuple(IDS)), agent="scripted", workers=2, world="built-in")
     with built_in_world() as world:
         environment = environment_of(world)
         run_environment = RunEnvironment(locks=NoLocks())
         run_benchmark_sync(
-            WebArenaBenchmark(environment), spec, out, run_environment=run_environment
+            WebArenaBenchmark(environment), spec, folder / "run", run_environment=run_environment
         )
-    return Campaign(out, environment.config)
+    (folder / "sites.json").write_text(json.dumps(environment.config.described()))
 
 
 @pytest.mark.parametrize("task_id", IDS)
