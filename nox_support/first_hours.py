@@ -22,6 +22,9 @@ __all__ = ["PAGES", "Shown", "commands_of", "main"]
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "agent author": "own-agent.md",
+    "judge user": "first-judge.md",
+    "WAA user": "first-waa.md",
+    "paper author": "first-paper.md",
 }
 MOST_COMMANDS = 40
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
