@@ -64,22 +64,6 @@ def test_the_page_opens_from_disk_without_complaint(
     assert all(url.startswith(("file:", "data:")) for url in window.requests)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-@pytest.mark.parametrize("fragment", ["", "#view=trials", "#open=" + quote('[0,"0",1]')])
-def test_axe_finds_nothing_wrong(
-    width: int, scheme: str, fragment: str, built: Built, visit: Visits
-) -> None:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
-
-    page = visit(width=width, scheme=scheme).open(built, fragment)
-    if "open" in fragment:
-        page.wait_for_selector("dialog .film")
-
-    found = Axe().run(page)
-
-    assert found.violations_count == 0, found.generate_report()
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
 def test_axe_finds_nothing_wrong_in_an_audited_page_unfolded(
     width: int, scheme: str, judged_run: Runs, build: Builds, visit: Visits

@@ -54,6 +54,31 @@ def test_figures_have_the_numbers_of_the_report(three: Built) -> None:
             assert percent(row.success.estimate) in found["slices-1"]
 
 
+@pytest.mark.browser
+def test_figures_are_printed_as_pdf_of_their_size_with_their_texts(
+    run: Runs, tmp_path: Path
+) -> None:
+    folder, out = run("a", tasks=30, agent="café & <co>"), tmp_path / "figures"
+    done = CliRunner().invoke(main, ["export", "figures", str(folder), "-o", str(out), "--pdf"])
+
+    assert done.exit_code == 0, done.output
+    assert {each.stem for each in out.glob("*.pdf")} == {each.stem for each in out.glob("*.svg")}
+    pdf = (out / "rates.pdf").read_bytes()
+    root = ET.fromstring((out / "rates.svg").read_text("utf-8"))  # noqa: S314  # ours
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
+    assert pdf.startswith(b"%PDF-")
+    assert len(boxes) == 1  # one page
+    assert [float(n) for n in boxes[0]] == pytest.approx([width * 0.75, height * 0.75], abs=1)
+    assert b"/Font" in pdf  # words, not outlines
+
+
+def test_pdf_is_offered_for_figures_alone(run: Runs, tmp_path: Path) -> None:
+    command = ["export", "csv", str(run()), "-o", str(tmp_path / "out"), "--pdf"]
+
+    assert CliRunner().invoke(main, command).exit_code == 2
+
+
 def test_hostile_labels_stay_text(run: Runs, build: Builds) -> None:
     attack = "</text><script>alert(1)</script>\x00\u202e&\"'"
     report = build(run("a", tasks=9, agent=attack), run("b", tasks=9), formats=["json"]).report

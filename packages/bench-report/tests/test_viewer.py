@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -208,25 +209,6 @@ def test_links_of_earlier_reports_still_open_their_trial(shop: Built, visit: Vis
     assert "trial 2" in page.inner_text(".dialog-bar")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
-@pytest.mark.parametrize("view", [".viewer", ".side-by-side"])
-def test_axe_finds_nothing_wrong_in_a_trial_and_in_two(
-    view: str, width: int, scheme: str, shop: Built, visit: Visits
-) -> None:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415  # as Chromium
-
-    beside = view == ".side-by-side"
-    more = {"with": json.dumps([shop.report.runs[0].info.run_id, 1])} if beside else {}
-    page = opened(shop, visit, address(shop, "t1", 1, **more), width=width, scheme=scheme)
-    page.wait_for_selector(f"{view} .step-head")
-
-    found = Axe().run(page)
-
-    assert found.violations_count == 0, found.generate_report()
-    wide = page.eval_on_selector("dialog", "d => d.scrollWidth - d.clientWidth")
-    assert wide == 0
-
-
 def test_an_open_trial_prints_every_step(shop: Built, visit: Visits) -> None:
     page = opened(shop, visit, address(shop, "t1", 1))
 
@@ -235,6 +217,31 @@ def test_an_open_trial_prints_every_step(shop: Built, visit: Visits) -> None:
     assert len(page.pdf()) > 10_000
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".printed-step").count() == 0
+
+
+def test_listed_trials_print_from_a_sheet_of_their_own_on_each(shop: Built, visit: Visits) -> None:
+    page = visit().open(shop, "#view=trials&outcome=fail")
+    page.wait_for_selector("#shown:has-text('of 32 trials')")
+    page.fill("#search", "lamp")
+    page.evaluate("window.print = () => { document.body.dataset.asked = 'yes'; }")
+
+    page.click("#print-trials")
+    page.wait_for_selector("body[data-asked]")
+    trials = page.locator(".print-trial").count()
+    text = page.text_content(".print-trials") or ""
+    page.emulate_media(media="print")
+    breaks = page.eval_on_selector_all(
+        ".print-trial", "all => all.map(each => getComputedStyle(each).breakBefore)"
+    )
+
+    assert trials == len(page.locator("#grid tbody tr[data-index]").all()) > 1
+    assert breaks == ["auto", *["page"] * (trials - 1)]
+    assert text.count("thought 2") == trials
+    assert page.is_hidden("main")
+    pages = len(re.findall(rb"/Type ?/Page\b(?!s)", page.pdf()))
+    assert pages >= trials
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_selector(".print-trials", state="detached")
 
 
 def test_a_million_steps_show_both_ends_at_once(
@@ -317,6 +324,12 @@ def test_hostile_steps_stay_text_in_every_view(  # fixtures
     page.keyboard.press("c")
     page.wait_for_selector(".side-by-side .pair-list")
     fits()
+    page.keyboard.press("Escape")
+    page.evaluate("window.print = () => { document.body.dataset.asked = 'yes'; }")
+    page.click("#print-trials")
+    page.wait_for_selector("body[data-asked]")
+
+    assert window.overflow() == 0
     assert window.dialogs == []
     assert window.complaints == []
     assert all(url.startswith(("file:", "data:")) for url in window.requests)

@@ -353,6 +353,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
     metavar="FILE",
     help="Your own Jinja template, for `template`.",
 )
+@click.option("--pdf", is_flag=True, help="Also print `figures` as PDF, by Chromium.")
 @click.option("--title", metavar="TEXT", help="Title of the document.")
 @_STRICT
 @_MIX
@@ -372,7 +373,7 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     waa-baseline  two harnesses on the same tasks (a .md file)
     webarena      sites and template average (a .md file)
     template      your own document
-    figures       SVG files for papers and slides, ready to be made PDF (a folder)
+    figures       SVG files for papers and slides, with --pdf also PDF (a folder)
     md, json, html, latex, csv, parquet, junit   as `build` writes them (a folder)
     """  # noqa: D301  # click wants the character itself
     from bench_report.exports import export as export_runs  # noqa: PLC0415  # loads statistics

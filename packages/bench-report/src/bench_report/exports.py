@@ -9,6 +9,7 @@ from bench_core.files import write_atomic
 from bench_report.comparison.baselines import baseline_of
 from bench_report.formats.documents import DOCUMENTS, comparison_json, render_document
 from bench_report.formats.figures import figures_of
+from bench_report.formats.pdf import print_figures
 from bench_report.interchange.atif import export_atif, import_atif
 from bench_report.interchange.every_eval_ever import export_every_eval_ever
 from bench_report.interchange.hugging_face import export_eval_results
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from bench_report.formats.figures import Figure
     from bench_report.run_data.sources import Source
 
 __all__ = ["ForeignFormat", "export", "import_run"]
@@ -40,6 +42,7 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
     out: Path,
     *,
     template: Path | None = None,
+    pdf: bool = False,
     title: str | None = None,
     count_errors_as_failures: bool = False,
     mix: bool = False,
@@ -53,6 +56,7 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
         folders: Run folders.
         out: A file for `inspect`, `baseline`, `eval-results` and documents, else a folder.
         template: The user's own template, for `template`.
+        pdf: Also print `figures` as PDF, by the Chromium of this machine.
         title: Of the document.
         count_errors_as_failures: Let trials without a score enter all rates as failures.
         mix: Allow runs that cannot be compared, and label the document as mixed.
@@ -60,7 +64,10 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
     Raises:
         InputError: A form needs one run and several were given, or the template is missing.
         RunFolderError: A folder is missing or damaged.
+        BrowserError: PDF is asked for and there is no Chromium.
     """
+    if pdf and what != "figures":
+        raise InputError("--pdf is for `figures`; `html` prints from a browser")
     runs = read_runs(folders)
     if what in _OF_ONE_RUN:
         return _export_single_run(what, runs, out)
@@ -72,7 +79,7 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
         mix=mix,
     )
     if what == "figures":
-        return [_write(out / f"{each.name}.svg", each.svg) for each in figures_of(report)]
+        return _export_figures(list(figures_of(report)), out, pdf=pdf)
     if what == "template" and template is None:
         raise InputError("give the template with --template FILE")
     if what in DOCUMENTS or template is not None:
@@ -81,6 +88,15 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
             files.append(_write(out.with_suffix(".json"), comparison_json(report)))
         return files
     return write_report(report, runs, out, formats=[what])
+
+
+def _export_figures(figures: Sequence[Figure], out: Path, *, pdf: bool) -> list[Path]:
+    files = [_write(out / f"{each.name}.svg", each.svg) for each in figures]
+    if pdf:
+        for name, document in print_figures(figures):
+            files.append(out / f"{name}.pdf")
+            write_atomic(files[-1], document)
+    return files
 
 
 def _folder(what: str, out: Path) -> Path:

@@ -1,7 +1,7 @@
 """Figures as SVG files of their own: fit for papers and slides, with axes, labels and no style sheet.
 
-Black ink, runs distinguished by label, marker and dashes: a printer without colours loses nothing. Converters such
-as `rsvg-convert` and Inkscape make PDF of them; texts are plain SVG text and stay text there.
+Black ink, runs distinguished by label, marker and dashes: a printer without colours loses nothing. Chromium
+(`pdf.py`), `rsvg-convert` and Inkscape make PDF of them; texts are plain SVG text and stay text there.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 __all__ = ["render_page"]
 
 # In this order: they share one scope, and a script uses the constants of those before it.
+_STYLES = ("report", "print")
 _SCRIPTS = (
     "dom", "store", "state", "columns", "grid", "textdiff", "viewer", "sidebyside", "detail", "copy", "main", "live",
 )  # fmt: skip
@@ -112,7 +113,7 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         evidence: What its trials left.
         live: For a page that is served: the state it shows; it then asks for a newer one.
     """
-    css = files(__package__).joinpath("static/report.css").read_text("utf-8")
+    css = _style()
     script = _script()
     summary = _summary(report)
     names = run_names(report)
@@ -226,6 +227,11 @@ def _template() -> jinja2.Template:
         "wins": lambda run: sum(row.success is True for row in run.trials),
     }
     return environment.get_template("report.html.j2")
+
+
+def _style() -> str:
+    folder = files(__package__).joinpath("static")
+    return "\n".join(folder.joinpath(f"{name}.css").read_text("utf-8") for name in _STYLES)
 
 
 def _script() -> str:

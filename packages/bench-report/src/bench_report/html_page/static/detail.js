@@ -125,6 +125,17 @@ class Detail {
     if (on && this.film?.printed) this.dialog.querySelector(".detail-body").append(h("div", { class: "printed" }, h("h3", {}, "Steps"), this.film.printed(PRINTED_STEPS)));
   }
 
+  /** A trial for paper: what it came to, its checks and its steps. */
+  async onPaper(row) {
+    const { store } = this;
+    const evidence = await store.evidence(row).catch((error) => ({ missing: error.message }));
+    const { missing, error, checks, steps, note } = evidence;
+    return h("section", { class: "print-trial" },
+      h("h2", {}, `Task ${store.tasks.id[store.trials.task[row]]}, trial ${store.trials.trial[row]}`), store.runs.length > 1 ? h("p", { class: "quiet" }, store.runs[store.trials.run[row]]) : null,
+      this.heading(row, true), missing ? h("p", { class: "problem" }, missing) : null, error ? h("p", { class: "problem" }, `${error.kind}: ${error.message}`) : null,
+      checks?.length ? checkLists(checks) : null, this.facts(row), steps?.length ? printedSteps(steps, PRINTED_STEPS) : null, note ? h("p", { class: "quiet" }, note) : null);
+  }
+
   bar(row, other) {
     const { store } = this;
     const step = (by, text, label) => {

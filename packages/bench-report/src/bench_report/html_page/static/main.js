@@ -49,6 +49,7 @@ class Explorer {
       else search.blur();
     });
     byId("clear").addEventListener("click", () => state.clear());
+    byId("print-trials").addEventListener("click", () => this.printTrials());
     for (const button of document.querySelectorAll("[data-view]")) {
       button.addEventListener("click", () => state.set({ view: button.dataset.view, sort: "" }));
     }
@@ -151,6 +152,17 @@ class Explorer {
     this.grid.draw();
   }
 
+  /** Print the trials that are listed, each from a page of its own on. */
+  async printTrials() {
+    const rows = this.items.flatMap((item) => item.rows ?? [item.row]);
+    const place = h("div", { class: "print-trials" }, rows.length > PRINTED_TRIALS ? h("p", {}, `The first ${PRINTED_TRIALS} of ${count(rows.length)} trials.`) : null);
+    for (const row of rows.slice(0, PRINTED_TRIALS)) place.append(await this.detail.onPaper(row)); // one after the other: each may unpack megabytes
+    document.body.append(place);
+    await Promise.all([...place.querySelectorAll("img")].map((image) => image.decode().catch(() => null)));
+    addEventListener("afterprint", () => place.remove(), { once: true });
+    print();
+  }
+
   key(event) {
     if (event.target.closest("input, select, textarea, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") byId("search").focus();
@@ -162,6 +174,7 @@ class Explorer {
 
 const MOST_FLAGS = 100;
 const PRINTED_ROWS = 1000;
+const PRINTED_TRIALS = 40;
 
 async function start() {
   themeButton(byId("theme"));
