@@ -28,6 +28,7 @@ class Endless:
         self._body = body
         self.requests = 0
         self.sent = 0
+        self.head = b""
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
@@ -39,7 +40,7 @@ class Endless:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
+            head = self.head = await reader.readuntil(b"\r\n\r\n")
             length = next(
                 int(line.partition(b":")[2])
                 for line in head.lower().split(b"\r\n")
@@ -97,6 +98,21 @@ async def test_a_reply_of_a_hundred_megabytes_is_given_up_and_not_asked_for_agai
     assert f"longer than {MOST_REPLY:,} bytes" in str(error)
     assert server.requests == 1
     assert server.sent < 100 * MB
+
+
+@pytest.mark.parametrize("packing", ["zstd", "br", "gzip, gzip"])
+async def test_packings_that_unpack_without_bound_are_not_asked_for_and_not_read(
+    provider: str, packing: str
+) -> None:
+    async def answer(server: Endless, writer: asyncio.StreamWriter) -> None:
+        head = HEAD + f"content-encoding: {packing}\r\n\r\n".encode()
+        await server.write(writer, head + gzip.compress(gzip.compress(b"{}")))
+
+    server = Endless(answer)
+    error = await ask(provider, server, RetryPolicy(attempts=1, timeout_s=60))
+    assert error.kind == "malformed", error
+    assert repr(packing) in str(error)
+    assert b"\r\naccept-encoding: gzip, deflate\r\n" in server.head.lower()
 
 
 async def test_a_reply_that_drips_ends_with_the_time_for_one_request(provider: str) -> None:

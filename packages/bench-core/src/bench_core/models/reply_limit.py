@@ -14,19 +14,33 @@ __all__ = ["MOST_REPLY", "limit_replies"]
 MOST_REPLY = 64 * 1024 * 1024
 """Bytes of a reply, unpacked; the longest that models can write are a few MB."""
 
+_PACKINGS = ("gzip", "deflate")
+"""What replies may be packed with: one piece as it arrives unpacks to a thousand times its size at most."""
+
 
 def limit_replies(client: Any, provider: str) -> None:
     """Have an asynchronous client of httpx or httpx2 give up replies that are longer than `MOST_REPLY`.
 
     The adapters ask for whole replies only, which the SDKs would read to their end, however far that is.
-    How long a reply may take is limited where it is awaited.
+    How long a reply may take is limited where it is awaited. Packings of which a few bytes unpack to gigabytes
+    at once (brotli, zstandard, one inside another) are neither asked for nor read.
     """
+    client.headers["accept-encoding"] = ", ".join(_PACKINGS)
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "response": [*hooks["response"], _reader(provider)]}
 
 
 def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
     async def read(response: Any) -> None:
+        packing = response.headers.get("content-encoding", "identity").strip().lower()
+        if packing not in {"", "identity", *_PACKINGS}:
+            await response.aclose()
+            raise ModelError(
+                "malformed",
+                f"the reply is packed with {packing[:40]!r}, and only {' and '.join(_PACKINGS)} were asked for",
+                provider=provider,
+                status=response.status_code,
+            )
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
