@@ -18,10 +18,12 @@ from browser_use.llm.messages import (
 from pydantic import BaseModel, ValidationError
 
 from bench_core.browser_use import ModelChat, ModelWatch, is_known_model, model_chat
+from bench_core.browser_use.agent import open_chat
 from bench_core.browser_use.chat import request_of
 from bench_core.errors import BudgetExceededError, InputError
 from bench_core.models import Cassette, ModelError, PriceList, RetryPolicy, open_model
 from bench_core.models.prices import PriceRow
+from bench_core.protocols import TrialContext
 from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
@@ -209,3 +211,21 @@ def test_a_picture_by_link_is_refused() -> None:
 def test_models_of_other_providers_are_left_to_browser_use() -> None:
     assert is_known_model("anthropic:claude-x")
     assert not is_known_model("groq:llama")
+
+
+async def test_the_agent_s_option_names_the_server_of_its_model(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+    server.say(Answer(text='{"number": 7}'))
+    url = server.base_url("openai")
+    context = TrialContext(
+        run_id="test", folder=tmp_path, model="openai:m-1", config={"base_url": url}
+    )
+    chat = open_chat(context)
+    answer = await ask(chat)
+    await chat.aclose()
+    assert (answer.completion, len(server.requests)) == (Number(number=7), 1)
+    own = {**context.config, "chat": "browser-use"}
+    assert open_chat(context.model_copy(update={"config": own})).base_url == url

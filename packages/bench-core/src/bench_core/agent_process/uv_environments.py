@@ -106,9 +106,9 @@ def _make(
 
 
 def _arguments(requirements: tuple[str, ...], wheel: Path) -> list[str]:
-    """Return what is installed, bench-core from this one's own wheel."""
+    """Return what is installed, bench-core from this one's own wheel, and with prices where this one has them."""
     others: list[str] = []
-    extras: list[str] = []
+    extras = _extras_of_run()
     for each in requirements:
         match = _NAME.match(each)
         if each.endswith(".txt"):
@@ -119,6 +119,11 @@ def _arguments(requirements: tuple[str, ...], wheel: Path) -> list[str]:
             others.append(each)
     wanted = f"bench-core[{','.join(extras)}]" if extras else "bench-core"
     return [f"{wanted} @ {wheel.as_uri()}", *others]
+
+
+def _extras_of_run() -> list[str]:
+    """Return what an agent needs to report the cost of its calls, as it does in the process of the run."""
+    return ["prices"] if find_spec("genai_prices") else []
 
 
 def _run(command: list[str], asked: str) -> str:
@@ -138,7 +143,8 @@ def _run(command: list[str], asked: str) -> str:
 
 def _key(requirements: tuple[str, ...], python: str | None, wheel: bytes) -> str:
     files = {each: _content(each) for each in requirements if each.endswith(".txt")}
-    facts = [sorted(requirements), files, python or [sys.executable, sys.version], sys.platform]
+    made_on = python or [sys.executable, sys.version]
+    facts = [sorted(requirements), files, _extras_of_run(), made_on, sys.platform]
     digest = hashlib.sha256(json.dumps(facts).encode())
     digest.update(wheel)
     return digest.hexdigest()[:_KEY]

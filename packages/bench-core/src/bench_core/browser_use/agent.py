@@ -151,7 +151,7 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
     """Return the chat for the model of a trial that the run's configuration asks for.
 
     Proctor's own adapters, unless the configuration's `chat` is `browser-use` or only browser-use
-    knows the provider.
+    knows the provider. Without `base_url` the agent's option of that name counts.
 
     Raises:
         InputError: There is no model, its provider is unknown, its key is not set, or calls are to
@@ -163,6 +163,7 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
             f"the agent {context.agent or BrowserUseAgent.name!r} needs a model: add --model "
             "provider:model, e.g. --model openai:gpt-4.1-mini"
         )
+    base_url = base_url or context.agent_option("base_url")
     cassette = _cassette(context)
     if context.config.get("chat") == "browser-use" or not is_known_model(name):
         if cassette is not None:
