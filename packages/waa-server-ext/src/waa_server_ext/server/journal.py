@@ -123,7 +123,7 @@ class Journal:
             self._set_entry(claim.key, _Entry(claim.digest, "done", line))
 
     def release(self, claim: Claim) -> None:
-        """Give a key back of which nothing was done: the VM was never reached."""
+        """Give a key back of which nothing was evaluated: the VM answered nothing."""
         with self._lock:
             self._write({"key": claim.key, "digest": claim.digest, "state": "released"})
             self._entries.pop(claim.key, None)

@@ -92,7 +92,7 @@ class Service(Closing):
 
         Raises:
             KeyRefusedError: See `Journal.claim`.
-            VmUnreachableError: Nothing was done; the key may be used again.
+            VmUnreachableError: The VM answered nothing; the key may be used again.
         """
         claim = self._journal.claim(request.key or f"{ANONYMOUS}{uuid.uuid4()}", request.digest)
         if claim.answer is not None:
@@ -194,11 +194,11 @@ class Service(Closing):
                 vm=self.settings.vm,
                 deadline=self._deadline(),
             )
-        # Docker's forward accepts connections before the VM listens: nothing was done then
+        # Docker's forward accepts connections before the VM listens
         if _never_answered(verdict):
             raise VmUnreachableError(
                 f"the VM {self.settings.vm} accepted connections and answered none: is it still "
-                f"starting? Nothing was done; ask again"
+                f"starting? Nothing was evaluated; ask again"
             )
         timings = verdict.timings.model_copy(update={"waited": round(waited, 6)})
         return verdict.model_copy(update={"timings": timings})
