@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from waa_client.tasks import load_tasks
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DESKTOPS = 4
+"""As many evaluations at once: one mostly sleeps, as its task says."""
 _UNKNOWN_HERE = re.compile(r"DownloadError|no browser debugs")
 
 
@@ -45,22 +48,35 @@ def served(folder: Path, *arguments: str) -> Iterator[str]:
             process.terminate()
 
 
-def test_notes_are_what_evaluators_give_on_an_idle_desktop(tmp_path: Path, published: Path) -> None:
-    tasks = load_tasks(published)
-    with ExitStack() as stack:
-        vm = stack.enter_context(served(tmp_path, "simulate", "--port", "0"))
+@contextmanager
+def evaluator(folder: Path, tasks: Path) -> Iterator[str]:
+    """Run a desktop and its evaluator, in a folder of their own, and return the evaluator's address."""
+    folder.mkdir()
+    with served(folder, "simulate", "--port", "0") as vm:
         serve = (
             "serve",
             "--vm",
             vm.removeprefix("http://"),
             "--tasks-dir",
-            str(published),
+            str(tasks),
             "--offline",
             "--port",
             "0",
         )
-        evaluator = stack.enter_context(served(tmp_path, *serve))
-        seen = check_idle(tasks, evaluator)
+        with served(folder, *serve) as url:
+            yield url
+
+
+def test_notes_are_what_evaluators_give_on_an_idle_desktop(tmp_path: Path, published: Path) -> None:
+    tasks = load_tasks(published)
+    with ExitStack() as stack:
+        urls = [
+            stack.enter_context(evaluator(tmp_path / str(number), published))
+            for number in range(DESKTOPS)
+        ]
+        with ThreadPoolExecutor(DESKTOPS) as pool:
+            parts = [tasks[number::DESKTOPS] for number in range(DESKTOPS)]
+            seen = [note for notes in pool.map(check_idle, parts, urls) for note in notes]
     noted = {kind: {n.task_id for n in task_notes(tasks) if n.kind == kind}
              for kind in ("idle", "unprepared", "no-score", "gold-host", "live-browser")}  # fmt: skip
     scoring = {note.task_id for note in seen if note.kind == "idle"}
