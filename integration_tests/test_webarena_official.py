@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bench_core.testing import reseal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -18,13 +23,17 @@ BIN = Path(sys.executable).parent
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo")
+def demo(made_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of its own for each process: tests write into it."""
+    made = made_once("webarena-demo", run_demo)
+    return shutil.copytree(made, tmp_path_factory.mktemp("demo"), dirs_exist_ok=True)
+
+
+def run_demo(out: Path) -> None:
     command = [BIN / "webarena-runner", "demo", "--task", TASKS, "--out", out]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "Everything is as expected." in ran.stdout
-    return out
 
 
 def results(run: Path) -> dict[str, dict[str, object]]:
@@ -61,8 +70,6 @@ def test_where_the_official_tool_reports_an_error_ours_is_null_or_the_agents_fai
     demo: Path, tmp_path: Path
 ) -> None:
     """A recording without entries is nobody's failure; an answer without a type is the agent's."""
-    import shutil  # noqa: PLC0415  # only here
-
     run = tmp_path / "run"
     shutil.copytree(demo / "scripted", run)
     empty = {"log": {"version": "1.2", "creator": {"name": "x", "version": "1"}, "entries": []}}
