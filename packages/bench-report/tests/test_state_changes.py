@@ -102,7 +102,7 @@ def test_damaged_and_endless_states_are_left_out(tmp_path: Path) -> None:
 
 
 def test_what_is_long_is_cut_and_hidden_characters_are_shown(tmp_path: Path) -> None:
-    actions = [noted("W" * 10_000, n, text="\u202e" + "W" * 100_000) for n in range(1_000)]
+    actions = [noted("W" * 10_000, n, text="\u202e" + "W" * 20_000) for n in range(400)]
 
     found = read_changes(leave(tmp_path / "t", {"a\x1b": {"actionhistory": actions}})).changes
 
