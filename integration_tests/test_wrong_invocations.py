@@ -57,6 +57,7 @@ def places(tmp_path: Path) -> Mapping[str, str]:
     written = {
         "garbage.json": "{]",
         "case.json": json.dumps({"goal": "Buy a lamp.", "criteria": ["A lamp."], "state": {}}),
+        "unknown-key.json": json.dumps({"golas": "Buy a lamp.", "criteria": ["A lamp."]}),
         "my_agent.py": "class MyAgent:\n    name = 'mine'\n",
         "sites.yaml": "sites:\n  gitlb:\n    url: http://127.0.0.1:9\n",
     }
@@ -66,7 +67,7 @@ def places(tmp_path: Path) -> Mapping[str, str]:
     return {
         "run": "run", "missing": "absent.json", "folder": "folder", "new": "new.json",
         "folder_in_use": "in-use", "garbage": "garbage.json", "case": "case.json",
-        "unknown_site": "sites.yaml",
+        "unknown_key": "unknown-key.json", "unknown_site": "sites.yaml",
     }  # fmt: skip
 
 

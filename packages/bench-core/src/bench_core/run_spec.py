@@ -280,7 +280,11 @@ def _refuse_unknown(tasks: Sequence[Task], wanted: TaskFilter) -> None:
         if task_id not in known:
             near = difflib.get_close_matches(task_id, known, n=_NEAR_IDS)
             raise UnknownTaskError(benchmark, task_id, near)
+    names = sorted({name for task in tasks for name in task.groups})
     for name, values in wanted.groups.items():
+        if name not in names:
+            have = ", ".join(map(repr, names)) or "none"
+            raise InputError(f"no task has a group {name!r}: there are {have}")
         members = {value for task in tasks for value in task.groups.get(name, ())}
         _refuse_unknown_members(f"group {name!r}", values, members)
     _refuse_unknown_members("tags", wanted.tags, {tag for task in tasks for tag in task.tags})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import json
 import zlib
@@ -60,8 +61,21 @@ def case_of(data: Any, path: Path, where: str) -> JudgeCase:
     try:
         case = JudgeCase.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        problems = error.errors(include_url=False)
+        # a field that does not exist says more than that another is missing: it is that one, misspelt
+        unknown = [each for each in problems if each["type"] == "extra_forbidden"]
+        first = (unknown or problems)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
+        if first in unknown:
+            near = difflib.get_close_matches(field, JudgeCase.model_fields, n=1)
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"there are {', '.join(JudgeCase.model_fields)}"
+            )
+            raise InputError(
+                f"{where}: not a case: no field is called {field!r}; {hint}"
+            ) from error
         raise InputError(
             f"{where}: not a case: {field}: {first['msg']}; a case has goal, criteria "
             f"(texts, or each with id and text) and state or state_path"
