@@ -19,12 +19,6 @@ def own_line(error: BaseException) -> str | None:
     """Return file, line and text of where `error` was raised, passing over Proctor and libraries.
 
     None where no other code took part, or its source cannot be read.
-
-    >>> try:
-    ...     exec(compile("1 / 0", "my_agent.py", "exec"))
-    ... except ZeroDivisionError as error:
-    ...     own_line(error)
-    'my_agent.py, line 1'
     """
     if isinstance(error, SyntaxError) and error.filename:
         return _described(error.filename, error.lineno, error.text)
