@@ -23,7 +23,7 @@ def machine_name(namespace: str, provider: str, key: str, generation: int) -> st
 
     Example:
         >>> machine_name("a1", "docker", "run 7/Slot 2", 3)
-        'proctor-run-7-slot-2-5dac6a8f76-g3'
+        'proctor-run-7-slot-2-a1f4e3e30f-g3'
     """
     text = f"{namespace}\0{provider}\0{key}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
