@@ -263,6 +263,15 @@ def foreign_agents(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def machines(session: nox.Session) -> None:
+    """Test providers on real machines; needs Linux, QEMU, busybox, cpio, and apt for a kernel."""
+    core = package(CORE)
+    install(session, [core], group("test", core.folder))
+    tests = core.folder / "tests" / "machines" / "test_qemu_provider.py"
+    session.run("pytest", "-s", str(tests), *session.posargs, env={"REAL_MACHINES": "1"})
+
+
+@nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
     install(session, packages(), [*group("coverage"), *groups("test"), *groups("test-once")])

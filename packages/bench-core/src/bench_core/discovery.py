@@ -72,7 +72,7 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
     "exploit": {},
-    "provider": {"process": "bench-core"},
+    "provider": {"process": "bench-core", "qemu": "bench-core"},
 }
 """The distributions that add Proctor's own plugins, for the message that one is not installed."""
 

@@ -11,7 +11,8 @@ from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.providers.process import ProcessBackend
+    from bench_core.providers.qemu import QemuBackend
 
-__all__ = ["ProcessBackend"]
+__all__ = ["ProcessBackend", "QemuBackend"]
 
-__getattr__ = lazy_exports(__name__, {"process": ("ProcessBackend",)})
+__getattr__ = lazy_exports(__name__, {"process": ("ProcessBackend",), "qemu": ("QemuBackend",)})

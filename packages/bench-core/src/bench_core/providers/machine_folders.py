@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.machines import MachineError, NameTakenError
+from bench_core.machines import Found, MachineError, NameTakenError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Record
 
@@ -103,6 +104,46 @@ class MachineFolders:
             with contextlib.suppress(OSError):
                 return datetime.fromtimestamp(place.stat().st_mtime, timezone.utc)
         return None
+
+    def found(self, name: str) -> Found:
+        """Describe a machine, or what is left of one."""
+        group = self.group(name)
+        return Found(
+            name=name,
+            id=str(group[0]) if group else "",
+            labels=self.described(name).labels,
+            since=self.since(name),
+            running=self.runs(name),
+            urls=self.urls(name) or {},
+        )
+
+    def urls(self, name: str) -> dict[str, str] | None:
+        """Return where a machine answers; None while that is not known."""
+        with contextlib.suppress(OSError, ValueError):
+            found: Any = json.loads((self.folder / name / "urls.json").read_bytes())
+            return {str(key): str(url) for key, url in found.items()}
+        return None
+
+    def work(self, name: str) -> Path:
+        """Return the folder in which a machine's process runs."""
+        return self.folder / name / "work"
+
+    async def empty(self, name: str) -> None:
+        """Remove all that a machine's process left in its folder.
+
+        Raises:
+            MachineError: Something of it is still there, or the machine was removed.
+        """
+        await asyncio.to_thread(shutil.rmtree, self.work(name), ignore_errors=True)
+        try:
+            self.work(name).mkdir()  # fails where not all was removed
+        except OSError as error:
+            raise MachineError(f"the folder of {name!r} cannot be emptied: {error}") from error
+
+    def instance(self, name: str) -> str:
+        """Return what changes whenever a machine's process is another one."""
+        group = self.group(name)
+        return f"{group[0]}:{group[1]}" if group else ""
 
     def group(self, name: str) -> tuple[int, str | None] | None:
         """Return the id of a machine's process group and when its leader began; None for no process."""

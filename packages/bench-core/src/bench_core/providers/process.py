@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import shutil
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
@@ -97,7 +96,7 @@ class ProcessBackend:
 
     async def find(self) -> Sequence[Found]:
         """Return all machines, and the folders that are left of any."""
-        return [self._found(name) for name in self._folders.names()]
+        return [self._folders.found(name) for name in self._folders.names()]
 
     async def remove(self, name: str) -> None:
         """End the process group and remove the folder.
@@ -109,18 +108,17 @@ class ProcessBackend:
 
     async def health(self, name: str) -> Health:
         """Look whether the process lives, and whether all its addresses accept connections."""
-        group = self._folders.group(name)
-        if group is None or not self._folders.runs(name):
+        if not self._folders.runs(name):
             return Health(ok=False, reason="its process has ended; its folder has `log.txt`")
         described = self._folders.described(name)
         health = Health(
             ok=True,
             nonce=described.labels.get(NONCE, ""),
-            instance=f"{group[0]}:{group[1]}",
+            instance=self._folders.instance(name),
             state=spec_digest(described.spec),
             soiled=self._mark(name),
         )
-        urls = self._urls(name)
+        urls = self._folders.urls(name)
         if urls is None:
             return health.model_copy(update={"ok": False, "reason": "its world is starting"})
         health = health.model_copy(update={"urls": urls})
@@ -136,7 +134,7 @@ class ProcessBackend:
             MachineError: The machine is gone, or the disk is full.
         """
         try:
-            (self._work(name) / _MARK).write_text(mark, encoding="utf-8")
+            (self._folders.work(name) / _MARK).write_text(mark, encoding="utf-8")
         except OSError as error:
             raise MachineError(f"{name!r} cannot be written to: {error}") from error
 
@@ -157,11 +155,7 @@ class ProcessBackend:
         if tag != INITIAL:
             raise MachineError(f"the process {name!r} has no state {tag!r}")
         await self._folders.end(name)
-        await asyncio.to_thread(shutil.rmtree, self._work(name), ignore_errors=True)
-        try:
-            self._work(name).mkdir()  # fails where not all was removed
-        except OSError as error:
-            raise MachineError(f"the folder of {name!r} cannot be emptied: {error}") from error
+        await self._folders.empty(name)
         return await self._launch(name)
 
     async def _launch(self, name: str) -> Found:
@@ -171,37 +165,17 @@ class ProcessBackend:
         if spec.world is not None:
             command = _world_command(spec, place / "urls.json")
         else:
-            port = str(_free_port())
+            port = str(free_port())
             command = [each.replace("{port}", port) for each in spec.command]
             urls = {key: url.replace("{port}", port) for key, url in spec.urls.items()}
             with contextlib.suppress(FileNotFoundError):  # removed meanwhile: `launch` says so
                 (place / "urls.json").write_text(json.dumps(urls), encoding="utf-8")
         await self._folders.launch(name, command, spec.env)
-        return self._found(name)
-
-    def _found(self, name: str) -> Found:
-        group = self._folders.group(name)
-        return Found(
-            name=name,
-            id=str(group[0]) if group else "",
-            labels=self._folders.described(name).labels,
-            since=self._folders.since(name),
-            running=self._folders.runs(name),
-            urls=self._urls(name) or {},
-        )
-
-    def _work(self, name: str) -> Path:
-        return self._folders.folder / name / "work"
+        return self._folders.found(name)
 
     def _mark(self, name: str) -> str | None:
         with contextlib.suppress(OSError):
-            return (self._work(name) / _MARK).read_text(encoding="utf-8")
-        return None
-
-    def _urls(self, name: str) -> dict[str, str] | None:
-        with contextlib.suppress(OSError, ValueError):
-            found: Any = json.loads((self._folders.folder / name / "urls.json").read_bytes())
-            return {str(key): str(url) for key, url in found.items()}
+            return (self._folders.work(name) / _MARK).read_text(encoding="utf-8")
         return None
 
 
@@ -210,7 +184,8 @@ def _world_command(spec: ProcessSpec, urls: Path) -> list[str]:
     return [sys.executable, "-m", module, str(spec.world), str(urls), json.dumps(spec.options)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this computer that nothing listened on a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

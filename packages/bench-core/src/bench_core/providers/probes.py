@@ -1,0 +1,79 @@
+"""HTTP requests by which a machine shows its state, takes a mark, and has its clock set."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Literal
+
+from bench_core.machines import MachineError
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Probe", "ask", "filled"]
+
+_LONGEST = 1_000_000
+_DIRECT = urllib.request.build_opener(
+    urllib.request.ProxyHandler({})
+)  # machines are never behind one
+
+
+class Probe(Record):
+    """One request to a machine.
+
+    Attributes:
+        url: With `{port:N}` for where the machine's port N is reached.
+        method: How to ask.
+        body: What to send; `{mark}` and `{now}` become what they stand for.
+        headers: Beside those of every request.
+    """
+
+    url: str
+    method: Literal["GET", "POST", "PUT"] = "GET"
+    body: str | None = None
+    headers: dict[str, str] = {}  # noqa: RUF012  # pydantic copies defaults
+
+
+async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> str:
+    """Return a machine's answer as text, over a connection of its own.
+
+    Args:
+        probe: What to ask; `{name}` becomes the value of that name.
+        values: Values by name, such as `port:5000`.
+        within_s: For connecting and for each part of the answer, in seconds.
+
+    Raises:
+        MachineError: It does not answer with status 200, or with more than 1 MB.
+    """
+    url = filled(probe.url, values)
+    body = None if probe.body is None else filled(probe.body, values).encode()
+    request = urllib.request.Request(  # noqa: S310  # the user's own machine
+        url, data=body, method=probe.method, headers=probe.headers
+    )
+    return await asyncio.to_thread(_answer, request, within_s)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return `text` with `{name}` replaced by the value of that name; other braces stay."""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def _answer(request: urllib.request.Request, within_s: float) -> str:
+    try:
+        with _DIRECT.open(request, timeout=within_s) as reply:
+            found = reply.read(_LONGEST + 1)
+    except urllib.error.HTTPError as error:
+        with contextlib.closing(error):
+            raise MachineError(f"{request.full_url} answers {error.code}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise MachineError(f"{request.full_url} does not answer: {error}") from error
+    if len(found) > _LONGEST:
+        raise MachineError(f"{request.full_url} answers with more than {_LONGEST} bytes")
+    return bytes(found).decode(errors="replace")

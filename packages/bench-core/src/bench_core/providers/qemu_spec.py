@@ -1,0 +1,106 @@
+"""What a virtual machine of QEMU is asked to be, and the command line that makes it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from bench_core.providers.probes import Probe
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["QemuSpec", "guest_ports", "machine_uuid", "qemu_command", "same_machine"]
+
+_PORT = re.compile(r"\{port:(\d+)\}")
+
+
+class QemuSpec(Record):
+    """A virtual machine of QEMU.
+
+    Attributes:
+        disk: The image that all machines of this kind share; it is only read.
+        disk_format: How it is written.
+        memory_mb: Of the guest.
+        cpus: Of the guest.
+        accelerator: `kvm`, or `tcg` where there is none, many times slower.
+        urls: Where the guest's servers answer, by name; `{port:N}` is where its port N is reached.
+        state: Asks for what a reset has to bring back; its digest is compared.
+        soil: Writes `{mark}` where only a reset removes it.
+        mark: Asks for that mark; an empty answer for none.
+        set_clock: Sets the guest's clock to `{now}`, in seconds since 1970.
+        clock: Asks for the guest's clock, in those seconds.
+        clock_s: How far it may be off, in seconds.
+        boot_s: For the first start, from nothing until `state` is answered, in seconds.
+        arguments: More of QEMU's arguments.
+        program: QEMU itself.
+    """
+
+    disk: str
+    disk_format: Literal["qcow2", "raw"] = "qcow2"
+    memory_mb: PositiveInt = 1024
+    cpus: PositiveInt = 1
+    accelerator: Literal["kvm", "tcg"] = "kvm"
+    urls: dict[str, str] = Field(default_factory=dict)
+    state: Probe
+    soil: Probe | None = None
+    mark: Probe | None = None
+    set_clock: Probe | None = None
+    clock: Probe | None = None
+    clock_s: PositiveFloat = 60.0
+    boot_s: PositiveFloat = 600.0
+    arguments: tuple[str, ...] = ()
+    program: str = "qemu-system-x86_64"
+
+
+def guest_ports(spec: QemuSpec) -> list[str]:
+    """Return the guest's ports that have to be reached."""
+    probes = (spec.state, spec.soil, spec.mark, spec.set_clock, spec.clock)
+    texts = [*spec.urls.values(), *(each.url for each in probes if each is not None)]
+    return sorted({port for text in texts for port in _PORT.findall(text)}, key=int)
+
+
+def machine_uuid(nonce: str) -> str:
+    """Return the UUID by which QEMU shows whose machine it is."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, nonce))
+
+
+def same_machine(spec: QemuSpec) -> str:
+    """Return a digest of what has to be equal for a saved state to load: the machine and its image."""
+    # another QEMU may have another machine by the same name
+    files = [Path(each).stat() for each in (spec.disk, shutil.which(spec.program)) if each]
+    text = f"{spec.model_dump_json()}\0{[(each.st_size, each.st_mtime_ns) for each in files]}"
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def qemu_command(
+    spec: QemuSpec, nonce: str, ports: Mapping[str, str], memory: Path | None
+) -> list[str]:
+    """Return the command that starts a machine in the folder of its overlay `disk.qcow2`.
+
+    Args:
+        spec: The machine.
+        nonce: Whose it is.
+        ports: The port of this computer for each of the guest's.
+        memory: A saved memory to begin with; it then waits for `cont`. None boots.
+    """
+    forwards = "".join(f",hostfwd=tcp:127.0.0.1:{ports[guest]}-:{guest}" for guest in ports)
+    command = [
+        spec.program, "-nodefaults", "-display", "none", "-uuid", machine_uuid(nonce),
+        "-accel", spec.accelerator, "-m", str(spec.memory_mb), "-smp", str(spec.cpus),
+        "-qmp", "unix:qmp.sock,server=on,wait=off",
+        "-drive", "file=disk.qcow2,format=qcow2,if=virtio,discard=unmap",
+        "-netdev", f"user,id=net{forwards}", "-device", "virtio-net-pci,netdev=net,romfile=",
+        *spec.arguments,
+    ]  # fmt: skip
+    if memory is not None:
+        command += ["-S", "-incoming", f"exec:cat {shlex.quote(str(memory))}"]
+    return command
