@@ -85,7 +85,7 @@ async def test_a_built_in_world_runs_in_a_process_of_its_own(
 
 
 @pytest.mark.parametrize(
-    "spec", [{}, {"world": "waa", "command": ["a"]}, {"comand": ["a"]}, {"world": "a", "urls": {"a": "b"}}]
+    "spec", [{}, {"world": "waa", "command": ["a"]}, {"commands": ["a"]}, {"world": "a", "urls": {"a": "b"}}]
 )  # fmt: skip
 def test_a_wrong_specification_is_refused(spec: dict[str, JsonValue], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="specification"):
