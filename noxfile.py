@@ -62,6 +62,15 @@ FOREIGN = {
     "PROCTOR_EVERY_EVAL_EVER": ("3.12", ["every-eval-ever==0.3.0"]),
     "PROCTOR_HUGGINGFACE_HUB": ("3.12", ["huggingface-hub==2.4.0"]),
     "PROCTOR_INSPECT": ("3.11", ["inspect-ai==0.3.285", "websockets>=15"]),
+    "PROCTOR_VERIFIERS": (
+        "3.12",
+        [
+            "--override",
+            "integration_tests/verifiers-overrides.txt",
+            "verifiers==0.4.0",
+            "openenv==0.10.0",
+        ],
+    ),
 }
 """What `interop` tests against: the Python, and distributions that cannot share an environment with ours."""
 INTEROP = ["integration_tests/test_interop.py", "integration_tests/test_interop_sessions.py"]
@@ -225,7 +234,7 @@ def browser_use(session: nox.Session, version: str) -> None:
 @nox.parametrize("line", ["oldest", "newest"], ids=["oldest", "newest"])
 def computer_use(session: nox.Session, line: str) -> None:
     """Have each provider's model do ten tasks on each world, on the oldest SDKs and on the newest."""
-    install(session, packages(), [*group("parallel"), *group("integration"), *groups("test")])
+    install(session, packages(), [*group("integration"), *groups("test"), *groups("test-once")])
     # browser-use and webarena-verified pin other versions, which no episode needs
     session.install("--no-deps", *SDK_LINES[line])
     provide_chromium(session)

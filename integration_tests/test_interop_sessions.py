@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -127,11 +128,43 @@ def test_the_servers_pass_the_validator_of_openenv() -> None:
     assert (done.returncode, done.stdout.count("PASS")) == (0, 7), done.stdout
 
 
+def test_the_openenv_task_set_of_verifiers_records_scores_and_no_reward_without_one() -> None:
+    python = interpreter("PROCTOR_VERIFIERS")
+    task = min(DESKTOP)
+    episodes = [
+        [{"task": task, "view": "text"}, DESKTOP[task]],
+        [{"task": task, "view": "text"}, [ENDED]],
+        [{"task": "nowhere", "view": "text"}, [ENDED]],
+    ]
+    given = "".join(f"{json.dumps(each)}\n" for each in episodes)
+    script = str(Path(__file__).with_name("verifiers_client.py"))
+    with served("waa", "--no-token") as url:
+        done = subprocess.run(
+            [python, script, url],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=LATE_S,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    right, nothing, failed = map(json.loads, done.stdout.splitlines())
+    assert right == {"openenv_reward": 1.0, "text": True}
+    assert nothing == {"openenv_reward": 0.0, "text": True}
+    assert set(failed) == {"error"}
+
+
 @pytest.mark.parametrize(
-    ("benchmark", "task"),
-    [("waa", min(DESKTOP)), ("multireal", "multi.calendar-travel-1"), ("webarena", "44")],
+    ("benchmark", "task", "ends"),
+    [
+        # a simulated desktop is threads of the server: nothing of it can be killed alone
+        ("waa", min(DESKTOP), "dropped"),
+        ("multireal", "multi.calendar-travel-1", "dropped"),
+        ("multireal", "multi.calendar-travel-1", "killed"),
+        ("webarena", "44", "dropped"),
+        ("webarena", "44", "killed"),
+    ],
 )
-@pytest.mark.parametrize("ends", ["killed", "dropped"])
 def test_a_world_that_is_killed_is_an_error_and_a_dropped_socket_leaves_nothing(
     benchmark: str, task: str, ends: str
 ) -> None:

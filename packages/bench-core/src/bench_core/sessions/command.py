@@ -78,8 +78,7 @@ def serve_sessions(  # noqa: PLR0913  # settings, all named
             if token is not None and TOKEN_VARIABLE not in os.environ:
                 say(f"token: {token}")
             await ended.wait()
-        if isinstance(server, NemoGymServer):
-            await server.close()
+        await server.close()
 
     asyncio.run(main())
 

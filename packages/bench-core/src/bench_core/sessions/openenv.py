@@ -34,6 +34,7 @@ __all__ = ["OPEN_PATHS", "OpenEnvServer"]
 OPEN_PATHS = frozenset({"/health", "/metadata", "/schema", "/openapi.json", "/mcp"})
 """What `openenv validate --url` asks for, without headers; none of it says anything of a session."""
 
+_LOOK_S = 0.05
 _SPLITS = ("all",)
 _STATELESS = (
     "sessions live on the WebSocket /ws alone: this route would begin and end one with each call"
@@ -85,6 +86,16 @@ class OpenEnvServer:
         self._limits = limits or Limits()
         self._tasks: tuple[TaskNote, ...] | None = None
         self._reading = asyncio.Lock()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until the worlds of sessions that are over have ended.
+
+        One that is left would be ended while the interpreter does, where no thread answers any more: the
+        server would then hang.
+        """
+        while self.active:  # noqa: ASYNC110  # only when the server ends
+            await asyncio.sleep(_LOOK_S)
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request; a WebSocket is a whole session."""
@@ -173,7 +184,10 @@ class OpenEnvServer:
                 each.cancel()
             await asyncio.gather(talking, reading, return_exceptions=True)
             # the server's own end must not leave the world behind
-            await asyncio.shield(self._ended(session))
+            ending = asyncio.create_task(self._ended(session))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            await asyncio.shield(ending)
 
     async def _ended(self, session: AsyncSession) -> None:
         try:
