@@ -5,7 +5,6 @@ What takes long to make is made by one of the processes that run tests, for all 
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -47,6 +46,8 @@ def made_once(
     shared = own.parent if hasattr(request.config, "workerinput") else own  # pytest-xdist's
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
+        import fcntl  # noqa: PLC0415  # does not exist on Windows
+
         folder, ready = shared / name / "made", shared / name / "ready"
         folder.parent.mkdir(exist_ok=True)
         with (shared / name / "lock").open("w") as lock:

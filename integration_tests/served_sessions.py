@@ -64,7 +64,10 @@ def served_process(benchmark: str, *options: str) -> Iterator[tuple[str, subproc
             yield process.stdout.readline().split(" at ")[1].split(",")[0], process
         finally:
             process.terminate()
-            process.wait(60)
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
 
 
 @contextmanager

@@ -132,7 +132,6 @@ def test_killed_run_leaves_no_browser_and_is_completed_by_the_same_command(run: 
 
 
 def test_second_process_on_the_same_folder_is_refused(run: Run) -> None:
-    run.tasks = TASKS[:4]
     first = run.start()
     run.wait_for_results(1)
     first.send_signal(signal.SIGSTOP)  # it would have ended before a slow second one begins

@@ -158,8 +158,10 @@ async def test_page_that_crashes_makes_a_failure_suspect(runner: Any) -> None:
         await asyncio.wait_for(crashed, 60)
         await new_page_works(page.context)
 
-    result = await trial(runner, crash)
-    await runner.browsers.close()  # the next page of this one may get a process that was killed
+    try:
+        result = await trial(runner, crash)
+    finally:
+        await runner.browsers.close()  # its next page may get a process that was killed
     assert summary(result) == (0.0, "wrong_end_state", ("environment_fault",))
 
 

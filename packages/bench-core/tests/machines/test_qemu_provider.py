@@ -130,6 +130,8 @@ def _changed(state: Path) -> None:
     data = bytearray(memory.read_bytes())
     data[len(data) // 2] ^= 255
     _written(memory, bytes(data))
+    # where the clock of files ticks every few ms both writes may have one time
+    os.utime(memory, ns=(0, memory.stat().st_mtime_ns + 10**9))
 
 
 def _gone(state: Path) -> None:

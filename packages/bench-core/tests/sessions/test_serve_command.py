@@ -76,4 +76,7 @@ def test_it_says_where_it_answers_and_ends_at_a_signal() -> None:
         )
         assert process.stdout.readline().startswith("token: ")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        try:
+            assert process.wait(60) == 0
+        finally:
+            process.kill()

@@ -34,9 +34,9 @@ def _ran(session: Session, use: str, *, times: int = 1) -> list[str]:
     )
     thread.start()
     try:
-        assert ready.wait(60)
+        assert ready.wait(600)
         url = next(word for word in lines[0].split() if word.startswith("http")).rstrip(";")
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as vm:
+        with httpx.Client(base_url=url, timeout=600, trust_env=False) as vm:
             for number in range(times):
                 if number:
                     assert vm.post("/simulation/reset", json={}).status_code == 200
@@ -96,7 +96,7 @@ def test_help_loads_neither_pillow_nor_flask() -> None:
         "[m for m in ('flask', 'PIL', 'yaml', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout == "0 []\n"
 
@@ -115,9 +115,9 @@ def test_desktop_and_scorer_answer_together() -> None:
     )
     thread.start()
     try:
-        assert ready.wait(60)
+        assert ready.wait(600)
         vm, scorer = (word.strip(",;") for word in lines[0].split() if word.startswith("http"))
-        with httpx.Client(timeout=60, trust_env=False) as client:
+        with httpx.Client(timeout=600, trust_env=False) as client:
             assert client.get(f"{vm}/screenshot").status_code == 200
             capabilities = client.get(f"{scorer}/capabilities")
             body = {"task": "clock/02F10F89-7171-4D37-8550-A00BA8930CDF-WOS"}

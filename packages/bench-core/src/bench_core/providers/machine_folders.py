@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, ValidationError
@@ -27,24 +28,28 @@ from bench_core.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 __all__ = ["Described", "MachineFolders", "require_posix"]
 
-# Writes down the group's id and when its leader began, then leaves the command running in the group.
+# Writes down the group's id, since which start of the computer it is that, and when its leader began, then
+# leaves the command running in the group.
 # Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,
 # so the command is no one's child: the driver's death neither ends it nor leaves a zombie.
 _LAUNCH = """
 folder=$1; shift
 cd "$folder/work" || exit 1
+boot=-
+if [ -r "$1" ]; then read -r boot < "$1"; fi; shift
 began=-
 if [ -r "/proc/$$/stat" ]; then IFS= read -r began < "/proc/$$/stat"; fi
-printf '%s %s\\n' "$$" "$began" > "$folder/process.new" || exit 1
+printf '%s %s %s\\n' "$$" "$boot" "$began" > "$folder/process.new" || exit 1
 mv "$folder/process.new" "$folder/process" || exit 1
 "$@" < /dev/null >> "$folder/log.txt" 2>&1 &
 """
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STARTED = 19  # of the fields after the name, see proc(5)
 _POLL_S = 0.05
+_TRIES = 5
 _GONE = ".gone-"
 
 
@@ -160,7 +165,8 @@ class MachineFolders:
         Raises:
             MachineError: The machine was removed meanwhile, or the disk is full.
         """
-        arguments = ["/bin/sh", "-c", _LAUNCH, "proctor-machine", str(self.folder / name), *command]
+        place = str(self.folder / name)
+        arguments = ["/bin/sh", "-c", _LAUNCH, "proctor-machine", place, str(_BOOT), *command]
         done = await asyncio.to_thread(
             subprocess.run, arguments, env={**os.environ, **env}, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
@@ -197,7 +203,11 @@ class MachineFolders:
     async def _clear(self, place: Path) -> None:
         if _there(place):
             await self._end(place)
-            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+            for _ in range(_TRIES):  # another reaper may be at it, too
+                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+                if not _there(place):
+                    return
+                await asyncio.sleep(_POLL_S)
 
     async def _end(self, place: Path) -> None:
         group = _read_group(place)
@@ -226,14 +236,26 @@ def require_posix() -> None:
 
 
 def _read_group(place: Path) -> tuple[int, str | None] | None:
+    """Return the process group that is written down; None for one of before the computer last started.
+
+    The same number may be another program's since then.
+    """
     try:
-        pid, _, stat = (
-            (place / "process").read_text(encoding="utf-8", errors="replace").partition(" ")
-        )
+        text = (place / "process").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()
+    pid, boot, *stat = [*text.split(" ", 2), "", ""]
+    if not pid.isdigit() or boot != _this_boot():  # cut short when the computer went down
+        return None
+    fields = stat[0].rpartition(")")[2].split()
     return int(pid), fields[_STARTED] if len(fields) > _STARTED else None
+
+
+def _this_boot() -> str:
+    try:
+        return _BOOT.read_text("ascii").strip()
+    except OSError:
+        return "-"
 
 
 def _there(place: Path) -> bool:

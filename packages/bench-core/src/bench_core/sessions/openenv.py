@@ -182,15 +182,15 @@ class OpenEnvServer:
         finally:
             for each in (talking, reading):
                 each.cancel()
-            await asyncio.gather(talking, reading, return_exceptions=True)
-            # the server's own end must not leave the world behind
-            ending = asyncio.create_task(self._ended(session))
+            # the server's own end, which may cancel this any time, must not leave the world behind
+            ending = asyncio.create_task(self._ended(session, talking, reading))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
             await asyncio.shield(ending)
 
-    async def _ended(self, session: AsyncSession) -> None:
+    async def _ended(self, session: AsyncSession, *calls: asyncio.Task[None]) -> None:
         try:
+            await asyncio.gather(*calls, return_exceptions=True)
             await session.close()
         finally:
             self.active -= 1

@@ -216,7 +216,8 @@ class FaultyBackend:
         """Have the creates that went unanswered succeed now, whatever was asked for since."""
         late, self._late = self._late, []
         for each in late:
-            with contextlib.suppress(NameTakenError):
+            # the name is taken, or a reaper removes the machine while it is being made
+            with contextlib.suppress(MachineError):
                 await self.inner.create(*each)
 
     async def remove(self, name: str) -> None:

@@ -29,6 +29,7 @@ function follow(since) {
 /** Null is no answer: the server has ended, and what it said last would grow old. */
 function showProgress(runs) {
   const place = byId("progress");
+  if (place.querySelector("a:active")) return; // pressed just now: a link that is replaced gets no click
   place.hidden = !runs?.length;
   const focused = document.activeElement?.closest("#progress a")?.hash;
   place.replaceChildren(...(runs ?? []).map(runProgress));
