@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -68,15 +69,18 @@ def connected(server: BoundedServer) -> socket.socket:
 
 def answer(server: BoundedServer, request: bytes) -> bytes:
     with connected(server) as client:
-        client.sendall(request)
-        client.shutdown(socket.SHUT_WR)
+        # whoever is refused early may find the connection gone while it still sends; the answer is there
+        with contextlib.suppress(OSError):
+            client.sendall(request)
+            client.shutdown(socket.SHUT_WR)
         return until_end(client)
 
 
 def until_end(client: socket.socket) -> bytes:
     parts = []
-    while part := client.recv(65536):
-        parts.append(part)
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(65536):
+            parts.append(part)
     return b"".join(parts)
 
 
