@@ -13,7 +13,7 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from nox_support import chromium, interpreters, metadata, wheels  # noqa: E402  # needs the path above
+from nox_support import changes, chromium, interpreters, metadata, wheels  # noqa: E402  # needs the path above
 from nox_support.packages import CORE, Package, package, packages  # noqa: E402  # same
 
 nox.needs_version = ">=2025.11.12"
@@ -36,8 +36,12 @@ CORES = os.cpu_count() or 1
 
 
 def at_once(per_core: float) -> list[str]:
-    """Return the options that run so many tests at once; four browsers are enough for any machine."""
-    return ["-n", str(max(1, min(4, int(CORES * per_core)))), "--dist", "worksteal"]
+    """Return the options that run so many tests at once; four browsers are enough for any machine.
+
+    A test that never ends fails after a time that none needs, instead of holding up all others for ever.
+    """
+    count = max(1, min(4, int(CORES * per_core)))
+    return ["-n", str(count), "--dist", "worksteal", "--timeout", "900"]
 
 
 PARALLEL = at_once(1.5)
@@ -62,6 +66,7 @@ FOREIGN = {
     "PROCTOR_EVERY_EVAL_EVER": ("3.12", ["every-eval-ever==0.3.0"]),
     "PROCTOR_HUGGINGFACE_HUB": ("3.12", ["huggingface-hub==2.4.0"]),
     "PROCTOR_INSPECT": ("3.11", ["inspect-ai==0.3.285", "websockets>=15"]),
+    "PROCTOR_NEMO_GYM": ("3.12", ["nemo-gym==0.4.0"]),
     "PROCTOR_VERIFIERS": (
         "3.12",
         [
@@ -89,6 +94,8 @@ UNPINNED = (
     "print(*{re.match(r'[\\w.-]+', each)[0] for each in listed if 'extra' not in each})"
 )
 """Prints what webarena-verified requires, by name alone."""
+REFUSED_BY_PINS = "inspect-ai"
+"""What cannot be installed beside webarena-verified's exact pins; the tests that need it skip without."""
 TOGETHER = "together"
 """The benchmarks that need all packages."""
 FOREIGN_EXTRAS = {"vanilla"}
@@ -144,6 +151,27 @@ def architecture(session: nox.Session) -> None:
     session.run("python", "-m", "nox_support.public_api", *session.posargs)
     if broken := list(metadata.violations(ROOT)):
         session.error("; ".join(broken))
+
+
+@nox.session
+def quick(session: nox.Session) -> None:
+    """Check style, words, imports and the quick tests about what has changed: under three minutes."""
+    sources = [option for each in packages() for option in ("-e", str(each.folder))]
+    named = ("lint", "architecture", "parallel")
+    needed = [each for name in named for each in group(name)]
+    session.install(*sources, *needed, *groups("test"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("python", "-m", "nox_support.words")
+    session.run("lint-imports")
+    session.run("python", "-m", "nox_support.public_api")
+    about = [str(each) for each in changes.related_tests(changes.changed_files())]
+    if about:
+        session.run(
+            "pytest", "-q", *PARALLEL, *about, "-m", QUICK, *session.posargs, success_codes=[0, 5]
+        )
+    else:
+        session.log("no test is about what has changed")
 
 
 @nox.session(requires=["build"])
@@ -204,7 +232,8 @@ def interop(session: nox.Session) -> None:
     provide_chromium(session)
     found = {}
     for variable, (python, needed) in FOREIGN.items():
-        folder = Path(session.create_tmp()) / variable.lower()
+        # the tests run their programs in folders of their own, where a relative path leads nowhere
+        folder = Path(session.create_tmp()).resolve() / variable.lower()
         uv = ["python", "-m", "uv"]
         session.run(*uv, "venv", "--clear", "--python", python, str(folder))
         session.run(*uv, "pip", "install", "--python", str(folder), *needed)
@@ -273,17 +302,36 @@ def foreign_agents(session: nox.Session) -> None:
 
 @nox.session(requires=["build"])
 def machines(session: nox.Session) -> None:
-    """Test providers on real machines; needs Linux, QEMU, busybox, cpio, and apt for a kernel."""
+    """Test providers on real machines: QEMU with a kernel of apt's, and Podman as root; needs Linux."""
     core = package(CORE)
     install(session, [core], group("test", core.folder))
-    tests = core.folder / "tests" / "machines" / "test_qemu_provider.py"
-    session.run("pytest", "-s", str(tests), *session.posargs, env={"REAL_MACHINES": "1"})
+    folder = core.folder / "tests" / "machines"
+    tests = [str(folder / f"test_{each}_provider.py") for each in ("qemu", "attached", "docker")]
+    session.run("pytest", "-s", "-rs", *tests, *session.posargs, env={"REAL_MACHINES": "1"})
+
+
+@nox.session(requires=["build"])
+def ray(session: nox.Session) -> None:
+    """Test runs on two nodes of a Ray cluster on this machine; skips where no node starts."""
+    core = package(CORE)
+    install(session, [core], [*group("test", core.folder), "ray>=2.60,<3"])
+    # every daemon would compile Ray anew, for which it has not the time
+    session.run(
+        "python",
+        "-m",
+        "compileall",
+        "-q",
+        str(Path(session.virtualenv.location)),
+        success_codes=[0, 1],
+    )
+    session.run("pytest", str(core.folder / "tests" / "workers" / "test_ray.py"), *session.posargs)
 
 
 @nox.session(requires=["build"])
 def coverage(session: nox.Session) -> None:
     """Measure which lines the tests of all packages reach."""
-    install(session, packages(), [*group("coverage"), *groups("test"), *groups("test-once")])
+    beside = [each for each in groups("test-once") if not each.startswith(REFUSED_BY_PINS)]
+    install(session, packages(), [*group("coverage"), *groups("test"), *beside])
     provide_chromium(session)
     session.run("coverage", "erase")
     for each in packages():
@@ -292,6 +340,25 @@ def coverage(session: nox.Session) -> None:
         )
     session.run("coverage", "combine", "-q")
     session.run("coverage", "report")
+
+
+@nox.session(requires=["build"])
+def sbom(session: nox.Session) -> None:
+    """Write beside each wheel what an installation of it brings, as CycloneDX: `-- PACKAGE` for one."""
+    session.install(*group("sbom"), "uv")
+    for each in [package(name) for name in session.posargs] or packages():
+        place = Path(session.create_tmp()) / each.module
+        python = str(place / "bin" / "python")
+        files = [str(wheels.wheel(one, DIST)) for one in with_core(each)]
+        session.run("python", "-m", "uv", "venv", "-q", "--clear", str(place))
+        session.run("python", "-m", "uv", "pip", "install", "-q", "--python", python, *files)
+        about = ["--pyproject", str(each.folder / "pyproject.toml"), "--mc-type", "library"]
+        out = wheels.sbom(each, DIST)
+        session.run(
+            "cyclonedx-py", "environment", python, *about, "--output-reproducible",
+            "--spec-version", "1.6", "--output-format", "JSON", "--output-file", str(out), silent=True,
+        )  # fmt: skip
+        session.log(f"{out.name}: {wheels.components(out)} packages")
 
 
 @nox.session(requires=["build"])
@@ -403,6 +470,7 @@ def release(session: nox.Session) -> None:
 def release_rehearsal(session: nox.Session) -> None:
     """Release a clone to an index on this machine and install from it: all packages, then one alone."""
     session.install(*group("build"), *group("release"), *group("rehearsal"))
+    provide_chromium(session)
     session.run("python", "-m", "nox_support.rehearsal", *session.posargs)
 
 

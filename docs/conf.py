@@ -26,12 +26,16 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
 ]
 exclude_patterns = ["_build", "_templates", "schemas"]
 templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = "Proctor"
+
+html_baseurl = "https://proctor-bench.readthedocs.io/en/latest/"
+copybutton_prompt_text = "$ "
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

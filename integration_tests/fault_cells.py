@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bench_core.protocols import TrialContext
-    from bench_core.records import AgentTask, Task, TrialResult
+    from bench_core.records import AgentEnding, AgentTask, Task, TrialResult
     from bench_core.testing.part_faults import PartFault, Phase
     from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
@@ -96,6 +96,11 @@ class Cell:
     strike: Callable[[TrialContext | None], None]
     delay_s: float = 0.0
     model: str = ""
+
+    @property
+    def strikes_capture(self) -> bool:
+        """Whether the fault strikes as the end state is read; traffic is recorded until the agent ends."""
+        return self.fault.phase == "capture" and self.fault.benchmark == "multireal"
 
     @property
     def halts(self) -> bool:
@@ -149,7 +154,7 @@ class _Solver:
         outcome: AgentOutcome = await cell.solve(
             _wait_s(cell.fault, "work"), task, environment, context
         )
-        if cell.fault.phase == "capture":
+        if cell.fault.phase == "capture" and not cell.strikes_capture:
             cell.strike(context)
         return outcome
 
@@ -172,7 +177,18 @@ class _Struck:
         async with AsyncExitStack() as stack:
             striking = asyncio.create_task(self._strike_opening(context))
             stack.callback(striking.cancel)
-            yield await stack.enter_async_context(self._benchmark.open(task, context, agent))
+            environment = await stack.enter_async_context(
+                self._benchmark.open(task, context, agent)
+            )
+            if self._cell.strikes_capture:
+                capture = environment.capture
+
+                async def struck(ending: AgentEnding) -> None:
+                    self._cell.strike(context)
+                    await capture(ending)
+
+                environment.capture = struck
+            yield environment
 
     async def evaluate(self, evidence: Evidence) -> Evaluation:
         if self._cell.fault.phase == "evaluate":

@@ -23,6 +23,7 @@ __all__ = [
     "LATE_S",
     "TOKEN",
     "Client",
+    "below",
     "clone_player",
     "connected",
     "interpreter",
@@ -54,9 +55,11 @@ def interpreter(name: str) -> str:
 
 
 @contextmanager
-def served_process(benchmark: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    command = [sys.executable, "-m", "bench_core.cli.main", "serve", "--openenv", benchmark]
-    command += ["--port", "0", *options]
+def served_process(
+    benchmark: str, *options: str, protocol: str = "openenv"
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "bench_core.cli.main", "serve", f"--{protocol}"]
+    command += [benchmark, "--port", "0", *options]
     environment = {**os.environ, "BENCH_SESSION_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -116,6 +119,23 @@ def connected(url: str, timeout_s: float = LATE_S) -> Iterator[Client]:
             yield Client(process)
         finally:
             process.kill()
+
+
+def below(pid: int) -> set[int]:
+    """Return the processes that a process has started, and theirs."""
+    parents: dict[int, int] = {}
+    for each in Path("/proc").iterdir():
+        try:
+            found = (each / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        if each.name.isdecimal() and found[0] != "Z":
+            parents[int(each.name)] = int(found[1])
+    found_below, new = set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found_below
+        found_below |= new
+    return found_below
 
 
 def clone_player(client: Client, steps: Iterable[Any], order: list[str]) -> dict[str, Any]:

@@ -295,7 +295,7 @@ def test_the_metadata_as_it_is_keeps_the_rule(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("requirement", "violation"),
     [
-        ('"waa_server_ext>=0.1"', "llm-judge requires its sibling waa-server-ext"),
+        ('"waa_server_ext>=0.1,<0.2"', "llm-judge requires its sibling waa-server-ext"),
         ('"Bench.Report"', "llm-judge requires its sibling bench-report"),
     ],
 )

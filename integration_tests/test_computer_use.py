@@ -15,6 +15,7 @@ import pytest
 from integration_tests.computer_models import MODELS, Doing, Peek, Place, Step, steps_of
 
 from bench_core.agents import computer_use_agent
+from bench_core.errors import EnvironmentFaultError
 from bench_core.models import Cassette, Model, RetryPolicy, ScriptedAdapter, open_model
 from bench_core.protocols import BrowserHandle
 from bench_core.records import Limits, Status
@@ -39,6 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning"),
 ]
 
+ATTEMPTS = 3
 EVERY = os.environ.get("COMPUTER_EPISODES") == "all"
 SDKS = {
     "anthropic": "anthropic",
@@ -77,12 +79,12 @@ class Episode:
 
     name = "computer-use"
 
-    def __init__(self, kind: str, steps: list[Step], size: tuple[int, int], tape: Path) -> None:
+    def __init__(self, kind: str, steps: list[Step], size: tuple[int, int], folder: Path) -> None:
         self.model, self._dialect, say = MODELS[kind]
         self._peek = Peek()
         self.doing = Doing(say, steps, self._peek, size)
         self._size = size
-        self._tape = tape
+        self._tape = folder / "tape.jsonl"
         self.rules = Rules()
         self.server = ModelServer(self.doing, rules=self.rules)
         self.replays = False
@@ -113,7 +115,10 @@ class Episode:
 
 
 def check(
-    kind: str, episode: Callable[[], Episode], run: Callable[[Episode, str], TrialResult]
+    kind: str,
+    episode: Callable[[Path], Episode],
+    run: Callable[[Episode, Path], TrialResult],
+    folder: Path,
 ) -> None:
     """Let a model of a kind do a task, and then its cassette without the model."""
     provider = MODELS[kind][0].partition(":")[0]
@@ -123,16 +128,37 @@ def check(
         found = None
     if found is None:
         pytest.skip(f"the SDK of {provider} is not installed")
-    own = episode()
-    with own.server:
-        done = run(own, "done")
+    own, done = _on_a_living_world(
+        lambda place: _played(episode(place), place, run), folder / "done"
+    )
     assert (done.status, done.score) == (Status.COMPLETED, 1.0), (own.doing.fault, done.error)
     assert own.rules.follow_ups == len(own.server.requests) - 1
     assert own.rules.changed_prefixes == 0
     assert done.usage.requests == len(own.server.requests)
     own.replays = True
-    again = run(own, "again")
+    _, again = _on_a_living_world(lambda place: (own, run(own, place / "run")), folder / "again")
     assert (again.status, again.score) == (Status.COMPLETED, 1.0), again.error
+
+
+def _played(
+    own: Episode, place: Path, run: Callable[[Episode, Path], TrialResult]
+) -> tuple[Episode, TrialResult]:
+    with own.server:
+        return own, run(own, place / "run")
+
+
+def _on_a_living_world(
+    attempt: Callable[[Path], tuple[Episode, TrialResult]], folder: Path
+) -> tuple[Episode, TrialResult]:
+    """Try again where the browser gave way, as runs do: on a starved machine it may take no picture for 20 s.
+
+    Each attempt has a model, a cassette and a folder of its own; nothing else is forgiven, a model's 400 least.
+    """
+    for number in range(1, ATTEMPTS):
+        own, result = attempt(folder / str(number))
+        if result.error is None or result.error.kind != EnvironmentFaultError.__name__:
+            return own, result
+    return attempt(folder / str(ATTEMPTS))
 
 
 @pytest.fixture(scope="module")
@@ -159,16 +185,16 @@ def test_a_model_does_a_task_on_the_simulated_desktop(
     task = next(each for each in load_tasks(world.tasks_folder()) if each.task_id == task_id)
     steps = steps_of(world.solutions()[task_id].pixels)
 
-    def run(episode: Episode, name: str) -> TrialResult:
+    def run(episode: Episode, out: Path) -> TrialResult:
         world.reset()
         pool = VmPool([urls["vm"]], NoLocks(), evaluators=[urls["evaluate"]])
         spec = RunSpec(
             agent=episode.name, model=episode.model, timing="fast", attempts=1, world="built-in",
             limits=Limits(max_steps=60),
         )  # fmt: skip
-        return one_result(WaaBenchmark([task], pool=pool), spec, tmp_path / name, episode)
+        return one_result(WaaBenchmark([task], pool=pool), spec, out, episode)
 
-    check(kind, partial(Episode, kind, steps, (1440, 900), tmp_path / "tape.jsonl"), run)
+    check(kind, partial(Episode, kind, steps, (1440, 900)), run, tmp_path)
 
 
 def one_result(benchmark: Any, spec: RunSpec, out: Path, agent: Any) -> TrialResult:
@@ -198,7 +224,7 @@ def test_a_model_does_a_task_on_the_clones(tmp_path: Path, apps: Any, kind: str,
     order = [site["id"] for site in wanted.config["definition"]["websites"]]
     steps = [_clone_step(each, order) for each in load_solutions(task)[0].steps]
 
-    def run(episode: Episode, name: str) -> TrialResult:
+    def run(episode: Episode, out: Path) -> TrialResult:
         benchmark = MultiRealBenchmark(
             [wanted],
             origins=apps.urls,
@@ -208,9 +234,9 @@ def test_a_model_does_a_task_on_the_clones(tmp_path: Path, apps: Any, kind: str,
         spec = RunSpec(
             agent=episode.name, model=episode.model, attempts=1, world="built-in", limits=Limits(max_steps=60)
         )  # fmt: skip
-        return one_result(benchmark, spec, tmp_path / name, episode)
+        return one_result(benchmark, spec, out, episode)
 
-    check(kind, partial(Episode, kind, steps, (1280, 720), tmp_path / "tape.jsonl"), run)
+    check(kind, partial(Episode, kind, steps, (1280, 720)), run, tmp_path)
 
 
 def _clone_step(step: Any, order: list[str]) -> Step:
@@ -248,14 +274,14 @@ def test_a_model_does_a_task_on_the_stand_ins(
     ]
     steps = [_site_step(each) for each in turns]
 
-    def run(episode: Episode, name: str) -> TrialResult:
+    def run(episode: Episode, out: Path) -> TrialResult:
         spec = RunSpec(
             tasks=TaskFilter(ids=(str(task),)), agent=episode.name, model=episode.model, attempts=1,
             world="built-in", limits=Limits(max_steps=60),
         )  # fmt: skip
-        return one_result(WebArenaBenchmark(environment_of(sites)), spec, tmp_path / name, episode)
+        return one_result(WebArenaBenchmark(environment_of(sites)), spec, out, episode)
 
-    check(kind, partial(Episode, kind, steps, (1280, 720), tmp_path / "tape.jsonl"), run)
+    check(kind, partial(Episode, kind, steps, (1280, 720)), run, tmp_path)
 
 
 def _site_step(action: Any) -> Step:

@@ -10,15 +10,18 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from integration_tests.served_sessions import (
     ENDED,
     LATE_S,
+    below,
     clone_player,
     connected,
     interpreter,
@@ -33,7 +36,7 @@ from waa_server_ext.built_in import SimulatedDesktopWorld
 from webarena_runner.world.scripts import script_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -51,23 +54,6 @@ CLIENT_S = 60.0
 
 def last(said: dict[str, object]) -> dict[str, object]:
     return {name: said.get(name) for name in ("done", "reward")}
-
-
-def below(pid: int) -> set[int]:
-    """Return the processes that a process has started, and theirs."""
-    parents: dict[int, int] = {}
-    for each in Path("/proc").iterdir():
-        try:
-            found = (each / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        except (OSError, ValueError):
-            continue
-        if each.name.isdecimal() and found[0] != "Z":
-            parents[int(each.name)] = int(found[1])
-    found_below, new = set[int](), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - found_below
-        found_below |= new
-    return found_below
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -152,6 +138,73 @@ def test_the_openenv_task_set_of_verifiers_records_scores_and_no_reward_without_
     assert right == {"openenv_reward": 1.0, "text": True}
     assert nothing == {"openenv_reward": 0.0, "text": True}
     assert set(failed) == {"error"}
+
+
+@contextmanager
+def nemo_gym(benchmark: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Run NeMo Gym's agent on a resources server of `benchmark`; yields it and the server's process id."""
+    python = interpreter("PROCTOR_NEMO_GYM")
+    script = str(Path(__file__).with_name("nemo_gym_client.py"))
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with served_process(benchmark, "--no-token", protocol="nemo-gym") as (url, server):
+        command = [python, script, url.rpartition(":")[2]]
+        with subprocess.Popen(command, text=True, **pipes) as process:
+            try:
+                yield process, server.pid
+            finally:
+                process.kill()
+
+
+def asked(process: subprocess.Popen[str], value: object) -> dict[str, Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(value)}\n")
+    process.stdin.flush()
+    found: dict[str, Any] = json.loads(process.stdout.readline())
+    return found
+
+
+def rows(benchmark: str, folder: Path) -> dict[str, Any]:
+    """Write the data set of a benchmark and return its rows by their tasks."""
+    path = folder / "rows.jsonl"
+    command = [sys.executable, "-m", "bench_core.cli.main", "serve", "--nemo-gym", benchmark]
+    subprocess.run([*command, "--dataset", str(path)], timeout=LATE_S, check=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {each["task_id"]: each for each in map(json.loads, lines)}
+
+
+def test_the_agent_of_nemo_gym_is_rewarded_by_the_score_and_an_unknown_task_by_nothing(
+    tmp_path: Path,
+) -> None:
+    row = rows("waa", tmp_path)
+    with nemo_gym("waa") as (process, _):
+        for task in sorted(DESKTOP)[:3]:
+            found = asked(process, [row[task], DESKTOP[task]])
+            assert (found["status"], found["reward"], found["mask_sample"]) == (200, 1.0, False)
+            assert len(found["outputs"]) == len(DESKTOP[task])
+            # what is no action is the model's to read, and its session goes on
+            found = asked(process, [row[task], ["nonsense", [], ENDED]])
+            assert (found["status"], found["reward"]) == (200, 0.0)
+        found = asked(process, [{**row[task], "task_id": "nowhere"}, [ENDED]])
+        assert (found["status"], "reward" in found) == (500, False)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "task"), [("multireal", "multi.calendar-travel-1"), ("webarena", "44")]
+)
+def test_a_rollout_of_nemo_gym_whose_world_breaks_has_no_reward(
+    benchmark: str, task: str, tmp_path: Path
+) -> None:
+    row = rows(benchmark, tmp_path)[task]
+    with nemo_gym(benchmark) as (process, pid):
+        before = below(pid)
+        assert asked(process, [row, ["pause", ENDED]]) == {"paused": True}
+        end(below(pid) - before)
+        found = asked(process, "go on")
+        assert (found["status"], "reward" in found) == (500, False), found
+        # the world of the next one is another
+        found = asked(process, [row, [ENDED]])
+        assert (found["status"], found["reward"]) == (200, 0.0), found
 
 
 @pytest.mark.parametrize(

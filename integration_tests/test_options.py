@@ -95,3 +95,24 @@ def test_a_folder_of_tasks_is_named_by_one_option(program: str) -> None:
     for name in ("tasks", "run", "doctor"):
         spelled = {opt for each in root.commands[name].params for opt in each.opts}
         assert "--tasks-dir" in spelled, name
+
+
+WITHOUT_JSON = {
+    "bench-core agent-process", "bench-core new agent", "bench-core new benchmark",
+    "bench-core new inspect-task", "bench-core new judge", "bench-core new reporter",
+    "bench-core schema", "bench-core serve", "bench-report import", "bench-report schema",
+    "bench-report serve", "llm-judge label", "multireal-harness export", "webarena-runner auth capture",
+    "webarena-runner config init", "webarena-runner sites reset", "webarena-runner sites start",
+    "webarena-runner sites stop",
+}  # fmt: skip
+"""What writes files, serves, asks a person, or prints JSON anyway: everything else prints data."""
+
+
+def test_what_prints_data_prints_it_as_json_too() -> None:
+    lacking = {
+        path
+        for program in PROGRAMS
+        for path, command in commands(root_of(program), program)
+        if not any("--json" in each.opts for each in command.params)
+    }
+    assert lacking <= WITHOUT_JSON

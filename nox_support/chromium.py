@@ -50,6 +50,9 @@ _COMMANDS = {
 }
 """The command that installs a Chromium, by the package manager there is."""
 
+_DEBIANS = ("chromium", "fonts-dejavu-core")
+"""Debian's packages: without what they recommend, but with letters to draw."""
+
 
 class ChromiumMissingError(Exception):
     """There is no Chromium and it cannot be installed without the user; the message says how."""
@@ -110,7 +113,9 @@ def _install() -> bool:
     if "debian" not in family or "ubuntu" in family or (root := _as_root()) is None:
         return False
     apt = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
-    return _succeeds([*apt, "update"]) and _succeeds([*apt, "install", "-y", "chromium"])
+    install = [*apt, "install", "-y", "--no-install-recommends", *_DEBIANS]
+    print(f"no Chromium was found; installing Debian's: {' '.join(install)}", flush=True)
+    return _succeeds([*apt, "update"]) and _succeeds(install)
 
 
 def _distribution() -> set[str]:

@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nox_support.packages import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["SHOTS", "main"]
 
@@ -48,14 +51,20 @@ SHOTS = (
     Shot("slices", "several", part=".slice-map >> nth=0"),
     Shot("pictures", "several", part="#charts"),
     Shot("evaluation", "judged", part="#evaluation"),
+    Shot("details", "two", part="#result", acts=("unfold:#result details",)),
     Shot("failures", "shop", part="#failures"),
     Shot("tasks", "several", part="#tasks", acts=("click:[data-outcome=mixed]",)),
+    Shot("trials", "shop", part="#tasks", size=(1280, 1100), acts=("click:[data-view=trials]", "click:[data-outcome=fail]")),
+    Shot("slice", "shop", part="#tasks", acts=("click:#slices table.slices th a",)),
     Shot("trial", "shop", acts=("open:1", "key:ArrowRight")),
+    Shot("step", "shop", part="dialog .step-side", acts=("open:1", "key:ArrowRight", "unfold:dialog .step-side details")),
     Shot("trial-dark", "shop", acts=("open:1", "key:ArrowRight"), scheme="dark"),
     Shot("trial-phone-dark", "shop", acts=("open:1", "key:ArrowRight"), size=_PHONE, scheme="dark"),
     Shot("side-by-side", "shop", acts=(_UNFAIR, "wait:.side-by-side .picture img")),
     Shot("side-by-side-dark", "shop", acts=(_UNFAIR, "wait:.side-by-side .picture img"), scheme="dark"),
     Shot("side-by-side-phone", "shop", acts=(_UNFAIR, "wait:.side-by-side .picture img"), size=_PHONE),
+    Shot("print", "shop", part="dialog", size=(760, 1900), acts=("open:1", "print:")),
+    Shot("live", "live", acts=("wait:#progress .run-progress",)),
 )  # fmt: skip
 """Everything in the gallery."""
 
@@ -70,19 +79,21 @@ def main() -> None:
             executable_path=os.environ.get("CHROME_PATH"), args=["--no-sandbox"]
         )
         pages = _reports(Path(place), _screens(browser))
-        for shot in SHOTS:
-            _take(browser, pages[shot.report], shot)
-            print(FOLDER / f"{shot.name}.png")
+        with _served(_going_on(Path(place) / "live")) as address:
+            pages["live"] = address
+            for shot in SHOTS:
+                _take(browser, pages[shot.report], shot)
+                print(FOLDER / f"{shot.name}.png")
         browser.close()
 
 
-def _take(browser: Any, page_file: Path, shot: Shot) -> None:
+def _take(browser: Any, address: str, shot: Shot) -> None:
     width, height = shot.size
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=shot.scheme
     )
     page = context.new_page()
-    page.goto(page_file.as_uri())
+    page.goto(address)
     page.wait_for_selector("html[data-ready]", state="attached")
     for act in shot.acts:
         _act(page, *act.split(":", 1))
@@ -104,6 +115,9 @@ def _act(page: Any, kind: str, what: str) -> None:
         page.keyboard.press(what)
     elif kind == "wait":
         page.wait_for_selector(what)
+    elif kind == "print":  # as the browser does for a printer, on a sheet as wide as the window
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
     elif kind == "unfold":
         page.eval_on_selector_all(what, "all => all.forEach(each => { each.open = true; })")
     else:  # open the example of the n-th failure
@@ -111,7 +125,7 @@ def _act(page: Any, kind: str, what: str) -> None:
         page.wait_for_selector(".viewer .picture img")
 
 
-def _reports(place: Path, screens: Sequence[bytes]) -> dict[str, Path]:
+def _reports(place: Path, screens: Sequence[bytes]) -> dict[str, str]:
     from bench_core.testing import make_run  # noqa: PLC0415  # as above
     from bench_report import build_report  # noqa: PLC0415  # as above
 
@@ -130,7 +144,52 @@ def _reports(place: Path, screens: Sequence[bytes]) -> dict[str, Path]:
     runs = {"two": made[:2], "several": made, "judged": [_judged(place / "judged")], "shop": shop}
     for name, folders in runs.items():
         build_report(folders, place / "reports" / name, formats=["html"], screenshots="embed")
-    return {name: place / "reports" / name / "index.html" for name in runs}
+    return {name: (place / "reports" / name / "index.html").as_uri() for name in runs}
+
+
+def _going_on(folder: Path) -> Path:
+    """Make a run that has 140 of 360 results and a budget, as a process leaves it that still works on it."""
+    from bench_core.records import Event  # noqa: PLC0415  # as above
+    from bench_core.testing import make_results, make_run, make_tasks  # noqa: PLC0415  # as above
+
+    tasks = make_tasks(120)
+    began = datetime.now(UTC) - timedelta(minutes=40)
+    results = [
+        each.model_copy(update={"started": began + timedelta(seconds=15 * n)})
+        for n, each in enumerate(islice(make_results(tasks, trials=3), 140))
+    ]
+    make_run(
+        folder, tasks=tasks, trials=3, results=results, agent="planner", model="openai:gpt-5.2"
+    )
+    info = json.loads((folder / "run.json").read_text("utf-8"))
+    info["sessions"][-1] |= {"started": began.isoformat(), "finished": None, "outcome": "running"}
+    (folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    limits = {"max_cost_usd": 25.0, "max_minutes": 180.0}
+    events = [Event(time=began, kind="budget", data=limits)] + [
+        Event(
+            time=began + timedelta(minutes=38), kind="attempt_started",
+            task_id=tasks[n].task_id, trial=2, attempt=1,
+        )
+        for n in (20, 21)
+    ]  # fmt: skip
+    lines = "".join(f"{each.model_dump_json()}\n" for each in events)
+    (folder / "events.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    from bench_report.live.server import serve  # noqa: PLC0415  # as above
+
+    server = serve([folder])
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 def _judged(folder: Path) -> Path:
@@ -279,9 +338,30 @@ def _evidence(folder: Path, actions: Sequence[dict[str, Any]], screens: Sequence
         entries.append(
             {"startedDateTime": sent, "time": 31, "request": request, "response": {"status": 200}}
         )
+    in_cart = "lamp-desk" if actions[1]["target"]["element"] == "5" else "lamp-blue"
+    _states(artifacts, in_cart)
     artifacts.path("network.har").write_text(
         json.dumps({"log": {"entries": entries}}), encoding="utf-8"
     )
+
+
+def _states(artifacts: Any, sku: str) -> None:
+    """Leave the shop's own history, as apps with a state do."""
+    noted = (
+        (2, "cart/add", {"sku": sku}),
+        (3, "order/place", {"order": 17, "to": "Main Street 1"}),
+    )
+    history = [
+        {
+            "type": kind,
+            "payload": payload,
+            "timestamp": (_START + timedelta(seconds=9 * number + 1)).timestamp() * 1000,
+        }
+        for number, kind, payload in noted
+    ]
+    ended = {"added": {"orders": {"17": {"items": [{"sku": sku, "quantity": 1}]}}}}
+    states = {"shop": {"actionhistory": history, "initialfinaldiff": ended}}
+    artifacts.path("finish_state.json").write_text(json.dumps(states), encoding="utf-8")
 
 
 if __name__ == "__main__":

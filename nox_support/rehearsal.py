@@ -2,7 +2,8 @@
 
 `python -m nox_support.rehearsal` clones the repository, builds all seven packages as they are, uploads them to an
 index on loopback, installs them from it, then releases the next minor version of all and a patch of one alone, in
-the clone. Each version is built twice and must have the same bytes. Other packages come from pip's own index.
+the clone. Each version is built twice and must have the same bytes. Each package is installed alone, too, and shows
+its demo without a network. Other packages come from pip's own index.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nox_support import releasing, wheels
+from nox_support.alone import DEMOS, MOST_MB, AloneError, megabytes, show
 from nox_support.packages import ROOT, package, packages
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
 PATCHED = "llm-judge"
 """The package that gets a version of its own."""
-ALONE = {"waa-client": ["waa-client", "--help"], "llm-judge": ["llm-judge", "demo"]}
-"""What a user installs by itself into an empty environment, and runs there."""
+MEASURED = ("webarena-runner", "bench-report")
+"""What is installed to say how large an installation is."""
 _STARTS_WITHIN_S = 60
 _FRAGMENT = "Released in a rehearsal.\n"
 
@@ -41,7 +43,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder:
         try:
             _rehearse(Path(folder))
-        except (releasing.ReleaseError, subprocess.CalledProcessError) as error:
+        except (AloneError, releasing.ReleaseError, subprocess.CalledProcessError) as error:
             output = getattr(error, "output", "") or ""
             print(f"{output}\nthe rehearsal failed: {error}", file=sys.stderr)
             return 1
@@ -56,16 +58,28 @@ def _rehearse(folder: Path) -> None:
         users.install(*(f"{each.name}=={each.version}" for each in packages(clone)))
         users.check(packages(clone))
         _publish(_released(releasing.ALL, "minor", clone), folder, url)
-        for name, command in ALONE.items():
+        for name, demos in DEMOS.items():
             alone = _Environment(folder / f"only-{name}", url)
             alone.install(name)
             alone.check([package(name, clone)])
-            alone.run(command)
+            for each in demos:
+                print(f"ran {show(each, alone.folder, folder / f'demo-{name}', alone.install)}")
+        _measure(_Environment(folder / "measured", url))
         users.install("--upgrade", *(each.name for each in packages(clone)))
         users.check(packages(clone))
         _publish(_released(PATCHED, "patch", clone), folder, url)
         users.install("--upgrade", PATCHED)
         users.check(packages(clone))
+
+
+def _measure(environment: _Environment) -> None:
+    environment.install(*MEASURED)
+    found = megabytes(environment.python)
+    print(
+        f"{' and '.join(MEASURED)} are {found:.0f} MB with all they bring; {MOST_MB} are the most"
+    )
+    if found > MOST_MB:
+        raise AloneError(f"{' and '.join(MEASURED)} have become larger: {found:.0f} MB")
 
 
 def _clone(folder: Path) -> Path:
@@ -156,13 +170,15 @@ class _Environment:
 
     def __init__(self, folder: Path, index: str) -> None:
         venv.create(folder, with_pip=True, symlinks=os.name != "nt")
+        self.folder = folder
         self._bin = folder / ("Scripts" if os.name == "nt" else "bin")
+        self.python = self._bin / "python"
         self._index = f"{index}/simple/"
 
     def install(self, *requirements: str) -> None:
-        pip = [str(self._bin / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+        pip = [str(self.python), "-m", "pip", "--disable-pip-version-check", "install"]
         _run([*pip, "-q", "--extra-index-url", self._index, *requirements])
-        _run([str(self._bin / "python"), "-m", "pip", "check"])
+        _run([str(self.python), "-m", "pip", "check"])
         print(f"installed {' '.join(requirements)}")
 
     def check(self, expected: Iterable[Package]) -> None:
@@ -171,10 +187,6 @@ class _Environment:
             told = _run([str(self._bin / each.name), "--version"]).strip()
             if told != f"{each.name}, version {each.version}":
                 raise releasing.ReleaseError(f"{each.name} {each.version} says {told!r}")
-
-    def run(self, command: list[str]) -> None:
-        _run([str(self._bin / command[0]), *command[1:]])
-        print(f"ran {' '.join(command)}")
 
 
 def _run(command: list[str]) -> str:

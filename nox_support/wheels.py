@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from nox_support.packages import Package
 
-__all__ = ["distributions", "forget", "record", "stale", "wheel"]
+__all__ = ["components", "distributions", "forget", "record", "sbom", "stale", "wheel"]
 
 _RECORD = "sources.json"
 _BUILT_FROM = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "src", "tests")
@@ -54,6 +54,16 @@ def distributions(package: Package, dist: Path) -> list[Path]:
 def wheel(package: Package, dist: Path) -> Path:
     """Return where the wheel of the package's version is or will be."""
     return dist / f"{package.module}-{package.version}{_KINDS[0]}"
+
+
+def sbom(package: Package, dist: Path) -> Path:
+    """Return where the list of what the wheel brings is or will be: beside it, as CycloneDX."""
+    return dist / f"{package.module}-{package.version}.cdx.json"
+
+
+def components(sbom: Path) -> int:
+    """Return how many packages a CycloneDX list has."""
+    return len(json.loads(sbom.read_text(encoding="utf-8"))["components"])
 
 
 def _read(dist: Path) -> dict[str, str]:

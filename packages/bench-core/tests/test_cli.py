@@ -16,8 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from bench_core.cli import Check, execute_doctor, render_table, runner_group
-from bench_core.cli.doctor import CheckResult, failed, ok, warned
+from bench_core.cli.doctor import CheckResult, agent_checks, failed, ok, warned
 from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.models import price_checks
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -95,6 +96,34 @@ def test_a_dry_run_makes_nothing(invoke: Any, tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "4 tasks x 3 = 12 trials, 0 done, 12 to run" in done.stdout
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["--agent", "do-nothin"], "did you mean 'do-nothing'?", id="agent"),
+        pytest.param(["--model", "toy:dear", "--max-cost", "1"], "toy:dear", id="price"),
+        pytest.param(["--rerun", "failed"], "this folder has no run yet", id="rerun"),
+        pytest.param(["--task", "quick-9"], "quick-9", id="task"),
+    ],
+)
+def test_a_plan_is_refused_as_its_run_would_be(
+    words: list[str], said: str, invoke: Any, tmp_path: Path
+) -> None:
+    command = ["run", "--group", "kind=quick", "--out", tmp_path / "run", *words]
+    planned, begun = invoke(*command, "--dry-run"), invoke(*command)
+    assert (planned.exit_code, planned.stderr) == (begun.exit_code, begun.stderr)
+    assert (planned.exit_code, said in planned.stderr) == (2, True), planned.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_plan_for_the_folder_of_another_run_is_refused(invoke: Any, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert invoke("run", "--task", "quick-1", "--out", out).exit_code == 0
+    words = ("run", "--task", "quick-2", "--out", out)
+    planned, begun = invoke(*words, "--dry-run"), invoke(*words)
+    assert (planned.exit_code, planned.stderr) == (begun.exit_code, begun.stderr)
+    assert "holds another run" in planned.stderr
 
 
 def test_a_dry_run_as_json_is_the_plan_record(invoke: Any, tmp_path: Path) -> None:
@@ -288,3 +317,16 @@ def test_output_into_a_closed_pipe_is_no_error() -> None:
     )
     assert done.stdout.startswith("task")
     assert done.stderr == ""
+
+
+def test_the_checks_of_a_planned_run_name_what_it_would_be_refused_for() -> None:
+    (wrong,) = agent_checks("do-nothin")
+    assert (wrong.run().status, "did you mean 'do-nothing'?" in wrong.run().detail) == (
+        "fail",
+        True,
+    )
+    (agent,) = agent_checks("do-nothing")
+    (price,) = price_checks("openai:no-such-model")
+    assert (agent.run().status, price.run().status) == ("ok", "warn")
+    assert "--max-cost is refused" in price.run().detail
+    assert [*agent_checks(None), *price_checks(None)] == []

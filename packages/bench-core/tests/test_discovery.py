@@ -109,7 +109,7 @@ def test_an_unknown_name_is_told_with_what_is_installed(site: Site) -> None:
         ("benchmark", "multireal", "multireal-harness"),
         ("judge", "llm-judge", "llm-judge"),
         ("reporter", "bench-report", "bench-report"),
-        ("world", "waa", "waa-server-ext"),
+        ("world", "waa", "'waa-server-ext[simulate]'"),
     ],
 )
 def test_proctors_own_plugins_are_told_with_what_installs_them(

@@ -382,7 +382,7 @@ def test_results_of_the_scheduler_name_the_agents_program_too(
     async def breaks(*_: object) -> None:
         raise SystemExit(3)
 
-    monkeypatch.setattr("bench_core.runs.execute.run_trial", breaks)
+    monkeypatch.setattr("bench_core.runs.trial_runner.run_trial", breaks)
     run(tasks=TaskFilter(ids=("quick-1",)))
     (result,) = read_run(out).latest
     assert result.agent_code is not None

@@ -7,8 +7,11 @@ the step of the bug, by fixed rules that do not know the bug:
   both did the same, back to one trial and to the step marked as failed.
 - Playwright's trace viewer: choose the trace of the failed trial, then one action after the other. Beside it the fewest
   possible: whoever knows the bug, or sees it in the list of actions, clicks its action at once.
+- `inspect view`, of the log that `bench-report export inspect` writes: choose the log and the sample, then page down until
+  the message of the step is in sight. Nothing there says which message it is: the reader must see it among the others.
 
-Usage: bench_interactions.py [--only-ours]
+Usage: bench_interactions.py [--only-ours]; PROCTOR_INSPECT is the Python of an environment with inspect-ai, without which that
+peer is left out.
 """
 
 from __future__ import annotations
@@ -17,9 +20,13 @@ import base64
 import contextlib
 import os
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import threading
+import time
+import urllib.request
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,11 +38,12 @@ from bench_core.testing import make_run
 from bench_report import build_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from playwright.sync_api import Browser, Page
 
 BOUND = 4
+HEIGHT = 900
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
@@ -163,7 +171,7 @@ class Hand:
 
 def ours(browser: Browser, page_file: Path, bug: Bug) -> int:
     """Return the interactions from the opened report to the step of the bug."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page = browser.new_page(viewport={"width": 1280, "height": HEIGHT})
     page.set_default_timeout(180_000)
     page.goto(page_file.as_uri())
     page.wait_for_selector("html[data-ready]", state="attached")
@@ -223,7 +231,7 @@ def trace_viewer(
     step = bug.step - 1 if bug.omitted else bug.step  # the last action before what is missing
     if step not in kept:
         return None, None
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page = browser.new_page(viewport={"width": 1280, "height": HEIGHT})
     page.set_default_timeout(180_000)
     page.goto(f"{viewer}/index.html?trace={trace}")
     page.wait_for_selector(".action-title")
@@ -236,6 +244,56 @@ def trace_viewer(
         hand.count += 1
     page.close()
     return hand.count, 2
+
+
+def inspect_view(browser: Browser, url: str, bug: Bug) -> int:
+    """Return the interactions until the message of the step is in sight."""
+    page = browser.new_page(viewport={"width": 1280, "height": HEIGHT})
+    page.set_default_timeout(180_000)
+    page.goto(url)
+    hand = Hand(page)
+    hand.click("text='shop'")
+    hand.click(f"text='lamp-{BUGS.index(bug)}'")
+    step = bug.step - 1 if bug.omitted else bug.step  # the last one before what is missing
+    message = page.locator("text='act'").nth(step - 1)
+    message.wait_for(state="attached")
+    while hand.count < 100:
+        box = message.bounding_box()
+        if box is not None and box["y"] + box["height"] <= HEIGHT:
+            break
+        hand.press("PageDown")
+    page.close()
+    return hand.count
+
+
+@contextlib.contextmanager
+def inspect_server(run: Path, folder: Path, python: str) -> Iterator[str]:
+    """Serve a run to `inspect view` on loopback."""
+    folder.mkdir()
+    # it lists only logs that are named like its own
+    log = folder / "2026-03-01T09-00-00+00-00_shop_AbCdEfGhIjKlMnOpQrStUv.json"
+    report = Path(sys.executable).with_name("bench-report")
+    subprocess.run(
+        [report, "export", "inspect", run, "--out", log], check=True, stdout=subprocess.DEVNULL
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [Path(python).with_name("inspect"), "view", "start", "--log-dir", folder]
+    viewer = subprocess.Popen(
+        [*command, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        for _ in range(120):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(url, timeout=5).close()
+                break
+            time.sleep(1.0)
+        yield url
+    finally:
+        viewer.terminate()
+        viewer.wait()
 
 
 def main() -> int:
@@ -253,12 +311,20 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         counts = [ours(browser, base / "report" / "index.html", bug) for bug in BUGS]
         peers = [] if "--only-ours" in sys.argv else _peers(browser, base / "traces")
+        python = os.environ.get("PROCTOR_INSPECT")
+        seen: list[int] = []
+        if python and peers:
+            with inspect_server(wrong, base / "logs", python) as url:
+                seen = [inspect_view(browser, url, bug) for bug in BUGS]
         browser.close()
-    print(f"{'planted':32} {'bench-report':>12}  Playwright trace viewer: by the rule, fewest")
+    print(
+        f"{'planted':32} {'bench-report':>12}  Playwright trace viewer: by the rule, fewest  inspect view: in sight"
+    )
     for number, (bug, count) in enumerate(zip(BUGS, counts, strict=True)):
         rule, least = peers[number] if peers else ("", "")
         print(
-            f"{bug.name:32} {count:12}  {'not shown' if rule is None else rule!s:>12} {'' if least is None else least!s:>8}"
+            f"{bug.name:32} {count:12}  {'not shown' if rule is None else rule!s:>36} {'' if least is None else least!s:>7} "
+            f"{seen[number] if seen else '':>23}"
         )
     held = max(counts) <= BOUND
     print(f"  {'ok  ' if held else 'MISS'} at most {BOUND} interactions: {max(counts)}")

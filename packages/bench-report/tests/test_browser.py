@@ -11,7 +11,7 @@ import pytest
 
 from bench_core.records import ErrorInfo, Step
 from bench_core.testing import make_results, make_run, make_tasks
-from bench_report import read_runs, report_of, write_report
+from bench_report import build_report, read_runs, report_of, write_report
 from bench_report.text import numbers
 
 if TYPE_CHECKING:
@@ -379,6 +379,19 @@ def test_evidence_beyond_the_limit_comes_from_side_files(
 
     assert [each.name for each in files if each.suffix == ".js"] == ["0.js", "1.js", "2.js"]
     assert window.complaints == []
+
+
+def test_one_file_has_all_evidence_however_much(
+    run: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench_report.report_files.EVIDENCE_LIMIT", 1)
+    folder = run(tasks=3)
+
+    for name, one_file in (("small", False), ("whole", True)):
+        build_report([folder], tmp_path / name, formats=["html"], one_file=one_file)
+
+    assert (tmp_path / "small" / "evidence" / "0.js").is_file()
+    assert not (tmp_path / "whole" / "evidence").exists()
 
 
 def test_a_missing_side_file_is_reported(run: Runs, tmp_path: Path, visit: Visits) -> None:

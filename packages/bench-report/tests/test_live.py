@@ -53,6 +53,14 @@ class Growing:
         info["sessions"] = [info["sessions"][0] | session]
         (self.folder / "run.json").write_text(json.dumps(info))
 
+    def resume(self, started: str) -> None:
+        """A process goes on after one that was killed, as `RunFolder` writes that down."""
+        info = json.loads((self.folder / "run.json").read_text())
+        killed = info["sessions"][-1] | {"outcome": "aborted", "finished": None}
+        again = info["sessions"][-1] | {"outcome": "running", "started": started}
+        info["sessions"] = [killed, again]
+        (self.folder / "run.json").write_text(json.dumps(info))
+
     def _append(self, name: str, line: str) -> None:
         with (self.folder / name).open("a", encoding="utf-8") as file:
             file.write(line)
@@ -67,8 +75,8 @@ class Growing:
             self._append("results.jsonl", late.model_dump_json() + "\n")
         self.written += number
 
-    def note(self, kind: str, task_id: str | None = None, **data: Any) -> None:
-        event = Event(time=NOW, kind=kind, task_id=task_id, trial=task_id and 1, data=data)
+    def note(self, kind: str, task_id: str | None = None, at: datetime = NOW, **data: Any) -> None:
+        event = Event(time=at, kind=kind, task_id=task_id, trial=task_id and 1, data=data)
         self._append("events.jsonl", event.model_dump_json() + "\n")
 
     def plan_looks(self, *batches: list[str]) -> None:
@@ -169,6 +177,29 @@ def test_a_budget_counts_the_calls_of_trials_that_still_run(
     assert budget.minutes == pytest.approx(60)
     assert f"${ended + 0.75:.2f} of $10.00" in headline(reader.read())
     assert "60 of 240 minutes (25.0%)" in headline(reader.read())
+
+
+def test_a_killed_process_counts_until_its_last_event(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    growing.note("budget", at=NOW - timedelta(minutes=55), max_minutes=240)
+    growing.note("spend", "9", at=NOW - timedelta(minutes=50), source="agent", cost_usd=0.75)
+    growing.resume("2026-03-01T09:40:00Z")
+    growing.note("budget", at=NOW - timedelta(minutes=19), max_minutes=120)
+    budget = reader.read().budget
+
+    assert budget is not None
+    assert budget.max_minutes == 120
+    assert budget.minutes == pytest.approx(10 + 20)
+
+
+def test_limits_of_an_earlier_process_are_not_shown(
+    growing: Growing, reader: ProgressReader
+) -> None:
+    growing.note("budget", at=NOW - timedelta(minutes=55), max_minutes=240)
+    growing.resume("2026-03-01T09:40:00Z")
+
+    assert reader.read().budget is None
 
 
 def test_trials_that_failed_last_are_named_first(growing: Growing, reader: ProgressReader) -> None:

@@ -537,4 +537,4 @@ def test_without_a_simulated_desktop_it_is_said_what_to_install(
 ) -> None:
     found = CliRunner().invoke(main, [*command, "--out", str(tmp_path)])
     assert found.exit_code == 2
-    assert "`pip install waa-server-ext` adds 'waa'" in found.output
+    assert "`pip install 'waa-server-ext[simulate]'` adds 'waa'" in found.output

@@ -93,12 +93,12 @@ def test_a_run_is_scored_and_continued(
     ],
 )
 def test_an_option_of_an_earlier_version_works_with_a_notice(
-    tmp_path: Path, folder: Path, old: str, new: str, value: str
+    folder: Path, vm: FakeVm, old: str, new: str, value: str
 ) -> None:
-    demonstration = tmp_path / "done.txt"
+    demonstration = folder.parent / "done.txt"
     demonstration.write_text("Press Ctrl+S.", encoding="utf-8")
     given = value.format(folder=folder, demonstration=demonstration)
-    base = ["run", "--agent", "do-nothing", "--dry-run", "--json"]
+    base = ["run", "--agent", "do-nothing", "--vm", vm.url, "--dry-run", "--json"]
     if old != "--tasks":
         base += ["--tasks-dir", folder]
     now, once, joined = (
@@ -130,8 +130,11 @@ def test_an_agent_of_browsers_is_refused_before_anything_runs(
     assert not out.exists()
 
 
-def test_a_plan_needs_no_vm(folder: Path) -> None:
-    found = invoke("run", "--tasks-dir", folder, "--dry-run", "--agent", "do-nothing")
+def test_a_plan_is_refused_as_its_run_would_be(folder: Path, vm: FakeVm) -> None:
+    command = ["run", "--tasks-dir", folder, "--dry-run", "--agent", "do-nothing"]
+    refused = invoke(*command)
+    assert (refused.exit_code, "no VM is given" in refused.stderr) == (2, True)
+    found = invoke(*command, "--vm", vm.url)
     assert found.exit_code == 0
     assert "waa: 2 tasks x 1 = 2 trials" in found.output
 

@@ -151,8 +151,8 @@ def test_an_evaluator_that_is_gone_is_asked_for_less_than_a_minute_in_sessions(
         return WaaBenchmark(tasks, **given)
 
     options = {"agent": "do-nothing", "tasks_dir": folder, "vms": (evaluator.url,)}
-    with prepared_sessions(benchmark, {"world": "real", **options}, begins=False):
+    with prepared_sessions(benchmark, {"world": "real", **options}, checked=False):
         settings = made["settings"]
     assert sum(0.5 * min(10, 2**n) for n in range(settings.ask_times - 1)) < 45
-    with prepared_run(benchmark, WaaRunOptions(**options), begins=False):
+    with prepared_run(benchmark, WaaRunOptions(**options), checked=False):
         assert made["settings"].ask_times == 20

@@ -116,3 +116,16 @@ def test_the_vm_may_be_given_as_a_url() -> None:
     assert vm_address("http://10.0.0.1:5001") == ("10.0.0.1", 5001)
     assert vm_address("http://[::1]:5001/") == ("[::1]", 5001)
     assert vm_address("http://waa-vm") == ("waa-vm", 5000)
+
+
+def test_a_simulation_without_its_extra_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['rapidfuzz'] = None\n"
+        "from waa_server_ext.cli import main; main(['simulate', '--port', '0'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "`pip install 'waa-server-ext[simulate]'` adds it" in done.stderr
+    assert "Traceback" not in done.stderr

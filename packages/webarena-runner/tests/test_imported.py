@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pickle
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -19,9 +24,10 @@ from webarena_runner.imported import import_results, is_official
 from webarena_runner.reference_solutions.trials import write_trial
 from webarena_runner.tasks import load_tasks
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+_LOG = logging.getLogger("import")
+BIN = Path(sys.executable).parent
+EVERY = int(os.environ.get("OFFICIAL_EVERY", "80"))
+"""Of how many tasks one is written in the official layout and scored by both; 4 makes 203."""
 WRONG = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["wrong"]}
 
 
@@ -167,3 +173,39 @@ def test_the_command_imports(official: Path, tmp_path: Path) -> None:
     assert read_run(out).info.agent == "them"
     again = CliRunner().invoke(main, ["import", str(official), "--out", str(out)])
     assert again.exit_code == 2
+
+
+@pytest.mark.slow
+def test_folders_in_the_official_layout_are_imported_with_the_official_scores(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "official"
+    chosen = load_tasks()[::EVERY]
+    for number, task in enumerate(chosen):
+        answer = WRONG if number % 3 == 2 else None
+        try:
+            write_trial(folder / task.task_id, task, default_config(), answer=answer)
+        except ValueError:  # it has a pattern without an example
+            rmtree(folder / task.task_id)
+    written = len(list(folder.iterdir()))
+    command = [BIN / "webarena-verified", "eval-tasks", "--output-dir", folder]
+    subprocess.run(command, capture_output=True, check=True)
+    out = tmp_path / "run"
+    ran = subprocess.run(
+        [BIN / "webarena-runner", "import", folder, "--out", out, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    made = json.loads(ran.stdout)
+    scores = [each.score for each in read_run(out).results.values()]
+    counts = [written, made["compared"], len(made["differences"])]
+    _LOG.info("folders, compared, different: %s; at 1.0: %s", counts, scores.count(1.0))
+    # an error of the evaluator that the answer did not cause is 0.0 there and no score here
+    found = [(each["score"], each["reported"]) for each in made["differences"]]
+    assert set(found) <= {(None, 0.0)}
+    assert made["compared"] == written == len(scores)
+    assert scores.count(None) == len(found) == written - made["scored"]
+    assert len(found) <= written / 100
+    assert {0.0, 1.0} <= set(scores)

@@ -67,14 +67,14 @@ KNOWN: Mapping[PluginKind, Mapping[str, str]] = {
     ),
     "world": {
         "multireal": "multireal-harness",
-        "waa": "waa-server-ext",
+        "waa": "'waa-server-ext[simulate]'",
         "webarena": "webarena-runner",
     },
     "stopping_rule": {"obrien-fleming": "bench-core"},
     "exploit": {},
     "provider": {"process": "bench-core", "qemu": "bench-core"},
 }
-"""The distributions that add Proctor's own plugins, for the message that one is not installed."""
+"""What adds Proctor's own plugins, as an argument of pip, for the message that one is not installed."""
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 

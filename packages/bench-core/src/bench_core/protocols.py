@@ -106,6 +106,7 @@ class TrialContext(Record):
     _meter: Meter = PrivateAttr(default_factory=_FreeMeter)
     _processes: ProcessGroups = PrivateAttr(default_factory=ProcessGroups)
     _model_opener: Callable[[TrialContext], Any] | None = PrivateAttr(default=None)
+    _token: str = PrivateAttr(default="")
 
     def __eq__(self, other: object) -> bool:
         # the live objects of this process, such as the meter, are no part of the conditions
@@ -144,12 +145,23 @@ class TrialContext(Record):
         copy._processes = processes  # noqa: SLF001  # its own class, on a copy
         return copy
 
+    @property
+    def token(self) -> str:
+        """What distinguishes this attempt from every other, whose results are refused; empty outside a run."""
+        return self._token
+
     def for_attempt(
-        self, meter: Meter, processes: ProcessGroups, update: Mapping[str, object]
+        self,
+        meter: Meter,
+        processes: ProcessGroups,
+        update: Mapping[str, object],
+        *,
+        token: str = "",
     ) -> TrialContext:
         """Return one copy with another meter and other processes, and with the fields in `update`."""
         copy = self.model_copy(update=update)
         copy._meter, copy._processes = meter, processes  # noqa: SLF001  # its own class, on a copy
+        copy._token = token  # noqa: SLF001  # see above
         return copy
 
     @property

@@ -23,7 +23,7 @@ from bench_core.secret_forms import forms_of, wrapped_forms_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["MARKER", "RedactingFilter", "Redactor", "remember_secrets"]
+__all__ = ["MARKER", "RedactingFilter", "Redactor", "remember_secrets", "remembered_secrets"]
 
 MARKER = "[REDACTED]"
 """What stands where a secret stood."""
@@ -376,6 +376,11 @@ def remember_secrets(values: Iterable[str]) -> None:
                 f"a value of {len(value)} characters is too short to be removed from text"
             )
         _remembered[value] = None
+
+
+def remembered_secrets() -> tuple[str, ...]:
+    """Return what `remember_secrets` was given in this process."""
+    return tuple(_remembered)
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:

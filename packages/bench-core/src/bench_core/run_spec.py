@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentProcessSpec",
+    "ExecutorSpec",
     "LookSpec",
     "PlannedTrial",
     "RunSpec",
@@ -80,6 +81,18 @@ class Timeouts(Record):
         """Return after how many seconds an attempt under `limits` is ended without a score."""
         working_s = self.fallback_deadline_s if limits.time_limit_s is None else limits.time_limit_s
         return None if working_s is None else working_s + self.evaluation_grace_s
+
+
+class ExecutorSpec(Record):
+    """Where attempts are carried out; the same run may go on elsewhere.
+
+    Attributes:
+        kind: `inline`, in the process of the run, or `ray`, by workers of a Ray cluster.
+        address: The cluster's, None for one that is started on this machine for the time of the run.
+    """
+
+    kind: Literal["inline", "ray"] = "inline"
+    address: str | None = None
 
 
 class AgentProcessSpec(Record):
@@ -164,6 +177,7 @@ class RunSpec(Record):
     timeouts: Timeouts = Timeouts()
     stopping: LookSpec | None = None
     agent_process: AgentProcessSpec = AgentProcessSpec()
+    executor: ExecutorSpec = ExecutorSpec()
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,23 +190,28 @@ def test_a_machine_that_cannot_hide_files_is_refused_where_sealing_is_required(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_any_user_can_be_sealed(tmp_path: Path) -> None:
+def test_any_user_can_be_sealed() -> None:
     if how_to_seal().way != namespaces.USERS:
         pytest.skip("user namespaces are off")
-    tmp_path.joinpath("answer").write_text(ANSWER, encoding="utf-8")
-    program = tmp_path / "namespaces.py"
+    # not below pytest's own folder: every start of pytest shuts that to others again
+    with tempfile.TemporaryDirectory() as made:
+        _check_sealed_as_another_user(Path(made))
+
+
+def _check_sealed_as_another_user(folder: Path) -> None:
+    folder.joinpath("answer").write_text(ANSWER, encoding="utf-8")
+    program = folder / "namespaces.py"
     program.write_text(Path(namespaces.__file__).read_text(encoding="utf-8"), encoding="utf-8")
-    for each in (tmp_path, *tmp_path.parents[:-1], *tmp_path.iterdir()):
-        if each.is_relative_to("/tmp") and each != Path("/tmp"):  # noqa: S108
-            each.chmod(0o755)
-    code = f"import os; print(os.getuid(), os.listdir({str(tmp_path)!r}))"
+    for each in (folder, *folder.iterdir()):
+        each.chmod(0o755)
+    code = f"import os; print(os.getuid(), os.listdir({str(folder)!r}))"
     python = next(
         (each for each in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(each).exists()),
         None,
     )
     if python is None:
         pytest.skip("no Python that others may run")
-    order = json.dumps([str(tmp_path)])
+    order = json.dumps([str(folder)])
     done = subprocess.run(
         [python, "-I", "-S", str(program), order, python, "-I", "-S", "-c", code],
         capture_output=True, text=True, check=False, user=65534, group=65534, extra_groups=[],

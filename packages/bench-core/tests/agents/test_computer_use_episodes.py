@@ -173,21 +173,51 @@ async def test_an_episode_is_done_and_replays(  # noqa: PLR0913, PLR0917  # fixt
     assert (desktop.saved, replayed.answer) == ("hello", outcome.answer)
 
 
+LOOKING: dict[str, tuple[str, Answer, Answer]] = {
+    "anthropic": (
+        "anthropic:claude-opus-5-5",
+        calls("computer", ("mouse_move", {"coordinate": [1, 2]}), ("screenshot", {})),
+        text("Done."),
+    ),
+    "openai": (
+        "openai:gpt-5.5",
+        calls("computer", ("move", {"x": 1, "y": 2}), ("screenshot", {})),
+        text("Done."),
+    ),
+    "google": (
+        "google:gemini-3.7-flash",
+        calls(None, ("move", {"x": 1, "y": 2}), ("take_screenshot", {})),
+        text("Done."),
+    ),
+    "open model": (
+        "openai-chat:Qwen/Qwen3-VL-8B-Instruct",
+        calls(None, ("computer_use", {"action": "mouse_move", "coordinate": [1, 2]})),
+        calls(None, ("computer_use", {"action": "terminate", "status": "success"})),
+    ),
+}
+
+
+@pytest.mark.parametrize("provider", LOOKING)
 async def test_thirty_steps_change_nothing_that_was_sent(
-    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+    provider: str,
+    server: ModelServer,
+    handle: DesktopHandle,
+    task: AgentTask,
+    context: TrialContext,
 ) -> None:
-    move = ("mouse_move", {"coordinate": [1, 2]})
-    server.say(*[calls("computer", move, ("screenshot", {}))] * 29, text("Done."))
+    name, look, end = LOOKING[provider]
+    server.say(*[look] * 29, end)
     longer = context.model_copy(update={"limits": Limits(max_steps=40, time_limit_s=300)})
-    async with connect("anthropic:claude-opus-5-5", server) as model:
+    async with connect(name, server) as model:
         outcome = await computer_use_agent(model, browser=False).run(task, handle, longer)
     assert (outcome.status, outcome.steps) == (Status.COMPLETED, 30)
     assert server.rules is not None
     assert (server.rules.changed_prefixes, server.rules.follow_ups) == (0, 29)
-    bodies = [seen.body for seen in server.requests]
-    assert {json.dumps(body["cache_control"]) for body in bodies} == {'{"type": "ephemeral"}'}
     steps = (context.folder / "trajectory.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(step)["usage"]["cached_input_tokens"] for step in steps] == [40] * 30
+    if provider == "anthropic":  # the others cache by themselves
+        bodies = [seen.body for seen in server.requests]
+        assert {json.dumps(body["cache_control"]) for body in bodies} == {'{"type": "ephemeral"}'}
 
 
 async def test_what_follows_a_failed_call_is_not_carried_out(

@@ -117,6 +117,21 @@ def test_openais_actions_are_those_of_the_sdk() -> None:
         assert set(dialect_named(name).members) == listed
 
 
+GOOGLE = {
+    "google_computer_use_2025": """open_web_browser click_at hover_at type_text_at scroll_document scroll_at
+        wait_5_seconds go_back go_forward search navigate key_combination drag_and_drop""",
+    "google_computer_use_2026": """click double_click triple_click middle_click right_click mouse_down mouse_up
+        move type drag_and_drop wait press_key key_down key_up hotkey take_screenshot scroll go_back navigate
+        go_forward""",
+}
+"""The functions that google-gemini/computer-use-preview declares (agent.py of 2026-06-24): the SDK lists none."""
+
+
+@pytest.mark.parametrize("name", GOOGLE)
+def test_googles_actions_are_those_of_its_reference_program(name: str) -> None:
+    assert set(dialect_named(name).members) == set(GOOGLE[name].split())
+
+
 @pytest.mark.parametrize(
     ("model", "environment", "name"),
     [
@@ -155,6 +170,15 @@ def test_a_model_gets_the_dialect_documented_for_it(
 def test_an_unknown_model_is_an_error_that_lists_the_dialects(model: str) -> None:
     with pytest.raises(UnknownDialectError, match=r"--dialect.*computer_20250124.*ui_tars_1_5"):
         dialect_for(model, "browser")
+
+
+def test_the_place_is_named_only_where_the_model_has_a_tool_for_another() -> None:
+    with pytest.raises(UnknownDialectError, match=r"for anthropic:claude-opus-9: name one"):
+        dialect_for("anthropic:claude-opus-9", "desktop")
+    with pytest.raises(
+        UnknownDialectError, match=r"for google:gemini-3-pro on a desktop: name one"
+    ):
+        dialect_for("google:gemini-3-pro", "desktop")
 
 
 def test_a_dialect_is_named_instead() -> None:

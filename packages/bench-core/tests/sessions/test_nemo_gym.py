@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
-from asking_server import TOKEN, fetch
+from asking_server import LATE_S, TOKEN, fetch
 from counting_benchmark import OPEN, Faulty
 
 from bench_core.sessions import SessionSettings
@@ -79,8 +81,36 @@ async def test_a_row_without_a_score_is_masked_and_has_no_reward(where: str) -> 
         assert "reward" not in verified
         assert verified["failure_kind"] in {"environment_error", "evaluation_error"}
         assert where in verified["failure_reason"]
-        again = (await post("/verify", place, task_id="1"))[1]
+        again = (await post("/verify", place, task_id="1", reward=1.0))[1]
         assert "reward" not in again
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/seed_session", {"task_id": "1"}), ("/step", {"action": MORE}), ("/step", {"action": []}),
+     ("/verify", {}), ("/no_such_tool", {})],
+)  # fmt: skip
+async def test_every_answer_names_the_session(path: str, body: dict[str, Any]) -> None:
+    server = NemoGymServer(COUNTING, SessionSettings())
+    async with serve(server.handle, token=TOKEN, open_paths=OPEN_PATHS) as url:
+        try:
+            seeded = await asyncio.to_thread(fetch, url, "POST", "/seed_session", {"task_id": "1"})
+            place = seeded[1]["env_id"]
+            named = await asyncio.to_thread(_cookie_of, url, path, body, place)
+        finally:
+            await server.close()
+    assert named.startswith(f"session_id={place};")
+
+
+def _cookie_of(url: str, path: str, body: dict[str, Any], place: str) -> str:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=LATE_S)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Cookie": f"session_id={place}"}
+    try:
+        connection.request("POST", path, json.dumps(body), headers)
+        return connection.getresponse().getheader("set-cookie") or ""
+    finally:
+        connection.close()
 
 
 @pytest.mark.asyncio

@@ -12,6 +12,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli import json_option, runner_group
 from bench_report.__about__ import __version__
+from bench_report.cli_examples import EXAMPLES
 
 __all__ = ["main"]
 
@@ -64,7 +65,7 @@ def _parse_formats(_ctx: click.Context, _parameter: click.Parameter, value: str)
     return names
 
 
-@runner_group("bench-report", __version__)
+@runner_group("bench-report", __version__, examples=EXAMPLES)
 def main() -> None:
     """Turn Proctor run folders into reports with honest intervals."""
 
@@ -97,6 +98,11 @@ def main() -> None:
     show_default=True,
     help="Embed screenshots in the page, link to them or leave them out; auto embeds up to 8 MB.",
 )
+@click.option(
+    "--one-file",
+    is_flag=True,
+    help="Keep all evidence in the page; beyond 3 MB it is written beside it.",
+)
 @json_option
 def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
     """Write a report of one or more run folders, also while they are being written.
@@ -123,10 +129,7 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
               metavar="DIR", help="Gets three run folders and the report.")  # fmt: skip
 @json_option
 def demo(out: Path, *, as_json: bool) -> None:
-    """Invent three runs and report on them: no agent, no key, no browser.
-
-    Example: `bench-report demo`, then open runs/report-demo/report/index.html.
-    """
+    """Invent three runs and report on them: no agent, no key, no browser."""
     from bench_report.demo import run_demo  # noqa: PLC0415  # as above
     from bench_report.terminal import report_lines  # noqa: PLC0415  # loads statistics
 

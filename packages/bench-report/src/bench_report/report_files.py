@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -40,7 +41,7 @@ _NAMES = {
 _FOLDERS = ("evidence", "csv", "parquet")
 _RENDERERS = {"md": "markdown", "latex": "latex", "junit": "junit"}
 _AUTO_EMBED_BYTES = 8 * 2**20
-EVIDENCE_LIMIT = 24 * 2**20
+EVIDENCE_LIMIT = 3 * 2**20
 """How many characters of packed evidence a page contains itself."""
 
 
@@ -53,6 +54,7 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
     count_errors_as_failures: bool = False,
     mix: bool = False,
     screenshots: Screenshots = "auto",
+    one_file: bool = False,
 ) -> tuple[Report, list[Path]]:
     """Read run folders and write their report into `out`.
 
@@ -64,6 +66,7 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
         count_errors_as_failures: Let trials without a score enter all rates as failures.
         mix: Allow runs that cannot be compared, and label the report as mixed.
         screenshots: Whether the page contains screenshots or links to them.
+        one_file: Whether the page contains all evidence, however much that is.
 
     Returns:
         The report and the files written.
@@ -80,7 +83,10 @@ def build_report(  # noqa: PLR0913  # each keyword is an option of the command
         report = report_of(
             runs, out=out, title=title, count_errors_as_failures=count_errors_as_failures, mix=mix
         )
-        written = write_report(report, runs, out, formats=formats, screenshots=screenshots)
+        limit = sys.maxsize if one_file else EVIDENCE_LIMIT
+        written = write_report(
+            report, runs, out, formats=formats, screenshots=screenshots, evidence_limit=limit
+        )
         del runs  # freed by reference count, before the collector runs again
         return report, written
 

@@ -8,7 +8,7 @@ in it, so it gets a Chromium of its own, which has one fresh context.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,7 +18,8 @@ from bench_core.browser import (
     Places,
     PortWatch,
     RuleBook,
-    launch_chromium,
+    SharedChromium,
+    attached_chromium,
     open_gateway,
     open_guard,
     why_ended,
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from bench_core.browser import BrowserGuard, Chromium, Gateway
 
 __all__ = ["BrowserSettings", "Browsers", "Lease"]
-
-_CONNECT_MS = 30_000
-# `context.close()` never returns where Chromium hangs
-_CLOSE_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ class Browsers:
     def __init__(self, settings: BrowserSettings | None = None, *, guarded: bool = True) -> None:
         self.settings = settings or BrowserSettings()
         self._guarded = guarded
-        self._shared: _Shared | None = None
+        self._shared: SharedChromium | None = None
 
     @asynccontextmanager
     async def open_context(
@@ -194,20 +191,22 @@ class Browsers:
     @asynccontextmanager
     async def _open_shared(self, hidden: tuple[Path, ...]) -> AsyncIterator[Lease]:
         shared = await self._running(hidden)
-        context = await _new_context(shared.browser, self.settings)
-        try:
+        width, height = self.settings.viewport
+        opened = shared.open_context(
+            viewport={"width": width, "height": height},
+            locale=self.settings.locale,
+            timezone_id=self.settings.timezone,
+            service_workers="block",  # a worker would answer requests past the guard
+        )
+        async with opened as context:
             yield Lease(context, shared.chromium, watch=IntegrityWatch(watched=True))
-        finally:
-            if not await _closed(context):
-                # Chromium hangs, and would in every later trial; the next one starts another
-                await shared.chromium.close()
 
     @asynccontextmanager
     async def _open_alone(
         self, origins: tuple[str, ...], hidden: tuple[Path, ...]
     ) -> AsyncIterator[Lease]:
         watch = IntegrityWatch(watched=True)
-        async with _connected(self._options(hidden)) as (chromium, browser):
+        async with attached_chromium(self._options(hidden)) as (chromium, browser):
             # the default context: an agent that attaches by CDP (browser-use, say) works in this one
             context = browser.contexts[0]
             await _size(context, self.settings.viewport)
@@ -230,95 +229,12 @@ class Browsers:
     def _options(self, hidden: tuple[Path, ...]) -> ChromiumOptions:
         return replace(self.settings.options(), hidden=hidden)
 
-    async def _running(self, hidden: tuple[Path, ...]) -> _Shared:
+    async def _running(self, hidden: tuple[Path, ...]) -> SharedChromium:
         loop = asyncio.get_running_loop()
         if self._shared is None or not self._shared.usable(loop, hidden):
-            self._shared = _Shared(self._options(hidden), loop)
+            self._shared = SharedChromium(self._options(hidden), loop)
         await self._shared.ready()
         return self._shared
-
-
-class _Shared:
-    """One Chromium, opened in an asyncio task: it ends when the loop cancels its tasks."""
-
-    def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._hidden = frozenset(options.hidden)
-        self._stop = asyncio.Event()
-        self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
-        self._task = loop.create_task(self._run(options), name="shared Chromium")
-
-    @property
-    def chromium(self) -> Chromium:
-        return self._ready.result()[0]
-
-    @property
-    def browser(self) -> Any:
-        return self._ready.result()[1]
-
-    def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Path] = ()) -> bool:
-        """Whether it runs, or is about to, on this event loop, and sees none of the `hidden` files."""
-        if loop is not self._loop or self._task.done() or not self._hidden.issuperset(hidden):
-            return False
-        return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
-
-    async def ready(self) -> None:
-        # a trial that is cancelled must not cancel the start that other trials wait for
-        await asyncio.shield(self._ready)
-
-    async def close(self) -> None:
-        self._stop.set()
-        # a closed loop has cancelled the task already, and cannot be waited on
-        if not self._loop.is_closed():
-            await asyncio.wait({self._task})
-
-    async def _run(self, options: ChromiumOptions) -> None:
-        try:
-            async with _connected(options) as found:
-                self._ready.set_result(found)
-                closed = asyncio.create_task(found[0].wait_closed())
-                stopped = asyncio.create_task(self._stop.wait())
-                try:
-                    await asyncio.wait({closed, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    closed.cancel()
-                    stopped.cancel()
-        except BrowserError as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-
-
-@asynccontextmanager
-async def _connected(options: ChromiumOptions) -> AsyncIterator[tuple[Chromium, Any]]:
-    """Launch Chromium and attach Playwright to it."""
-    from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # heavy
-
-    async with AsyncExitStack() as stack:
-        playwright = await stack.enter_async_context(async_playwright())
-        chromium = await stack.enter_async_context(launch_chromium(options))
-        try:
-            browser = await playwright.chromium.connect_over_cdp(
-                chromium.cdp_url, timeout=_CONNECT_MS
-            )
-        except Error as error:
-            raise BrowserError(f"Playwright cannot attach to Chromium: {error}") from error
-        yield chromium, browser
-
-
-async def _new_context(browser: Any, settings: BrowserSettings) -> Any:
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
-
-    width, height = settings.viewport
-    try:
-        async with asyncio.timeout(_CONNECT_MS / 1000):
-            return await browser.new_context(
-                viewport={"width": width, "height": height},
-                locale=settings.locale,
-                timezone_id=settings.timezone,
-                service_workers="block",  # a worker would answer requests past the guard
-            )
-    except (Error, TimeoutError) as error:
-        raise BrowserError(f"Chromium gives no new context: {error}") from error
 
 
 async def _size(context: Any, viewport: tuple[int, int]) -> None:
@@ -330,16 +246,3 @@ async def _size(context: Any, viewport: tuple[int, int]) -> None:
             await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
     except Error as error:
         raise BrowserError(f"Chromium does not size its pages: {error}") from error
-
-
-async def _closed(context: Any) -> bool:
-    """Close a context; return False where its Chromium does not answer."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
-
-    try:
-        await asyncio.wait_for(context.close(), _CLOSE_S)
-    except TimeoutError:
-        return False
-    except Error:  # its Chromium has ended already
-        pass
-    return True

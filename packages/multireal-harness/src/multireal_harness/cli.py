@@ -22,6 +22,7 @@ from bench_core.cli import (
     json_option,
     list_tasks,
     paid_option,
+    planned_agent_option,
     render_table,
     rescore_options,
     run_options,
@@ -29,6 +30,7 @@ from bench_core.cli import (
     task_options,
 )
 from multireal_harness.__about__ import __version__
+from multireal_harness.cli_examples import EXAMPLES
 from multireal_harness.cli_states import check_state, compare, export, validate
 
 if TYPE_CHECKING:
@@ -144,7 +146,7 @@ def _environment_options(command: _Command) -> _Command:
     return command
 
 
-@runner_group("multireal-harness", __version__)
+@runner_group("multireal-harness", __version__, examples=EXAMPLES)
 def main() -> None:
     """Run agents on multi-app web tasks; queries score them, a judge where queries fail."""
 
@@ -258,6 +260,8 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
 
 @main.command()
 @_tasks_dir_option
+@_world_option
+@planned_agent_option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @click.option(
     "--models-dir",

@@ -8,10 +8,18 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from bench_core.browser import find_chromium, install_command
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
+from bench_core.cli.doctor import (
+    Check,
+    CheckResult,
+    agent_checks,
+    failed,
+    ok,
+    sealing_check,
+    warned,
+)
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, BrowserError, InputError
-from bench_core.models import paid_checks
+from bench_core.models import paid_checks, price_checks
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
@@ -31,14 +39,18 @@ __all__ = ["checks"]
 _OPTIONAL = {"browser-use": "multireal-harness[browser-use]", "llm-judge": "llm-judge"}
 
 
-def checks(
+def checks(  # noqa: PLR0913  # keywords with defaults
     *,
     tasks_dir: str | None = None,
+    world: str = "real",
+    agent: str | None = None,
     model: str | None = None,
     models_dir: Path | None = None,
     paid: bool = False,
 ) -> list[Check]:
-    """Return the checks for runs of these tasks with this model."""
+    """Return the checks for runs of these tasks, of this agent with this model."""
+    if world == "built-in":
+        tasks_dir = tasks_dir or "built-in"
     found = [
         Check("packages", _packages),
         Check("jmespath", _jmespath),
@@ -46,6 +58,8 @@ def checks(
         Check("judge", _judge),
         Check("sealing", sealing_check),
         Check("built-in apps", _built_in),
+        *agent_checks(agent),
+        *price_checks(model),
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model, models_dir)))

@@ -14,6 +14,7 @@ from bench_core.run_spec import TaskFilter, Timeouts
 from bench_core.run_spec import select_tasks as take_tasks
 from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
 from bench_core.scheduling import NoLocks
+from bench_core.workers import Recipe
 from multireal_harness.agents.guide import solution_for
 from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.browsers import Browsers
@@ -55,6 +56,14 @@ def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> Ru
 @contextmanager
 def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
+    with _opened(options, begins=begins) as ready:
+        yield ready
+
+
+@contextmanager
+def _opened(
+    options: MultiRealRunOptions, *, begins: bool, checked: bool = True
+) -> Iterator[PreparedRun]:
     built_in = options.world == "built-in"
     if options.faults and not built_in:
         raise InputError("--fault makes the built-in apps misbehave: add --world built-in")
@@ -62,7 +71,7 @@ def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]
     chosen = options.with_ids(known)
     world = built_in_world(options.faults) if built_in else nullcontext(None)
     with world as apps:
-        ready, labels, judge = _prepared(chosen, known, apps.urls if apps else {}, begins=begins)
+        ready, labels, judge = _prepared(chosen, known, apps.urls if apps else {}, checked=checked)
         yield ready
     if begins and labels is not None:
         labels.choose(judge)
@@ -77,19 +86,21 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
     """
     from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only sessions read them here
 
-    with prepare(MultiRealRunOptions.from_mapping(options), begins) as ready:
+    asked = MultiRealRunOptions.from_mapping(options)
+    with _opened(asked, begins=begins, checked=begins) as ready:
         yield ready
 
 
 def _prepared(
-    options: MultiRealRunOptions, known: list[Task], origins: Mapping[str, str], *, begins: bool
+    options: MultiRealRunOptions, known: list[Task], origins: Mapping[str, str], *, checked: bool
 ) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
+    asked = options
     config = load_config(options.model, options.models_dir) if options.model else None
     warnings = _notes(config)
     options = options.completed(config)
     rules, settings = options.rules(), EnvironmentSettings(track=options.world == "real")
     spec = _spec(options, config, rules, settings)
-    if begins:
+    if checked:
         _refuse_unusable_agent(options, config, spec)
         spec, more = _checked(known, spec, options, origins)
         warnings += more
@@ -114,9 +125,18 @@ def _prepared(
         locks=NoLocks(),
         open_model=opener,
         upstream=config.upstream if config else None,
+        recipe=_recipe(asked),
     )
     ready = PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
     return ready, labels, rules.judge
+
+
+def _recipe(options: MultiRealRunOptions) -> Recipe | None:
+    """Return what workers prepare their part from; None where one process collects what people are to label."""
+    if options.label_budget is not None:
+        return None
+    given = options.model_dump(mode="json")
+    return Recipe(prepare="multireal_harness.runs:prepare_sessions", options=given)
 
 
 def _spec(

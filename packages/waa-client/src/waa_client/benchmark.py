@@ -98,7 +98,8 @@ class WaaBenchmark:
         """Prepare a run as `waa-client run` does, for `bench-core run waa`."""
         from waa_client.preparation import prepared_run  # noqa: PLC0415  # only where a run begins
 
-        return prepared_run(cls, options, begins=begins)
+        del begins  # a run that is only planned is checked alike, and nothing is changed before the first trial
+        return prepared_run(cls, options)
 
     async def close(self) -> None:
         """End the desktops that are kept between trials, if any are."""

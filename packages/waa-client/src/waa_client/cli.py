@@ -23,6 +23,7 @@ from bench_core.cli import (
     json_option,
     list_tasks,
     paid_option,
+    planned_agent_option,
     rescore_options,
     run_options,
     runner_group,
@@ -30,6 +31,7 @@ from bench_core.cli import (
 )
 from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.__about__ import __version__
+from waa_client.cli_examples import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +144,7 @@ def _episode_options(command: _Command) -> _Command:
     )  # fmt: skip
 
 
-@runner_group("waa-client", __version__)
+@runner_group("waa-client", __version__, examples=EXAMPLES)
 def main() -> None:
     """Run and score agents on Windows Agent Arena."""
 
@@ -208,6 +210,8 @@ def _show_health(
 @_world_option
 @_vm_options
 @_episode_options
+@click.option("--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON.")  # fmt: skip
 @run_options(agent="vision", workers=1)
 def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run an agent on tasks; the same command continues an unfinished run."""
@@ -370,14 +374,17 @@ def compare(  # noqa: PLR0913  # one for each option
 @main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)
 @_vm_options
 @_source_options
+@_world_option
+@planned_agent_option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
 @paid_option
 @json_option
-def doctor(  # the command's options
+def doctor(  # noqa: PLR0913  # the command's options
     vms: str | None,
     evaluators: str | None,
     model: str | None,
     *,
+    agent: str | None,
     paid: bool,
     as_json: bool,
     **options: Any,
@@ -387,7 +394,7 @@ def doctor(  # the command's options
     from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
 
     tasks = WaaTaskOptions(**options)
-    found = checks(tasks, vms=vms, evaluators=evaluators, model=model, paid=paid)
+    found = checks(tasks, vms=vms, evaluators=evaluators, agent=agent, model=model, paid=paid)
     execute_doctor(found, as_json=as_json)
 
 

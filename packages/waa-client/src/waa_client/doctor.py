@@ -7,10 +7,18 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
+from bench_core.cli.doctor import (
+    Check,
+    CheckResult,
+    agent_checks,
+    failed,
+    ok,
+    sealing_check,
+    warned,
+)
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
-from bench_core.models import paid_checks
+from bench_core.models import paid_checks, price_checks
 from waa_client.options import WaaTaskOptions
 from waa_client.probe import vm_checks
 from waa_client.provenance import PACKAGES
@@ -22,28 +30,32 @@ _GIB = 1024**3
 _MB_PER_TRIAL = 15
 
 
-def checks(
+def checks(  # noqa: PLR0913  # keywords with defaults
     options: WaaTaskOptions | None = None,
     *,
     vms: str | None = None,
     evaluators: str | None = None,
+    agent: str | None = None,
     model: str | None = None,
     paid: bool = False,
 ) -> list[Check]:
-    """Return the checks for runs of these tasks, on these VMs, with this model."""
+    """Return the checks for runs of these tasks, on these VMs, of this agent with this model."""
+    chosen = options or WaaTaskOptions()
     found = [
         Check("packages", _packages),
-        Check("tasks", partial(_tasks, options or WaaTaskOptions())),
-        Check("simulated desktop", _world),
+        Check("tasks", partial(_tasks, chosen)),
+        Check("simulated desktop", partial(_world, needed=chosen.world == "built-in" and not vms)),
         Check("disk", _disk),
         Check("sealing", sealing_check),
+        *agent_checks(agent),
+        *price_checks(model),
     ]
     if model:
         found.append(Check(f"model {model}", partial(_model, model)))
     found += paid_checks(model, paid=paid)
     if vms or evaluators:
         return [*found, *vm_checks(vms, evaluators)]
-    return [*found, Check("VM", _no_vm)]
+    return found if chosen.world == "built-in" else [*found, Check("VM", _no_vm)]
 
 
 def _packages() -> CheckResult:
@@ -63,10 +75,13 @@ def _tasks(options: WaaTaskOptions) -> CheckResult:
     return ok(f"{len(known)}, {infeasible} of them infeasible, {network} need the Internet")
 
 
-def _world() -> CheckResult:
+def _world(*, needed: bool) -> CheckResult:
     if any(plugin.name == "waa" for plugin in find_plugins("world")):
         return ok("`waa-client demo` can start one")
-    return warned("not installed, so there is no demo", "pip install waa-server-ext")
+    install = "pip install 'waa-server-ext[simulate]'"
+    if needed:
+        return failed("not installed, and --world built-in runs on it", install)
+    return warned("not installed, so there is no demo", install)
 
 
 def _disk() -> CheckResult:
@@ -89,4 +104,7 @@ def _model(model: str) -> CheckResult:
 
 
 def _no_vm() -> CheckResult:
-    return warned("none given", "pass --vm HOST and --evaluate URL to check them too")
+    return failed(
+        "none given, and a run needs one",
+        "pass --vm HOST and --evaluate URL to check them too, or --world built-in",
+    )

@@ -13,6 +13,7 @@ from waa_client.demonstrations import Demonstrations
 from waa_client.environment import EnvironmentSettings
 from waa_client.evaluation import evaluator_url
 from waa_client.pool import vm_urls
+from waa_client.provided import provided_vms
 from waa_client.tasks import TaskQuery, load_tasks, resolve_task_id, select_tasks
 from waa_client.world.launch import built_in_world
 
@@ -79,7 +80,9 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     """The options of `waa-client run`; see its `--help`.
 
     Attributes:
-        vms: Addresses; in the built-in world without them, each trial gets a simulated desktop.
+        vms: Addresses, or `PROVIDER:N` for VMs that a provider starts; in the built-in world without
+            them, each trial gets a simulated desktop.
+        vm_spec: What a provider's VMs are, in a JSON file; without one, `process` starts simulated desktops.
         evaluators: One for each VM in their order; without them nothing is scored.
         timing: The sleeps of trials; see `waa_client.timing`.
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
@@ -92,6 +95,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
 
     agent: str | None = "vision"
     vms: tuple[str, ...] = ()
+    vm_spec: Path | None = None
     evaluators: tuple[str, ...] = ()
     timing: Literal["fast", "vanilla"] = "fast"
     setup: Literal["server", "client"] = "server"
@@ -102,12 +106,16 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     few_shot: Path | None = None
 
     def urls(self) -> tuple[str, ...]:
-        """Return the VMs' base URLs.
+        """Return the VMs' base URLs; none where a provider starts them.
 
         Raises:
             InputError: One is no address, or there twice.
         """
-        return vm_urls(",".join(self.vms)) if self.vms else ()
+        return vm_urls(",".join(self.vms)) if self.vms and not self.provided() else ()
+
+    def provided(self) -> tuple[str, int] | None:
+        """Return which provider is to start how many VMs; None where none is."""
+        return provided_vms(self.vms)
 
     def evaluator_urls(self) -> tuple[str, ...]:
         """Return the evaluators' base URLs.

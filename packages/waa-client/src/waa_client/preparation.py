@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
+from bench_core.machines import spec_digest
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment
+from bench_core.workers import Recipe
 from waa_client.desktop import View
 from waa_client.evaluation import EVALUATORS_VARIABLE
 from waa_client.options import WaaRunOptions
 from waa_client.pool import VmPool
 from waa_client.preflight import preflight
 from waa_client.provenance import provenance
+from waa_client.provided import ProvidedVms, read_vm_spec
 from waa_client.tasks import BENCHMARK
 from waa_client.world.launch import BuiltInDesktops
 
@@ -42,14 +45,14 @@ _VIEWS = frozenset({"elements", "marks", "tree", "windows"})
 
 @contextmanager
 def prepared_run(
-    make: Callable[..., Benchmark], options: RunOptions, *, begins: bool, kept: bool = False
+    make: Callable[..., Benchmark], options: RunOptions, *, checked: bool = True, kept: bool = False
 ) -> Iterator[PreparedRun]:
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
 
     Args:
         make: `WaaBenchmark`, which itself offers this to `bench-core run waa`.
         options: Where they name no VMs or evaluators `$WAA_VM` and `$WAA_EVALUATE` do.
-        begins: Whether the run begins, or is only planned.
+        checked: Refuse what would fail in every trial; otherwise only the tasks are wanted.
         kept: Whether a simulated desktop is used by one trial after another.
     """
     asked = options if isinstance(options, WaaRunOptions) else _from_environment(options)
@@ -61,15 +64,16 @@ def prepared_run(
     if kept:
         # half a minute: clients of sessions give up a call after one, and then take the session for lost
         settings = settings.model_copy(update={"ask_times": _ASKED_IN_SESSIONS})
+    pool = _machines(chosen, needed=checked, kept=kept)
     benchmark = make(
         known,
-        pool=_machines(chosen, needed=begins, kept=kept),
+        pool=pool,
         settings=settings,
         demonstrations=demonstrations,
         folder=chosen.tasks_dir,
     )
     warnings: list[str] = []
-    if begins:
+    if checked:
         world, warnings = preflight(
             benchmark,
             spec,
@@ -78,18 +82,22 @@ def prepared_run(
             restored=chosen.reset_command is not None,
         )
         spec = spec.model_copy(update={"world": world})
-    yield PreparedRun(
-        benchmark,
-        spec,
-        chosen.folder(BENCHMARK, spec),
-        RunEnvironment(provenance=provenance(), price_of=price_row),
-        tuple(warnings),
-    )
+    try:
+        yield PreparedRun(
+            benchmark,
+            spec,
+            chosen.folder(BENCHMARK, spec),
+            RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(chosen)),
+            tuple(warnings),
+        )
+    finally:
+        if isinstance(pool, ProvidedVms):
+            pool.stop()
 
 
 @contextmanager
 def prepared_sessions(
-    make: Callable[..., Benchmark], options: Mapping[str, Any], *, begins: bool
+    make: Callable[..., Benchmark], options: Mapping[str, Any], *, checked: bool
 ) -> Iterator[PreparedRun]:
     """Prepare a session, which keeps its simulated desktop from one episode to the next.
 
@@ -101,7 +109,7 @@ def prepared_sessions(
         named = _named_by_environment()
         given = {**{name: urls for name, urls in named.items() if urls}, **given}
     asked = WaaRunOptions.from_mapping(given)
-    with prepared_run(make, asked, begins=begins, kept=True) as ready:
+    with prepared_run(make, asked, checked=checked, kept=True) as ready:
         spec = ready.spec
         if spec.world == "built-in" and "view" not in spec.config:
             # what takes minutes on a real VM costs nothing on a simulated desktop
@@ -133,8 +141,11 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["demonstrations"] = demonstrations.sha256
     if options.reset_command:
         config["reset_command"] = options.reset_command
+    provided = options.provided()
+    if provided is not None:
+        config["vm_spec"] = spec_digest(read_vm_spec(options.vm_spec, provided[0]))
     # fewer workers would leave VMs unused
-    workers = max(options.workers or 1, len(options.vms))
+    workers = max(options.workers or 1, provided[1] if provided else len(options.vms))
     world: World = options.world
     spec = options.model_copy(update={"workers": workers}).spec(
         world=world, timing=options.timing, config=config
@@ -144,12 +155,33 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
     return spec.model_copy(update={"timeouts": timeouts})
 
 
+def _recipe(options: WaaRunOptions) -> Recipe | None:
+    """Return what workers prepare their part from; each has a VM of its own where VMs are given.
+
+    None where a provider starts the VMs: that is done once for a run, in its own process.
+    """
+    if options.provided() is not None:
+        return None
+    evaluators = options.evaluators or [None] * len(options.vms)
+    slots = tuple(
+        {"vms": [vm], "evaluators": [] if evaluator is None else [evaluator]}
+        for vm, evaluator in zip(options.vms, evaluators, strict=False)
+    )
+    given = options.model_dump(mode="json")
+    return Recipe(prepare="waa_client.runs:prepare_in_worker", options=given, slots=slots)
+
+
 def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Machines | None:
     """Return the source of VMs for trials; None where nothing is to run.
 
     Raises:
         InputError: VMs are missing, or contradict other options.
     """
+    provided = options.provided()
+    if provided is not None:
+        return _provided(options, *provided)
+    if options.vm_spec is not None:
+        raise InputError("--vm-spec needs a provider: pass --vm PROVIDER:N, such as --vm qemu:4")
     if options.vms:
         return VmPool(options.urls(), evaluators=options.evaluator_urls())
     if options.world == "built-in":
@@ -168,6 +200,22 @@ def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Ma
             f"no VM is given: pass --vm URL[,URL...], or --world built-in, or set {VMS_VARIABLE}"
         )
     return None
+
+
+def _provided(options: WaaRunOptions, provider: str, count: int) -> ProvidedVms:
+    for name, given in (
+        ("--evaluate", options.evaluators),
+        ("--reset-command", options.reset_command),
+    ):
+        if given:
+            raise InputError(
+                f"{name} is not for --vm {provider}:{count}: the provider resets its VMs, and the "
+                f"address `evaluate` in --vm-spec is that of the evaluator"
+            )
+    spec = read_vm_spec(options.vm_spec, provider)
+    if spec.get("world") and options.world != "built-in":
+        raise InputError(f"--vm {provider}:{count} starts simulated desktops: add --world built-in")
+    return ProvidedVms(provider, count, spec)
 
 
 def _view(wanted: Sequence[str]) -> View:

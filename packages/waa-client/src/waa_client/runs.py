@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bench_core.runs import PreparedRun, RunOptions, RunOutcome
     from waa_client.options import WaaRunOptions
 
-__all__ = ["prepare", "prepare_sessions", "run"]
+__all__ = ["prepare", "prepare_in_worker", "prepare_sessions", "run"]
 
 
 def run(options: WaaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
@@ -37,6 +37,20 @@ def prepare(options: RunOptions, begins: bool) -> AbstractContextManager[Prepare
     return WaaBenchmark.prepare(options, begins)
 
 
+def prepare_in_worker(
+    options: Mapping[str, Any],
+    begins: bool,  # noqa: FBT001  # see Prepare
+) -> AbstractContextManager[PreparedRun]:
+    """Prepare a worker's part of a run by the options of `waa-client run`; see `bench_core.workers`.
+
+    Raises:
+        InputError: The options do not exist or do not fit each other.
+    """
+    from waa_client.options import WaaRunOptions  # noqa: PLC0415  # only workers read them here
+
+    return prepare(WaaRunOptions.from_mapping(options), begins)
+
+
 def prepare_sessions(
     options: Mapping[str, Any],
     begins: bool,  # noqa: FBT001  # see Prepare
@@ -46,4 +60,4 @@ def prepare_sessions(
     Raises:
         InputError: They do not exist or do not fit each other.
     """
-    return prepared_sessions(WaaBenchmark, options, begins=begins)
+    return prepared_sessions(WaaBenchmark, options, checked=begins)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import EvaluationError
 from bench_core.redaction import Redactor
+from webarena_runner.browsers import KeptBrowser
 from webarena_runner.environment import (
     RECORDING_FULL,
     EnvironmentSettings,
@@ -62,6 +63,19 @@ class WebArenaBenchmark:
         self._sites = sites
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
+        self._kept: KeptBrowser | None = None
+
+    def keep_browser(self) -> None:
+        """Keep one Chromium for trials that follow one another, each in a fresh context; see `close`.
+
+        Only an agent whose steps Proctor does itself gets a context; any other, a Chromium of its own.
+        """
+        self._kept = self._kept or KeptBrowser()
+
+    async def close(self) -> None:
+        """End the Chromium that is kept; the next trial starts another."""
+        if self._kept is not None:
+            await self._kept.close()
 
     @property
     def sites(self) -> Environment:
@@ -85,19 +99,21 @@ class WebArenaBenchmark:
     async def open(
         self, task: Task, context: TrialContext, agent: Agent
     ) -> AsyncIterator[SiteEnvironment]:
-        """Open a fresh Chromium on the task's sites, logged in and with its traffic recorded.
+        """Open a fresh browser on the task's sites, logged in and with its traffic recorded.
 
         Raises:
             EnvironmentFaultError: A site, Chromium or the recorder failed.
         """
-        del agent
+        kept = self._kept if getattr(agent, "in_process", False) else None
         config = self.sites.config
         reset_s = await self._reset(task)
         # before the agent begins: scoring needs it even where the trial breaks off
         write_config(context.folder, config)
         began, served = time.monotonic(), self.sites.served
         private = Private(self.sites.ports, None if served is None else lambda: served(began))
-        opened = open_environment(task, config, context, self._settings, self._redactor, private)
+        opened = open_environment(
+            task, config, context, self._settings, self._redactor, private, kept
+        )
         async with opened as environment:
             environment.timings.update(reset_s)
             yield environment

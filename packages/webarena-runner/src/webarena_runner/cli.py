@@ -22,6 +22,7 @@ from bench_core.cli import (
     json_option,
     list_tasks,
     paid_option,
+    planned_agent_option,
     render_table,
     rescore_options,
     run_options,
@@ -29,6 +30,7 @@ from bench_core.cli import (
     task_options,
 )
 from webarena_runner.__about__ import __version__
+from webarena_runner.cli_examples import EXAMPLES
 from webarena_runner.cli_sites import SITES, auth, config, environment_options, sites
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ _TYPES = ["MUTATE", "NAVIGATE", "RETRIEVE"]
 _COLUMNS = ("site", "type", "difficulty")
 
 
-@runner_group("webarena-runner", __version__)
+@runner_group("webarena-runner", __version__, examples=EXAMPLES)
 def main() -> None:
     """Run browser agents on WebArena-Verified, scored by its own evaluator."""
 
@@ -278,6 +280,7 @@ def _by_kind(note: Any) -> tuple[str, int]:
 
 @main.command()
 @_environment_options
+@planned_agent_option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
 @paid_option
 @json_option

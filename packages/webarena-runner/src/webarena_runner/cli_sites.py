@@ -81,11 +81,12 @@ def init(host: str, out: Path) -> None:
 @click.option(
     "--official", is_flag=True, help="In the format of webarena-verified's own configuration."
 )
-def show(config_file: Path | None, host: str | None, official: bool) -> None:  # noqa: FBT001  # click's flag
+@json_option
+def show(config_file: Path | None, host: str | None, *, official: bool, as_json: bool) -> None:
     """Show the configuration from file and variables, with passwords blanked."""
     found = _config(config_file, host)
-    if official:
-        click.echo(json.dumps(found.official(), indent=2))
+    if official or as_json:
+        click.echo(json.dumps(found.official() if official else found.described(), indent=2))
         return
     import yaml  # noqa: PLC0415  # only needed here
 
@@ -199,22 +200,32 @@ def capture(
 @auth.command()
 @_site_options
 @_folder_option
-def check(config_file: Path | None, host: str | None, names: tuple[str, ...], folder: Path) -> None:
+@json_option
+def check(
+    config_file: Path | None,
+    host: str | None,
+    names: tuple[str, ...],
+    folder: Path,
+    *,
+    as_json: bool,
+) -> None:
     """Check whether the stored logins still work; exit code 1 if one does not, 3 if a site does not answer."""
     from webarena_runner.login.http_login import is_logged_in, kept_login  # noqa: PLC0415  # pydantic
 
     found = _config(config_file, host)
-    works = True
+    states = {}
     for name in _with_accounts(found, names):
         kept = kept_login(found.site(name), name, folder)
         try:
             fine = kept is not None and is_logged_in(found.site(name), kept)
         except EnvironmentFaultError as error:
             raise CommandUndecided(str(error)) from error
-        works = works and fine
-        state = "works" if fine else "has ended" if kept else "is missing or too old"
-        click.echo(f"{name}: the login {state}")
-    if not works:
+        states[name] = "works" if fine else "has ended" if kept else "is missing or too old"
+        if not as_json:
+            click.echo(f"{name}: the login {states[name]}")
+    if as_json:
+        click.echo(json.dumps(states, indent=2))
+    if {*states.values()} - {"works"}:
         raise click.exceptions.Exit(exit_codes.FELL_SHORT)
 
 

@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
-from bench_core.cli.doctor import Check, CheckResult, failed, ok, sealing_check, warned
+from bench_core.cli.doctor import (
+    Check,
+    CheckResult,
+    agent_checks,
+    failed,
+    ok,
+    sealing_check,
+    warned,
+)
 from bench_core.errors import BenchError, BrowserError, InputError
-from bench_core.models import paid_checks
+from bench_core.models import paid_checks, price_checks
 from bench_core.protocols import TrialContext
 from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.capacity import default_workers
@@ -42,15 +50,16 @@ _MB_PER_TRIAL = 5
 _SITE_S = 10.0
 
 
-def checks(
+def checks(  # noqa: PLR0913  # keywords with defaults
     *,
     world: str = "real",
     config_file: Path | None = None,
     host: str | None = None,
+    agent: str | None = None,
     model: str | None = None,
     paid: bool = False,
 ) -> list[Check]:
-    """Return the checks for runs on these sites with this model."""
+    """Return the checks for runs on these sites, of this agent with this model."""
     found = [
         Check("packages", _packages),
         Check("pinned versions", _pins),
@@ -61,6 +70,8 @@ def checks(
         Check("sealing", sealing_check),
         Check("memory", _memory),
         Check("scorable tasks", _scorability),
+        *agent_checks(agent),
+        *price_checks(model),
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model)))

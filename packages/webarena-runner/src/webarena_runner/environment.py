@@ -1,7 +1,7 @@
-"""The sites of one trial in a Chromium of its own: login, recording, end of the browser.
+"""The sites of one trial in a fresh browser: login, recording, end of the browser.
 
 The order matters. The recorder starts after the login and before the first start page. However
-the agent ends, the recorder stops first, so that the traffic is kept; then Chromium is killed,
+the agent ends, the recorder stops first, so that the traffic is kept; then a Chromium of its own is killed,
 because an agent that waits for a page that never answers does not notice its cancellation (browser-use's
 own `kill()` hung for more than 60 s there).
 """
@@ -15,21 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bench_core.browser import (
-    ChromiumOptions,
-    Places,
-    PortWatch,
-    RuleBook,
-    launch_chromium,
-    open_gateway,
-    open_guard,
-    why_ended,
-)
+from bench_core.browser import ChromiumOptions, PortWatch
 from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
-from bench_core.protocols import BrowserHandle
 from bench_core.records import IntegrityCode
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.answers import read_answer, without_patterns
+from webarena_runner.browsers import open_alone
 from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
 from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
 from webarena_runner.login.browser_login import log_in_live
@@ -49,10 +40,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.browser import Chromium, Gateway
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding, Task
     from bench_core.redaction import Redactor
+    from webarena_runner.browsers import KeptBrowser, Lease
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.login.session import SiteSession
     from webarena_runner.recording import Har
@@ -118,6 +109,7 @@ class _Conditions:
     settings: EnvironmentSettings
     redactor: Redactor
     private: Private
+    kept: KeptBrowser | None
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -125,43 +117,48 @@ class _Conditions:
 
 
 @asynccontextmanager
-async def open_environment(  # noqa: PLR0913, PLR0917  # the last has a default
+async def open_environment(  # noqa: PLR0913, PLR0917  # the last have defaults
     task: Task,
     config: EnvironmentConfig,
     context: TrialContext,
     settings: EnvironmentSettings,
     redactor: Redactor,
     private: Private | None = None,
+    kept: KeptBrowser | None = None,
 ) -> AsyncIterator[SiteEnvironment]:
-    """Open a fresh Chromium on the task's sites, logged in and with its traffic recorded.
+    """Open a fresh browser on the task's sites, logged in and with its traffic recorded.
 
-    What is `private` of the sites is kept from the agent, or its evidence held against it.
+    What is `private` of the sites is kept from the agent, or its evidence held against it. The browser is
+    a Chromium of its own, or a context of the one that is `kept`.
 
     Raises:
         EnvironmentFaultError: A site, Chromium or the recorder failed.
     """
-    given = _Conditions(task, config, context, settings, redactor, private or Private())
+    given = _Conditions(task, config, context, settings, redactor, private or Private(), kept)
     urls = config.render(start_urls(task), given.sites)
     sessions, live = await _open_sites(given)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))
     watch = IntegrityWatch(watched=True)
-    async with (
-        launch_chromium(replace(settings.chromium, hidden=context.hidden)) as chromium,
-        _guarded(chromium, given, watch) as gateway,
-    ):
-        if chromium.pid is not None:
+    options = replace(settings.chromium, hidden=context.hidden)
+    opened = open_alone if kept is None else kept.open
+    async with opened(options, given.private.ports, watch) as lease:
+        chromium = lease.chromium
+        if kept is None and chromium.pid is not None:
             context.processes.own(chromium.pid)  # ended with it if the trial is abandoned
-        await _answered(inject_cookies(chromium.ws_url, cdp_cookies(sessions)))
-        for name in live:
-            await _answered(log_in_live(chromium.ws_url, name, config.site(name)))
+        await _log_in(lease, given, sessions, live)
         async with HarRecorder(
             chromium.cdp_url, limits=settings.recording, tab_setup=setup
         ) as recorder:
-            environment = SiteEnvironment(given, urls, chromium, gateway, recorder)
+            environment = SiteEnvironment(given, urls, lease, recorder)
             environment.integrity = watch
             try:
-                opening_s = settings.start_page_s
-                opening = open_tabs(chromium.ws_url, urls, opening_s, before=recorder.attached)
+                opening = open_tabs(
+                    chromium.ws_url,
+                    urls,
+                    settings.start_page_s,
+                    before=recorder.attached,
+                    context_id=lease.context_id,
+                )
                 await _answered(opening)
                 environment.watch_port()  # the harness has made its own connections
                 yield environment
@@ -169,17 +166,13 @@ async def open_environment(  # noqa: PLR0913, PLR0917  # the last has a default
                 await environment.stop_recording()
 
 
-@asynccontextmanager
-async def _guarded(
-    chromium: Chromium, given: _Conditions, watch: IntegrityWatch
-) -> AsyncIterator[Gateway]:
-    """Stand between the agent and Chromium, and keep pages from what is the harness's alone."""
-    places = Places({**given.private.ports, _port(chromium.cdp_url): IntegrityCode.DEBUGGING_PORT})
-    async with (
-        open_guard(chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)),
-        open_gateway(chromium.cdp_url, RuleBook(places=places), watch.note_act) as gateway,
-    ):
-        yield gateway
+async def _log_in(
+    lease: Lease, given: _Conditions, sessions: list[SiteSession], live: list[str]
+) -> None:
+    url, within = lease.chromium.ws_url, lease.context_id
+    await _answered(inject_cookies(url, cdp_cookies(sessions), within))
+    for name in live:
+        await _answered(log_in_live(url, name, given.config.site(name), context_id=within))
 
 
 def _port(url: str) -> int:
@@ -218,22 +211,21 @@ class SiteEnvironment(TrialEnvironment):
         self,
         given: _Conditions,
         urls: list[str],
-        chromium: Chromium,
-        gateway: Gateway,
+        lease: Lease,
         recorder: HarRecorder,
     ) -> None:
         super().__init__(
-            handle=BrowserHandle(cdp_url=gateway.cdp_url, start_urls=tuple(urls)),
+            handle=lease.handle(tuple(urls)),
             inputs={"start_urls": list(urls)},
         )
         if given.context.config.get(CONTACT_PROBE):
             self.flags["contact-probe-restored"] = None
+        chromium = lease.chromium
         self.browser_sealed = chromium.sealed
         self._given = given
-        self._chromium = chromium
-        self._gateway = gateway
+        self._lease = lease
         self._recorder = recorder
-        self._port_watch = PortWatch(_port(chromium.cdp_url), lambda: gateway.local_ports)
+        self._port_watch = PortWatch(_port(chromium.cdp_url), lambda: lease.own_ports)
         self._har: Har | None = None
         self._act: str | None = None
         self._fault: BrowserError | None = None
@@ -244,7 +236,7 @@ class SiteEnvironment(TrialEnvironment):
 
     async def gone(self) -> None:
         """Wait until Chromium has ended."""
-        await self._chromium.wait_closed()
+        await self._lease.chromium.wait_closed()
 
     async def why_gone(self, *, reported: bool) -> str | None:
         """Attribute the end of Chromium to the agent only where a command of the agent ended it.
@@ -256,17 +248,17 @@ class SiteEnvironment(TrialEnvironment):
         return None if reported else self._act
 
     async def release(self) -> None:
-        """Stop the recorder, then kill Chromium; see the module."""
+        """Stop the recorder, then kill a Chromium of its own; see the module."""
         await self.stop_recording()
         if self._har is not None and self._har.problems:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._chromium.wait_closed(), self._given.settings.close_s)
+                closed = self._lease.chromium.wait_closed()
+                await asyncio.wait_for(closed, self._given.settings.close_s)
         try:
-            self._act = await why_ended(self._chromium, self._gateway)
+            self._act = await self._lease.why_ended()
         except BrowserError as fault:
             self._fault = fault
-        if self._chromium.alive:
-            self._chromium.kill()
+        self._lease.end()
 
     async def stop_recording(self) -> None:
         """Stop the recorder and write the recording, once."""
@@ -299,9 +291,9 @@ class SiteEnvironment(TrialEnvironment):
         write_answer(given.context.folder, without_patterns(_parsed(answer)))
         if self._har is not None and self._har.dropped:
             self.flags[RECORDING_FULL] = None
-        if self._gateway.log.ending is not None and self._har is not None and self._har.problems:
-            act = str(self._gateway.log.ending)
-            self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", act)
+        ending_act = self._lease.ending
+        if ending_act is not None and self._har is not None and self._har.problems:
+            self.integrity.note(IntegrityCode.BROWSER_ENDED, "succeeded", str(ending_act))
         if self._har is not None and self._har.problems and self._act is None:
             raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(given.context.folder):

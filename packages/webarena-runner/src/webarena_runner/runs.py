@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment, run_prepared
 from bench_core.scheduling import FileLocks, NoLocks
+from bench_core.workers import Recipe
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.capacity import default_workers
 from webarena_runner.environment import EnvironmentSettings
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from webarena_runner.options import WebArenaRunOptions
     from webarena_runner.world.launch import Environment
 
-__all__ = ["prepare", "prepare_sessions", "run"]
+__all__ = ["prepare", "prepare_in_worker", "prepare_sessions", "run"]
 
 
 def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> RunOutcome:
@@ -46,10 +47,22 @@ def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> Run
 @contextmanager
 def prepare(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
     """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
+    with _prepared(options, begins=begins) as ready:
+        yield ready
+
+
+@contextmanager
+def _prepared(
+    options: WebArenaRunOptions, *, begins: bool, checked: bool = True
+) -> Iterator[PreparedRun]:
     chosen = options.with_ids(load_tasks())
     chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
-    prepared = _on_built_in if chosen.world == "built-in" else _on_real
-    with prepared(chosen, begins) as ready:
+    built_in = chosen.world == "built-in"
+    with (
+        _on_built_in(chosen, checked=checked)
+        if built_in
+        else _on_real(chosen, begins=begins, checked=checked) as ready
+    ):
         yield ready
 
 
@@ -62,20 +75,38 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
     """
     from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only sessions read them here
 
-    with prepare(WebArenaRunOptions.from_mapping(options), begins) as ready:
+    asked = WebArenaRunOptions.from_mapping(options)
+    with _prepared(asked, begins=begins, checked=begins) as ready:
+        if isinstance(ready.benchmark, WebArenaBenchmark):
+            ready.benchmark.keep_browser()
         yield ready
 
 
 @contextmanager
-def _on_real(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def prepare_in_worker(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare a worker's part of a run by the options of `webarena-runner run`; see `bench_core.workers`.
+
+    Raises:
+        InputError: They do not exist or do not fit each other.
+    """
+    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only workers read them here
+
+    asked = WebArenaRunOptions.from_mapping(options)
+    with _prepared(asked, begins=begins, checked=begins) as ready:
+        yield ready
+
+
+@contextmanager
+def _on_real(options: WebArenaRunOptions, *, begins: bool, checked: bool) -> Iterator[PreparedRun]:
     environment = real_environment(options.config_file, options.host)
     spec = options.spec(config={**_site_config(options, environment), **options.agent_config()})
     out = options.folder(BENCHMARK, spec)
     environment, resets = with_resets(environment, options.resets, options.reset_batch, out)
     warnings: list[str] = []
-    if begins:
+    if checked:
         resets.require_reset_methods(planned_sites(spec))
         warnings = preflight(spec, environment.config)
+    if begins:
         asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
     settings = EnvironmentSettings(auth_folder=options.auth_folder)
     try:
@@ -83,26 +114,41 @@ def _on_real(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]
             WebArenaBenchmark(environment, settings=settings),
             spec,
             out,
-            RunEnvironment(provenance=provenance(), price_of=price_row),
+            RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(options)),
             tuple(warnings),
         )
     finally:
-        resets.write()
+        if begins:
+            resets.write()
 
 
 @contextmanager
-def _on_built_in(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+def _on_built_in(options: WebArenaRunOptions, *, checked: bool) -> Iterator[PreparedRun]:
     spec = options.spec(world="built-in", config=options.agent_config())
     with built_in_world() as world:
         environment = environment_of(world)
-        if begins:
+        if checked:
             preflight(spec, environment.config)
         yield PreparedRun(
             WebArenaBenchmark(environment),
             spec,
             options.folder(BENCHMARK, spec),
-            RunEnvironment(provenance=provenance(), price_of=price_row, locks=NoLocks()),
+            RunEnvironment(
+                provenance=provenance(),
+                price_of=price_row,
+                locks=NoLocks(),
+                recipe=_recipe(options),
+            ),
         )
+
+
+def _recipe(options: WebArenaRunOptions) -> Recipe | None:
+    """Return what workers prepare their part from; None where only one process can keep the order of resets."""
+    if any(not each.endswith(("never", "before-run")) for each in options.resets):
+        return None
+    # the sites were reset before the run
+    given = options.model_copy(update={"resets": ()}).model_dump(mode="json")
+    return Recipe(prepare="webarena_runner.runs:prepare_in_worker", options=given)
 
 
 def _site_config(options: WebArenaRunOptions, environment: Environment) -> dict[str, Any]:

@@ -28,10 +28,12 @@ async def open_tabs(
     timeout_s: float = 60.0,
     *,
     before: Callable[[str], Awaitable[None]] | None = None,
+    context_id: str | None = None,
 ) -> None:
     """Open `urls` one after the other over a separate DevTools connection.
 
-    `before` is awaited with each tab's id before anything is opened in it.
+    `before` is awaited with each tab's id before anything is opened in it. The tabs are those of the
+    browser context `context_id`, by default of the browser's own.
 
     A page counts as open when the site has answered and something of it is shown; a page that still
     loads after ten seconds continues to load while the agent works.
@@ -43,7 +45,7 @@ async def open_tabs(
     from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
 
     async with CDPClient(ws_url) as cdp:
-        targets = [await _target(cdp, is_first=index == 0) for index in range(len(urls))]
+        targets = [await _target(cdp, context_id, is_first=not index) for index in range(len(urls))]
         # in the task's order, as webarena-verified's own agent for people opens them
         for target, url in zip(targets, urls, strict=True):
             if before is not None:
@@ -53,14 +55,15 @@ async def open_tabs(
         await cdp.send_raw("Target.activateTarget", {"targetId": targets[0]})
 
 
-async def _target(cdp: Any, *, is_first: bool) -> str:
-    """Return the tab that Chromium opened at its start, or a new one."""
+async def _target(cdp: Any, context_id: str | None, *, is_first: bool) -> str:
+    """Return the tab that is there from the start, or a new one."""
     if is_first:
         found = await cdp.send_raw("Target.getTargets")
         for target in found["targetInfos"]:
-            if target["type"] == "page":
+            if target["type"] == "page" and context_id in {None, target.get("browserContextId")}:
                 return str(target["targetId"])
-    created = await cdp.send_raw("Target.createTarget", {"url": "about:blank"})
+    within = {} if context_id is None else {"browserContextId": context_id}
+    created = await cdp.send_raw("Target.createTarget", {"url": "about:blank", **within})
     return str(created["targetId"])
 
 

@@ -10,58 +10,48 @@ import asyncio
 import base64
 import contextlib
 import faulthandler
-import itertools
 import logging
 import os
 import pickle  # only what the run itself sends is unpickled
-import queue
 import signal
 import sys
-import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from bench_core.agent_process.framing import FrameError, encode_line, read_frame_from
-from bench_core.agent_process.messages import checked_hello, error_line, hello, spend_line
+from bench_core.agent_process.connection import (
+    Connection,
+    PipeMeter,
+    ReportedLog,
+    ReportedProcesses,
+)
+from bench_core.agent_process.framing import FrameError, encode_line
+from bench_core.agent_process.messages import checked_hello, error_line, hello
 from bench_core.agent_process.program import survey_agent
 from bench_core.discovery import load_agent
-from bench_core.errors import BudgetExceededError
 from bench_core.guides import add_guide
-from bench_core.processes import ProcessGroups
 from bench_core.protocols import EnvironmentHandle, TrialContext
 from bench_core.records import AgentOutcome, AgentTask
 from bench_core.trial.agent_work import awaitable_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import IO
 
+    from bench_core.agent_process.connection import Outgoing
     from bench_core.protocols import Agent
-    from bench_core.records import Usage
 
 __all__ = ["serve", "serve_process"]
 
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
-_ORPHANED = 70
-_LOG_TEXT = 8_000
 _ASKED = ("view", "check", "check_model")
 
 
-class _Outgoing(Protocol):
-    """What lines are written to."""
-
-    def write(self, data: bytes, /) -> object: ...
-
-    def flush(self) -> object: ...
-
-
-def serve(incoming: IO[bytes], outgoing: _Outgoing) -> int:
+def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
     """Carry out the order of the other side; return the exit code.
 
     The caller has pointed standard output and error elsewhere: agents print.
     """
-    connection = _Connection(incoming, outgoing)
+    connection = Connection(incoming, outgoing)
     connection.send(hello())
     try:
         checked_hello(connection.receive())
@@ -95,96 +85,7 @@ def leave(code: int) -> None:
     os._exit(code)
 
 
-class _Connection:
-    """The pipes, for all threads of the agent."""
-
-    def __init__(self, incoming: IO[bytes], outgoing: _Outgoing) -> None:
-        self._incoming = incoming
-        self._outgoing = outgoing
-        self._sending = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
-
-    def send(self, line: bytes) -> None:
-        with self._sending:
-            self._outgoing.write(line)
-            self._outgoing.flush()
-
-    def receive(self) -> dict[str, Any] | None:
-        return read_frame_from(self._incoming)
-
-    def listen(self, on_cancel: Callable[[], object]) -> None:
-        """Hand out what arrives from now on, in a thread of its own."""
-        threading.Thread(target=self._listen, args=(on_cancel,), daemon=True).start()
-
-    def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
-        """Report a model call and wait for the permission to go on."""
-        number = next(self._numbers)
-        answer = self._waiting[number] = queue.SimpleQueue()
-        self.send(spend_line(number, source, usage, cost_usd))
-        decision = answer.get()
-        if not decision["go"]:
-            raise BudgetExceededError(str(decision["reason"]))
-
-    def _listen(self, on_cancel: Callable[[], object]) -> None:
-        with contextlib.suppress(FrameError):
-            while (frame := self.receive()) is not None:
-                if frame["type"] == "answer":
-                    self._waiting.pop(frame["id"]).put(frame)
-                elif frame["type"] == "cancel":
-                    on_cancel()
-        os._exit(_ORPHANED)  # the run is gone, so no one waits for the agent
-
-
-class _PipeMeter:
-    """Reports each model call to the run before the next one may begin."""
-
-    def __init__(self, connection: _Connection, source: str = "agent") -> None:
-        self._connection = connection
-        self._source = source
-
-    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
-        """Count one model call; see `bench_core.protocols.Meter`."""
-        self._connection.spend(self._source, usage, cost_usd)
-
-    def of(self, source: str) -> _PipeMeter:
-        """Return the meter of another source on the same budget."""
-        return _PipeMeter(self._connection, source)
-
-
-class _ReportedProcesses(ProcessGroups):
-    """Reports process groups to the run, which ends what still runs when the trial is over."""
-
-    def __init__(self, connection: _Connection) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def own(self, pgid: int) -> None:
-        super().own(pgid)
-        self._connection.send(encode_line("own", pgid=pgid))
-
-    def disown(self, pgid: int) -> None:
-        super().disown(pgid)
-        self._connection.send(encode_line("disown", pgid=pgid))
-
-
-class _ReportedLog(logging.Handler):
-    """Sends log records to the run."""
-
-    def __init__(self, connection: _Connection) -> None:
-        super().__init__(logging.INFO)
-        self.setFormatter(logging.Formatter("%(message)s"))
-        self._connection = connection
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)[:_LOG_TEXT]
-        self._connection.send(encode_line("log", level=record.levelno, name=record.name, text=text))
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the base's name
-        """Stay silent: a record that cannot be written is no failure of the agent's."""
-
-
-def _last_line(order: dict[str, Any], connection: _Connection) -> bytes:
+def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
     """Carry out the order and return the last line to send."""
     try:
         for guide in order.get("guides") or ():
@@ -206,18 +107,20 @@ def _last_line(order: dict[str, Any], connection: _Connection) -> bytes:
         return error_line(_as_reported(error))
 
 
-async def _work(agent: Agent, order: dict[str, Any], connection: _Connection) -> object:
+async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> object:
     task = AgentTask.model_validate(order["task"])
     handle = _HANDLE.validate_python(order["environment"])
     context = TrialContext.model_validate(order["context"])
-    context = context.with_meter(_PipeMeter(connection)).with_processes(
-        _ReportedProcesses(connection)
+    context = context.with_meter(PipeMeter(connection)).with_processes(
+        ReportedProcesses(connection)
     )
     context = _with_opener(context, order)
-    logging.basicConfig(level=logging.INFO, handlers=[_ReportedLog(connection)], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[ReportedLog(connection)], force=True)
     loop, work = asyncio.get_running_loop(), asyncio.current_task()
     assert work is not None  # noqa: S101  # a coroutine runs in one
-    connection.listen(lambda: loop.call_soon_threadsafe(work.cancel))
+    connection.listen(
+        lambda frame: frame["type"] == "cancel" and loop.call_soon_threadsafe(work.cancel)
+    )
     if (seconds := order.get("sign_s")) is not None:
         _give_signs(loop, seconds, connection)
     try:
@@ -238,7 +141,7 @@ def _surveyed(agent: str) -> dict[str, Any]:
     return {**found, "git": _plain(found.get("git"))}
 
 
-def _give_signs(loop: asyncio.AbstractEventLoop, seconds: float, connection: _Connection) -> None:
+def _give_signs(loop: asyncio.AbstractEventLoop, seconds: float, connection: Connection) -> None:
     """Let the loop say now and then that it turns; one that is blocked cannot."""
 
     def sign() -> None:

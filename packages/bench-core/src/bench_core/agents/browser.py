@@ -44,7 +44,7 @@ from bench_core.agents.records import (
     Wait,
     Zoom,
 )
-from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.errors import EnvironmentFaultError, MissingExtraError
 from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
@@ -297,8 +297,8 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
     try:
         from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise InputError(
-            "agents in a browser need Playwright: `pip install bench-core[playwright]`"
+        raise MissingExtraError(
+            "an agent in a browser", "Playwright", "bench-core", "playwright"
         ) from error
     async with async_playwright() as playwright:
         try:

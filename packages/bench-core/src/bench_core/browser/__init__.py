@@ -1,4 +1,4 @@
-"""Find, launch, watch and kill Chromium with the standard library alone.
+"""Find, launch, watch and kill Chromium with the standard library alone; share one through Playwright.
 
 async with launch_chromium() as chromium:
     connect(chromium.cdp_url)
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bench_core.browser.places import Places, is_local_page
     from bench_core.browser.port_watch import PortWatch
     from bench_core.browser.rules import AGENT_RULES, Rule, RuleBook
+    from bench_core.browser.shared import SharedChromium, attached_chromium, require_playwright
 
 __all__ = [
     "AGENT_RULES",
@@ -40,12 +41,15 @@ __all__ = [
     "PortWatch",
     "Rule",
     "RuleBook",
+    "SharedChromium",
+    "attached_chromium",
     "find_chromium",
     "install_command",
     "is_local_page",
     "launch_chromium",
     "open_gateway",
     "open_guard",
+    "require_playwright",
     "websocket_url",
     "why_ended",
 ]
@@ -66,5 +70,6 @@ __getattr__ = lazy_exports(
         "places": ("Places", "is_local_page"),
         "port_watch": ("PortWatch",),
         "rules": ("AGENT_RULES", "Rule", "RuleBook"),
+        "shared": ("SharedChromium", "attached_chromium", "require_playwright"),
     },
 )

@@ -343,17 +343,17 @@ class Gateway:
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._chromium
-        own = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        try:
+        with contextlib.ExitStack() as opened:
+            own = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            opened.enter_context(own)
             own.settimeout(0)  # as the event loop needs it
             # its port is known before Chromium's side can show the connection to a watch
             own.bind(("", 0))
             self.local_ports.add(own.getsockname()[1])
             await asyncio.get_running_loop().sock_connect(own, (host, port))
-            return await asyncio.open_connection(sock=own, limit=_CHUNK)
-        except BaseException:
-            own.close()
-            raise
+            streams = await asyncio.open_connection(sock=own, limit=_CHUNK)
+            opened.pop_all()  # it is the streams' now
+            return streams
 
     async def _pages(self) -> list[str]:
         """Return the ids of Chromium's pages; none when it does not answer."""

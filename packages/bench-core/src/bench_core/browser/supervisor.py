@@ -238,7 +238,10 @@ def _wait_without_reaping(process: subprocess.Popen[bytes]) -> int:
     """Wait for the end but leave the entry: its id, the group's id, must not be reused yet."""
     if not hasattr(os, "waitid"):
         return process.wait()
-    ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:  # what ends the supervisor has taken the entry meanwhile
+        return process.wait()
     assert ended is not None  # noqa: S101  # only WNOHANG gives None
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 

@@ -91,9 +91,11 @@ def execute_run(
     75 aborted, 130 interrupted.
     """
     from bench_core.runs.dry_run import plan_run  # noqa: PLC0415  # see above
+    from bench_core.runs.opening import check_run  # noqa: PLC0415
 
     out = run_folder(benchmark.name, spec, options)
     if options.get("dry_run"):
+        check_run(benchmark, spec, out, run_environment)
         plan = plan_run(benchmark, spec, out)
         click.echo(plan.model_dump_json(indent=2) if options.get("as_json") else _plan_text(plan))
         return
@@ -112,7 +114,7 @@ def execute_prepared(
     from bench_core.runs.prepare import plan_prepared, run_prepared  # noqa: PLC0415  # see above
 
     if dry_run:
-        plan = plan_prepared(prepare, options)
+        plan = plan_prepared(prepare, options, on_warning=_warn)
         click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))
         return
     outcome = run_prepared(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Check",
     "CheckResult",
+    "agent_checks",
     "execute_doctor",
     "failed",
     "ok",
@@ -73,6 +74,24 @@ def sealing_check() -> CheckResult:
         "kernel.apparmor_restrict_unprivileged_userns=0; in a container --security-opt seccomp=unconfined), "
         "or run as root",
     )
+
+
+def agent_checks(agent: str | None) -> list[Check]:
+    """Return the check of the agent that a run is planned for; none where it is not decided."""
+    return [] if agent is None else [Check(f"agent {agent}", lambda: _agent(agent))]
+
+
+def _agent(name: str) -> CheckResult:
+    from bench_core.discovery import load_agent  # noqa: PLC0415  # imports the agent
+    from bench_core.errors import BenchError  # noqa: PLC0415  # only here
+
+    try:
+        load_agent(name)
+    except BenchError as error:
+        return failed(
+            str(error), "`bench-core plugins --kind agent` lists those that are installed"
+        )
+    return ok("it can be loaded")
 
 
 def run_checks(checks: Iterable[Check]) -> list[tuple[str, CheckResult]]:

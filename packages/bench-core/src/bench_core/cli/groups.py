@@ -13,7 +13,7 @@ from bench_core.errors import BenchError, InputError
 from bench_core.terminal import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 __all__ = ["BenchGroup", "CommandFailed", "CommandUndecided", "runner_group"]
 
@@ -42,14 +42,33 @@ class _InputRefused(CommandFailed):
 
 
 class BenchGroup(click.Group):
-    """A command group that shows errors in plain words.
+    """A command group that shows errors in plain words, and an example in the help of each command.
 
     `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback where
     `--debug` asks for it. The exit code is 2 for what the user gave, files that cannot be read or
     written included, and 1 for a system that failed. Ctrl-C ends with 130. Whatever else is raised is
     a fault of ours: its traceback is shown and the exit code is 70, which no command gives a verdict
     with, as 1 would be.
+
+    Args:
+        args: As click takes them.
+        examples: Command lines by the words of the command, such as `{"assets list": "..."}`; several are
+            separated by line ends.
+        settings: As click takes them.
     """
+
+    def __init__(
+        self, *args: Any, examples: Mapping[str, str] | None = None, **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self._examples = dict(examples or {})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name, with its examples."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _show_examples(command, cmd_name, self._examples)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and turn its errors into messages."""
@@ -76,7 +95,8 @@ def runner_group(
 ) -> Callable[[Callable[..., Any]], BenchGroup]:
     """Make a function the group of a runner, with `--version`, `--debug` and `-h`.
 
-    `settings` go to click; a `cls` there must be a `BenchGroup`.
+    `settings` go to the group, such as `examples` for its commands, or to click; a `cls` there must be a
+    `BenchGroup`.
 
     Example:
         >>> @runner_group("waa-client", "0.1.0")
@@ -93,6 +113,16 @@ def runner_group(
         return click.group(name, cls=kind, context_settings=context, **settings)(command)
 
     return decorate
+
+
+def _show_examples(command: click.Command, words: str, examples: Mapping[str, str]) -> None:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            _show_examples(inner, f"{words} {name}", examples)
+    elif words in examples and command.epilog is None:
+        lines = "\n".join(f"  {each}" for each in examples[words].splitlines())
+        # lines after a backspace are shown as they are, so that they can be copied
+        command.epilog = f"\b\nExample:\n{lines}"
 
 
 def _debug_option(function: Callable[..., Any]) -> Callable[..., Any]:

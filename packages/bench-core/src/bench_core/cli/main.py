@@ -12,6 +12,7 @@ import click
 from bench_core import exit_codes
 from bench_core.__about__ import __version__
 from bench_core.cli.commands import execute_prepared, execute_rescore, list_tasks
+from bench_core.cli.examples import EXAMPLES
 from bench_core.cli.groups import runner_group
 from bench_core.cli.machines import machines
 from bench_core.cli.new import new
@@ -28,7 +29,7 @@ _BENCHMARK = click.argument("benchmark", metavar="BENCHMARK")
 _RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
-@runner_group("bench-core", __version__)
+@runner_group("bench-core", __version__, examples=EXAMPLES)
 def main() -> None:
     """Run any installed benchmark; look after run folders, plugins and record schemas.
 
@@ -133,11 +134,16 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
 
 @main.command()
 @_RUN
-def repair(run: Path) -> None:
+@json_option
+def repair(run: Path, *, as_json: bool) -> None:
     """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
     from bench_core.run_folder.maintenance import repair_run  # noqa: PLC0415  # --help stays quick
 
     moved = repair_run(run)
+    if as_json:
+        rows = [{"moved_to": str(each.moved_to), "lines": list(each.lines)} for each in moved]
+        click.echo(json.dumps(rows, indent=2, default=str))
+        return
     for each in moved:
         for line in each.lines:
             click.echo(str(line))
@@ -156,6 +162,14 @@ def agent_process() -> None:
     from bench_core.agent_process.worker import serve_process  # noqa: PLC0415  # --help stays quick
 
     serve_process()
+
+
+@main.command("worker-process", hidden=True)
+def worker_process() -> None:
+    """Run trials for a run that says on standard input which ones; see the documentation."""
+    from bench_core.workers.program import serve_worker  # noqa: PLC0415  # --help stays quick
+
+    serve_worker()
 
 
 def _plugins_text(rows: list[dict[str, str]]) -> str:

@@ -17,20 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["new"]
 
 _HELP: dict[ProjectKind, str] = {
-    "agent": """Write the project NAME: an agent that works in browsers and on desktops.
-
-    Example: `bench-core new agent my-agent`, then in its folder `webarena-runner run --world built-in
-    --agent my_agent:MyAgent --limit 1`.""",
-    "benchmark": """Write the project NAME: a benchmark with tasks, an environment and a score.
-
-    Example: `bench-core new benchmark my-sums`, then in its folder `bench-core run my_sums:MySums
-    --agent do-nothing`.""",
-    "judge": """Write the project NAME: a judge that decides whether an end state meets its criteria.
-
-    Example: `bench-core new judge my-judge`, then in its folder `pip install .`.""",
-    "reporter": """Write the project NAME: a reporter that makes a page of run folders.
-
-    Example: `bench-core new reporter my-report`, then in its folder `pip install .`.""",
+    "agent": "Write the project NAME: an agent that works in browsers and on desktops.",
+    "benchmark": "Write the project NAME: a benchmark with tasks, an environment and a score.",
+    "judge": "Write the project NAME: a judge that decides whether an end state meets its criteria.",
+    "reporter": "Write the project NAME: a reporter that makes a page of run folders.",
 }
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "json_option",
     "out_option",
     "paid_option",
+    "planned_agent_option",
     "rescore_options",
     "run_options",
     "task_options",
@@ -49,6 +50,13 @@ def paid_option(command: _Command) -> _Command:
     return click.option(
         "--paid", is_flag=True,
         help="With --model: also buy one token of it with the real key, and say what it cost.",
+    )(command)  # fmt: skip
+
+
+def planned_agent_option(command: _Command) -> _Command:
+    """Add `--agent` of a `doctor` command: the agent that a run is planned for."""
+    return click.option(
+        "--agent", metavar="NAME", help="Also check that this agent can be loaded."
     )(command)  # fmt: skip
 
 
@@ -115,6 +123,7 @@ def run_options(
             *_budget_options(),
             *_look_options(),
             *_process_options(),
+            *_executor_options(),
             *_again_options(),
             click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
             json_option,
@@ -297,6 +306,16 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
                      show_default=True,
                      help="Hide the run's files and the benchmark's answers from agents and browsers where "
                           "this machine can do so; require: run nothing where it cannot."),
+    )  # fmt: skip
+
+
+def _executor_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option("--executor", type=click.Choice(["inline", "ray"]), default="inline",
+                     show_default=True,
+                     help="Run trials in this process, or by workers on the machines of a Ray cluster."),
+        click.option("--address", metavar="HOST:PORT",
+                     help="With --executor ray: the cluster.  [default: one on this machine for this run]"),
     )  # fmt: skip
 
 

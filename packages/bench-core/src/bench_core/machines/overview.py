@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench_core.discovery import find_plugins
-from bench_core.errors import InputError
+from bench_core.errors import InputError, MissingExtraError
 from bench_core.machines.interface import MachineError
 from bench_core.machines.leases import Leases, Owner
 from bench_core.machines.opening import machine_folder, open_provider
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from bench_core.machines.records import Machine
 
 __all__ = ["list_machines", "reap_machines", "stop_machines"]
+
+# an engine that is off, or a package that only its provider needs
+_CANNOT_BE_ASKED = (MachineError, MissingExtraError, OSError)
 
 
 async def list_machines(
@@ -38,7 +41,7 @@ async def list_machines(
     for each in _providers(folder, provider):
         try:
             found += await each.list(owner)
-        except (MachineError, OSError):  # noqa: PERF203  # one engine that is off hides no other
+        except _CANNOT_BE_ASKED:  # noqa: PERF203  # one engine that is off hides no other
             if provider is not None or _has_machines(each):
                 raise
     return found
@@ -57,7 +60,7 @@ async def reap_machines(
     for each in _providers(folder, provider):
         try:
             found[each.name] = await each.reap()
-        except (MachineError, OSError) as error:  # noqa: PERF203  # same
+        except _CANNOT_BE_ASKED as error:  # noqa: PERF203  # same
             if provider is not None or _has_machines(each):
                 found[each.name] = Reaped(failed={"": f"the provider cannot be asked: {error}"})
     return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bench_core.models.errors import MissingKeyError, ModelError
     from bench_core.models.factory import PROVIDERS, ModelOptions, model_of, open_model
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
-    from bench_core.models.paid_check import paid_checks
+    from bench_core.models.paid_check import paid_checks, price_checks
     from bench_core.models.prices import (
         PriceList,
         PriceRow,
@@ -100,6 +100,7 @@ __all__ = [
     "parse_yaml",
     "pay_for_one_token",
     "portable_schema",
+    "price_checks",
     "price_row",
     "provider_failed",
     "published_prices",
@@ -120,7 +121,7 @@ __getattr__ = lazy_exports(
             "check_model_of",
             "pay_for_one_token",
         ),
-        "paid_check": ("paid_checks",),
+        "paid_check": ("paid_checks", "price_checks"),
         "factory": ("ModelOptions", "PROVIDERS", "model_of", "open_model"),
         "limits": ("AdaptiveConcurrency", "RateLimit", "TokenLimit"),
         "prices": (

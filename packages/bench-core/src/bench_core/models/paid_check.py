@@ -1,4 +1,4 @@
-"""The check of the `doctor` commands that costs something: one token of the model, with the real key."""
+"""The checks of the `doctor` commands about what a model costs: its price, and one token with the real key."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.cli.doctor import Check, CheckResult, failed, ok
+from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models.checking import pay_for_one_token
 from bench_core.models.factory import model_of
+from bench_core.models.prices import price_row
 from bench_core.protocols import TrialContext
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bench_core.models.checking import PaidCheck
     from bench_core.models.client import Model
 
-__all__ = ["paid_checks"]
+__all__ = ["paid_checks", "price_checks"]
 
 
 def paid_checks(
@@ -39,6 +40,23 @@ def paid_checks(
     if model is None:
         raise InputError("--paid buys a token of a model: add --model")
     return [Check("one paid token", lambda: _pay(open_model or (lambda: _opened(model))))]
+
+
+def price_checks(model: str | None) -> list[Check]:
+    """Return the check whether the price of a run's model is known; none for a run without a model."""
+    return [] if model is None else [Check("price", lambda: _price(model))]
+
+
+def _price(model: str) -> CheckResult:
+    if model.partition(":")[0] == "replay":
+        return ok("recorded replies cost nothing")
+    try:
+        row = price_row(model)
+    except InputError as error:
+        return warned(f"costs are not counted: {error}", "pip install 'bench-core[prices]'")
+    if row is None:
+        return warned(f"unknown for {model}, so --max-cost is refused", "use --max-tokens")
+    return ok(f"{model} as of {row['as_of']}")
 
 
 def _opened(model: str) -> Model:

@@ -29,7 +29,7 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Described", "MachineFolders", "require_posix"]
+__all__ = ["Described", "FolderBackend", "MachineFolders", "require_posix"]
 
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
@@ -223,6 +223,25 @@ class MachineFolders:
     def _places(self, name: str) -> list[Path]:
         both = (self.folder / name, self.folder / f"{_GONE}{name}")
         return [each for each in both if each.exists()]
+
+
+class FolderBackend:
+    """What backends share whose machines have a folder each."""
+
+    def __init__(self, folders: MachineFolders) -> None:
+        self._folders = folders
+
+    async def find(self) -> Sequence[Found]:
+        """Return all machines, and the folders that are left of any."""
+        return [self._folders.found(name) for name in self._folders.names()]
+
+    async def remove(self, name: str) -> None:
+        """End the machine's processes and remove its folder with all that is in it.
+
+        Raises:
+            MachineError: Something of it is still there.
+        """
+        await self._folders.remove(name)
 
 
 def require_posix() -> None:

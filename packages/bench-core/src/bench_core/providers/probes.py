@@ -15,12 +15,23 @@ from bench_core.records import Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Probe", "ask", "filled"]
+__all__ = ["Probe", "answers", "ask", "filled"]
 
 _LONGEST = 1_000_000
+_SERVER_ERROR = 500
 _DIRECT = urllib.request.build_opener(
     urllib.request.ProxyHandler({})
 )  # machines are never behind one
+
+
+class _Unredirected(urllib.request.HTTPRedirectHandler):
+    """Sites redirect to the host that they think they have."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_UNREDIRECTED = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unredirected)
 
 
 class Probe(Record):
@@ -58,11 +69,37 @@ async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> st
     return await asyncio.to_thread(_answer, request, within_s)
 
 
+async def answers(url: str, *, within_s: float) -> None:
+    """Return where a server answers with a status below 500; a redirect is an answer, too.
+
+    Args:
+        url: What to ask.
+        within_s: For connecting and for each part of the answer, in seconds.
+
+    Raises:
+        MachineError: It does not.
+    """
+    status = await asyncio.to_thread(_status, url, within_s)
+    if status >= _SERVER_ERROR:
+        raise MachineError(f"{url} answers {status}")
+
+
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Return `text` with `{name}` replaced by the value of that name; other braces stay."""
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
+
+
+def _status(url: str, within_s: float) -> int:
+    try:
+        with _UNREDIRECTED.open(url, timeout=within_s) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        with contextlib.closing(error):
+            return error.code
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise MachineError(f"{url} does not answer: {error}") from error
 
 
 def _answer(request: urllib.request.Request, within_s: float) -> str:

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue, model_validator
 
 from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError, spec_digest
-from bench_core.providers.machine_folders import MachineFolders, require_posix
+from bench_core.providers.machine_folders import FolderBackend, MachineFolders, require_posix
 from bench_core.providers.specs import read_spec
 from bench_core.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from typing_extensions import Self
@@ -58,7 +58,7 @@ class ProcessSpec(Record):
         return self
 
 
-class ProcessBackend:
+class ProcessBackend(FolderBackend):
     """A `Backend` whose machines are process groups, each with a folder.
 
     Args:
@@ -71,7 +71,7 @@ class ProcessBackend:
     saves = False
 
     def __init__(self, folder: Path, *, stop_s: float = 10.0) -> None:
-        self._folders = MachineFolders(folder, stop_s=stop_s)
+        super().__init__(MachineFolders(folder, stop_s=stop_s))
 
     def check(self, spec: Mapping[str, JsonValue]) -> None:
         """Refuse a specification that cannot be used.
@@ -93,18 +93,6 @@ class ProcessBackend:
         """
         self._folders.make(name, labels, spec)
         return await self._launch(name)
-
-    async def find(self) -> Sequence[Found]:
-        """Return all machines, and the folders that are left of any."""
-        return [self._folders.found(name) for name in self._folders.names()]
-
-    async def remove(self, name: str) -> None:
-        """End the process group and remove the folder.
-
-        Raises:
-            MachineError: Something of it is still there.
-        """
-        await self._folders.remove(name)
 
     async def health(self, name: str) -> Health:
         """Look whether the process lives, and whether all its addresses accept connections."""

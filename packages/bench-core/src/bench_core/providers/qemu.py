@@ -20,8 +20,16 @@ from typing import TYPE_CHECKING
 from bench_core.errors import InputError
 from bench_core.files import FileLock, write_atomic
 from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError
-from bench_core.providers.machine_folders import MachineFolders, require_posix
-from bench_core.providers.probes import ask, filled
+from bench_core.providers.guest import (
+    ANSWER_S,
+    check_clock,
+    mark_of,
+    set_clock,
+    soil,
+    state_digest,
+)
+from bench_core.providers.machine_folders import FolderBackend, MachineFolders, require_posix
+from bench_core.providers.probes import filled
 from bench_core.providers.process import free_port
 from bench_core.providers.qemu_spec import (
     QemuSpec,
@@ -35,21 +43,20 @@ from bench_core.providers.saved_states import keep_state, load_state
 from bench_core.providers.specs import read_spec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Mapping
 
     from pydantic import JsonValue
 
 __all__ = ["QemuBackend"]
 
 _TRIES = 3
-_ANSWER_S = 10.0
 _BEGIN_S = 120.0
 _SAVE_S = 600.0
 _POLL_S = 0.05
 _FASTEST = 10**11  # bytes per second: QEMU would keep to 128 MB
 
 
-class QemuBackend:
+class QemuBackend(FolderBackend):
     """A `Backend` whose machines are processes of QEMU, each with a folder and an overlay.
 
     Args:
@@ -62,7 +69,7 @@ class QemuBackend:
     saves = True
 
     def __init__(self, folder: Path, *, stop_s: float = 10.0) -> None:
-        self._folders = MachineFolders(folder / "machines", stop_s=stop_s)
+        super().__init__(MachineFolders(folder / "machines", stop_s=stop_s))
         self._states = folder / "states"
 
     def check(self, spec: Mapping[str, JsonValue]) -> None:
@@ -100,18 +107,6 @@ class QemuBackend:
         await self._load(name, asked, state)
         return self._folders.found(name)
 
-    async def find(self) -> Sequence[Found]:
-        """Return all machines, and the folders that are left of any."""
-        return [self._folders.found(name) for name in self._folders.names()]
-
-    async def remove(self, name: str) -> None:
-        """End QEMU and remove the folder with the overlay and the states saved by tag.
-
-        Raises:
-            MachineError: Something of it is still there.
-        """
-        await self._folders.remove(name)
-
     async def health(self, name: str) -> Health:
         """Look whether QEMU runs, is this machine, and the guest answers with the right time."""
         if not self._folders.runs(name):
@@ -122,17 +117,17 @@ class QemuBackend:
         try:
             spec = self._spec(name)
             nonce = self._folders.described(name).labels.get(NONCE, "")
-            async with connected(self._socket(name), _ANSWER_S) as qmp:
+            async with connected(self._socket(name), ANSWER_S) as qmp:
                 uuid = (await qmp.run("query-uuid"))["UUID"]
                 status = (await qmp.run("query-status"))["status"]
             if status != "running":
                 return health.model_copy(update={"ok": False, "reason": f"it is {status}"})
             found = {
                 "nonce": nonce if uuid == machine_uuid(nonce) else "",
-                "state": await self._digest(name, spec),
-                "soiled": await self._mark(name, spec),
+                "state": await state_digest(spec, self._values(name)),
+                "soiled": await mark_of(spec, self._values(name)),
             }
-            await self._check_clock(name, spec)
+            await check_clock(spec, self._values(name))
         except MachineError as error:
             return health.model_copy(update={"ok": False, "reason": str(error)})
         return health.model_copy(update=found)
@@ -143,10 +138,7 @@ class QemuBackend:
         Raises:
             MachineError: It does not, or the specification does not say how.
         """
-        probe = self._spec(name).soil
-        if probe is None:
-            raise MachineError("the specification does not say how to write a mark")
-        await ask(probe, {**self._values(name), "mark": mark}, within_s=_ANSWER_S)
+        await soil(self._spec(name), self._values(name), mark)
 
     async def save(self, name: str, tag: str) -> None:
         """Save the machine's memory and disk; it stands still meanwhile.
@@ -181,7 +173,7 @@ class QemuBackend:
         deadline = time.monotonic() + spec.boot_s
         while True:
             try:
-                await self._digest(name, spec)
+                await state_digest(spec, self._values(name))
                 break
             except MachineError as error:
                 if time.monotonic() >= deadline or not self._folders.runs(name):
@@ -189,7 +181,7 @@ class QemuBackend:
                         f"{name!r} did not boot: {error}; {self._log(name)}"
                     ) from error
             await asyncio.sleep(_POLL_S)
-        await self._set_clock(name, spec)
+        await set_clock(spec, self._values(name))
         place = self._states / f"{same_machine(spec)}-{secrets.token_hex(4)}"
         await self._save(name, spec, place)
 
@@ -200,7 +192,7 @@ class QemuBackend:
         async with self._connected(name) as qmp:
             await _within(_BEGIN_S, qmp.until("query-status", lambda a: a["status"] != "inmigrate"))
             await qmp.run("cont")
-        await self._set_clock(name, spec)
+        await set_clock(spec, self._values(name))
 
     async def _launch(self, name: str, spec: QemuSpec, memory: Path | None) -> None:
         """Start QEMU and return when it answers; with other ports where some were taken meanwhile."""
@@ -229,7 +221,7 @@ class QemuBackend:
         async with contextlib.AsyncExitStack() as stack:
             while True:
                 try:
-                    qmp = await stack.enter_async_context(connected(self._socket(name), _ANSWER_S))
+                    qmp = await stack.enter_async_context(connected(self._socket(name), ANSWER_S))
                     break
                 except MachineError as error:
                     if time.monotonic() >= deadline or not self._folders.runs(name):
@@ -289,7 +281,7 @@ class QemuBackend:
         try:
             await asyncio.to_thread(shutil.rmtree, made, ignore_errors=True)
             made.mkdir()
-            async with connected(self._socket(name), _ANSWER_S) as qmp:
+            async with connected(self._socket(name), ANSWER_S) as qmp:
                 await qmp.run("stop")
                 try:
                     await _within(_SAVE_S, _write_memory(qmp, made))
@@ -303,32 +295,6 @@ class QemuBackend:
             raise MachineError(f"the state of {name!r} was not saved: {error}") from error
 
     # --- asking
-
-    async def _digest(self, name: str, spec: QemuSpec) -> str:
-        answer = await ask(spec.state, self._values(name), within_s=_ANSWER_S)
-        return hashlib.sha256(answer.encode()).hexdigest()
-
-    async def _mark(self, name: str, spec: QemuSpec) -> str | None:
-        if spec.mark is None:
-            return None
-        return (await ask(spec.mark, self._values(name), within_s=_ANSWER_S)).strip() or None
-
-    async def _set_clock(self, name: str, spec: QemuSpec) -> None:
-        """Set the guest's clock, which goes on from the moment that was saved."""
-        if spec.set_clock is not None:
-            values = {**self._values(name), "now": str(int(time.time()))}
-            await ask(spec.set_clock, values, within_s=_ANSWER_S)
-
-    async def _check_clock(self, name: str, spec: QemuSpec) -> None:
-        if spec.clock is None:
-            return
-        answer = (await ask(spec.clock, self._values(name), within_s=_ANSWER_S)).strip()
-        try:
-            off_s = abs(float(answer) - time.time())
-        except ValueError:
-            raise MachineError(f"the guest's clock shows {answer[:40]!r}") from None
-        if not off_s <= spec.clock_s:
-            raise MachineError(f"the guest's clock is off by {off_s:.0f} s")
 
     def _spec(self, name: str) -> QemuSpec:
         try:

@@ -10,10 +10,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import PositiveInt  # noqa: TC002  # pydantic reads annotations
 
-from bench_core.providers.probes import Probe
-from bench_core.records import Record
+from bench_core.providers.guest import GuestSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +22,8 @@ __all__ = ["QemuSpec", "guest_ports", "machine_uuid", "qemu_command", "same_mach
 _PORT = re.compile(r"\{port:(\d+)\}")
 
 
-class QemuSpec(Record):
-    """A virtual machine of QEMU.
+class QemuSpec(GuestSpec):
+    """A virtual machine of QEMU, beside how to ask its guest.
 
     Attributes:
         disk: The image that all machines of this kind share; it is only read.
@@ -32,14 +31,6 @@ class QemuSpec(Record):
         memory_mb: Of the guest.
         cpus: Of the guest.
         accelerator: `kvm`, or `tcg` where there is none, many times slower.
-        urls: Where the guest's servers answer, by name; `{port:N}` is where its port N is reached.
-        state: Asks for what a reset has to bring back; its digest is compared.
-        soil: Writes `{mark}` where only a reset removes it.
-        mark: Asks for that mark; an empty answer for none.
-        set_clock: Sets the guest's clock to `{now}`, in seconds since 1970.
-        clock: Asks for the guest's clock, in those seconds.
-        clock_s: How far it may be off, in seconds.
-        boot_s: For the first start, from nothing until `state` is answered, in seconds.
         arguments: More of QEMU's arguments.
         program: QEMU itself.
     """
@@ -49,14 +40,6 @@ class QemuSpec(Record):
     memory_mb: PositiveInt = 1024
     cpus: PositiveInt = 1
     accelerator: Literal["kvm", "tcg"] = "kvm"
-    urls: dict[str, str] = Field(default_factory=dict)
-    state: Probe
-    soil: Probe | None = None
-    mark: Probe | None = None
-    set_clock: Probe | None = None
-    clock: Probe | None = None
-    clock_s: PositiveFloat = 60.0
-    boot_s: PositiveFloat = 600.0
     arguments: tuple[str, ...] = ()
     program: str = "qemu-system-x86_64"
 

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-__all__ = ["Qmp", "connected"]
+__all__ = ["Address", "Qmp", "connected"]
 
+Address = tuple[str, int]
+"""Host and port of a QMP server."""
+
+_ANSWER_S = 900.0  # QEMU answers nothing while it saves or loads much memory
 _LONGEST_LINE = 4_000_000
 _POLL_S = 0.02
 
@@ -35,19 +39,19 @@ class Qmp:
         """Return what QEMU answers to a command.
 
         Raises:
-            MachineError: It refused, or the connection ended.
+            MachineError: It refused, the connection ended, or it was silent for a quarter of an hour.
         """
         asked = {"execute": command, "arguments": arguments}
         try:
             self._writer.write(json.dumps(asked).encode() + b"\n")
             await self._writer.drain()
             while True:
-                answer = await _message(self._reader)
+                answer = await asyncio.wait_for(_message(self._reader), _ANSWER_S)
                 if "error" in answer:
                     raise MachineError(f"QEMU refused {command}: {answer['error'].get('desc')}")
                 if "return" in answer:
                     return answer["return"]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, asyncio.TimeoutError) as error:
             raise MachineError(f"QEMU did not answer {command}: {error!r}") from error
 
     async def until(self, command: str, done: Callable[[Any], bool]) -> Any:
@@ -58,11 +62,11 @@ class Qmp:
 
 
 @contextlib.asynccontextmanager
-async def connected(socket: Path, within_s: float) -> AsyncIterator[Qmp]:
-    """Connect to the QMP socket of a QEMU of this computer.
+async def connected(socket: Path | Address, within_s: float) -> AsyncIterator[Qmp]:
+    """Connect to the QMP socket of a QEMU.
 
     Args:
-        socket: Where it is; the path may be longer than a socket's may be.
+        socket: Where it is: host and port, or a path, which may be longer than a socket's may be.
         within_s: Until it has greeted, in seconds.
 
     Raises:
@@ -83,7 +87,11 @@ async def connected(socket: Path, within_s: float) -> AsyncIterator[Qmp]:
                 await writer.wait_closed()
 
 
-def _open(socket: Path) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+def _open(
+    socket: Path | Address,
+) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    if isinstance(socket, tuple):
+        return asyncio.open_connection(*socket, limit=_LONGEST_LINE)
     return _through_folder(socket) if len(os.fsencode(socket)) > 100 else _direct(str(socket))  # noqa: PLR2004  # the kernel takes 107 bytes
 
 

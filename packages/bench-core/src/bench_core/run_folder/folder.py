@@ -44,7 +44,11 @@ from bench_core.redaction import Redactor
 from bench_core.run_folder.jsonl import read_lines, set_aside_torn
 from bench_core.run_folder.leftovers import sweep_killed
 from bench_core.run_folder.provenance import current_session
-from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
+from bench_core.run_folder.same_run import (
+    refuse_fewer_trials,
+    refuse_other_run,
+    refuse_results_alone,
+)
 from bench_core.run_folder.times import ForwardTime, utc_now
 from bench_core.run_folder.view import (
     Problem,
@@ -407,8 +411,7 @@ class RunFolder:
                 f"{path} holds the run {read_info(path).run_id!r} already: resume it or use "
                 f"another folder"
             )
-        if (path / "results.jsonl").exists() and (path / "results.jsonl").stat().st_size:
-            raise RunFolderError(f"{path} holds results but no run.json: use another folder")
+        refuse_results_alone(path)
         sweep_temporary(path)
         # Before run.json: a folder that has one is a whole run.
         written = b"".join(encode(t, redactor) + b"\n" for t in tasks)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from errno import ENOTDIR
 from typing import TYPE_CHECKING
 
 from bench_core.errors import RunFolderError
+from bench_core.files.inside import refuse_unusual
+from bench_core.files.space import TO_BEGIN, require_space
+from bench_core.redaction import Redactor
+from bench_core.run_folder.view import read_info, read_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +19,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.records import RunInfo, Task
-    from bench_core.redaction import Redactor
 
-__all__ = ["refuse_fewer_trials", "refuse_other_run"]
+__all__ = [
+    "refuse_fewer_trials", "refuse_other_run", "refuse_results_alone", "refuse_unusable_folder"
+]  # fmt: skip
 
 _OPTIONS = {
     "limits.max_steps": "--max-steps",
@@ -26,6 +32,43 @@ _OPTIONS = {
 """What settings are called on the command line, where it has them under another name."""
 _SHOWN_TASKS = 5
 _SHOWN_CHARS = 60
+
+
+def refuse_unusable_folder(
+    path: Path, wanted: RunInfo, tasks: Sequence[Task], *, redactor: Redactor | None = None
+) -> None:
+    """Raise what `RunFolder.open` would raise before it writes, but for another process that writes there.
+
+    Args:
+        path: The run folder, which may not exist yet.
+        wanted: The run that is asked for.
+        tasks: Its tasks.
+        redactor: As for `RunFolder.resume`.
+
+    Raises:
+        RunFolderError: It holds another run, or the disk is full.
+        NotADirectoryError: It is a file.
+    """
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(ENOTDIR, "it is a file, and a run needs a folder", str(path))
+    if (path / "run.json").exists():
+        info, clean = read_info(path), redactor or Redactor.from_environment()
+        refuse_other_run(path, info, wanted, read_tasks(path, info), tasks, clean)
+        refuse_fewer_trials(path, info, wanted.trials)
+    elif path.exists():
+        refuse_unusual(path)
+        refuse_results_alone(path)
+    require_space(path, TO_BEGIN)
+
+
+def refuse_results_alone(path: Path) -> None:
+    """Raise where a folder holds results and does not say of which run.
+
+    Raises:
+        RunFolderError: It does.
+    """
+    if (path / "results.jsonl").exists() and (path / "results.jsonl").stat().st_size:
+        raise RunFolderError(f"{path} holds results but no run.json: use another folder")
 
 
 def refuse_other_run(  # noqa: PLR0913, PLR0917  # both runs with their tasks

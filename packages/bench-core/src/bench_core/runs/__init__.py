@@ -16,13 +16,8 @@ if TYPE_CHECKING:
         plan_run,
     )
     from bench_core.runs.early_stopping import Decision, StoppingRule, batches_of, decide, with_rule
-    from bench_core.runs.execute import (
-        Provenance,
-        RunEnvironment,
-        RunOutcome,
-        run_benchmark,
-        run_benchmark_sync,
-    )
+    from bench_core.runs.environment import Provenance, RunEnvironment
+    from bench_core.runs.execute import RunOutcome, run_benchmark, run_benchmark_sync
     from bench_core.runs.options import RunOptions, TaskOptions
     from bench_core.runs.prepare import (
         Prepare,
@@ -76,13 +71,8 @@ __getattr__ = lazy_exports(
         "demo": ("DemoRun",),
         "dry_run": ("PlannedResource", "RunPlan", "default_folder", "makespan_s", "plan_run"),
         "early_stopping": ("Decision", "StoppingRule", "batches_of", "decide", "with_rule"),
-        "execute": (
-            "Provenance",
-            "RunOutcome",
-            "RunEnvironment",
-            "run_benchmark",
-            "run_benchmark_sync",
-        ),
+        "environment": ("Provenance", "RunEnvironment"),
+        "execute": ("RunOutcome", "run_benchmark", "run_benchmark_sync"),
         "options": ("RunOptions", "TaskOptions"),
         "prepare": ("Prepare", "PreparedRun", "plan_prepared", "prepare_installed", "run_prepared"),
         "rescore": ("Change", "RescoreOutcome", "rescore_run", "rescore_run_sync"),

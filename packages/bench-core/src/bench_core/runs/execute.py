@@ -6,35 +6,29 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from pydantic import NonNegativeInt
 
-from bench_core.agent_process.foreign import foreign_program
-from bench_core.agent_process.placement import opened_agent
-from bench_core.budgets import RunBudget, Spent, require_price
-from bench_core.errors import InputError
+from bench_core.budgets import RunBudget, Spent
 from bench_core.files.temporary import temporary_folder
 from bench_core.moved import moved_names
-from bench_core.progress.interface import NoProgress, RunStart
+from bench_core.progress.interface import RunStart
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentCode, Event, Record, RunInfo, SessionOutcome
 from bench_core.run_folder.folder import RunFolder, read_run
-from bench_core.run_folder.provenance import describe_run
 from bench_core.run_spec import plan_trials
-from bench_core.runs.early_stopping import batches_of, decide, with_rule
-from bench_core.runs.model_calls import opened_proxy
-from bench_core.runs.model_check import refuse_unusable_model
-from bench_core.runs.resume import agent_changed, tasks_of_run, trials_to_rerun
+from bench_core.runs.early_stopping import batches_of, decide
+from bench_core.runs.environment import Provenance, RunEnvironment
+from bench_core.runs.executors import opened_executor
+from bench_core.runs.opening import opened_agents, opened_run, refuse_agent, timeouts_of
 from bench_core.runs.sealing import SealedRun, sealed_run
 from bench_core.runs.spending import note_budget, spent_before
+from bench_core.runs.trial_runner import trial_runner
 from bench_core.runs.unfinished import given_up, unfinished_attempts
-from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.guards import guarded
-from bench_core.scheduling.machine_locks import FileLocks
 from bench_core.scheduling.scheduler import Policy, Scheduler
-from bench_core.trial import AgentLimits, refuse_misfit, run_trial
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -50,18 +44,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from pydantic import JsonValue
-
-    from bench_core.agent_process.model_calls import Upstream
-    from bench_core.progress.interface import Progress
-    from bench_core.protocols import Agent
     from bench_core.records import Attempt, Task, TrialKey, TrialResult
-    from bench_core.redaction import Redactor
     from bench_core.run_folder.view import RunView
-    from bench_core.run_spec import RunSpec, Timeouts
+    from bench_core.run_spec import RunSpec
     from bench_core.runs.early_stopping import Decision
     from bench_core.scheduling.clocks import Clock
-    from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.trial import Benchmark
 
 __all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_benchmark_sync"]
@@ -69,58 +56,7 @@ __all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_b
 __getattr__ = moved_names(__name__, {"Surroundings": "bench_core.runs.execute:RunEnvironment"})
 
 _TEARDOWN_S = 2.0
-_GB = 10**9
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What `run.json` says beside the spec.
-
-    Attributes:
-        benchmark_version: The version of the benchmark or its evaluator.
-        packages: Distributions whose versions matter, e.g. `browser-use`.
-        prices: The prices that turn tokens into dollars.
-        prices_as_of: Their date.
-    """
-
-    benchmark_version: str | None = None
-    packages: tuple[str, ...] = ()
-    prices: Sequence[Mapping[str, JsonValue]] = ()
-    prices_as_of: str | None = None
-
-
-@dataclass(frozen=True)
-class RunEnvironment:
-    """What a run works with beside benchmark, spec and folder; the defaults are for real runs.
-
-    Attributes:
-        progress: Receives what happens.
-        provenance: What `run.json` says beside the spec.
-        price_of: Returns the price of a model or None; a budget in dollars needs it. A row of a
-            table (`bench_core.models.price_row`) is kept in `run.json`.
-        redactor: Knows the keys that must not be written; by default those in the environment.
-        locks: Holds resources against other processes.
-        clock: Gives the time.
-        policy: Overrides how trials are scheduled; by default it follows the spec.
-        agent_for: Makes the agent of each trial; by default the installed one of the run's name.
-        open_model: Opens the model of each trial where its name is not enough.
-        upstream: Where the model proxy passes calls on to, where that is not the provider's own address
-            with the usual key.
-        agent_limits: How patient trials are with their agents.
-    """
-
-    progress: Progress = field(default_factory=NoProgress)
-    provenance: Provenance = field(default_factory=Provenance)
-    price_of: Callable[[str], object | None] | None = None
-    redactor: Redactor | None = None
-    locks: MachineLocks = field(default_factory=FileLocks)
-    clock: Clock = field(default_factory=SystemClock)
-    policy: Policy | None = None
-    agent_for: Callable[[Task, TrialContext], Agent] | None = None
-    open_model: Callable[[TrialContext], object] | None = None
-    upstream: Callable[[], Upstream] | None = None
-    agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
 
 
 class RunOutcome(Record):
@@ -184,13 +120,10 @@ async def run_benchmark(
     with (
         scratch,
         sealed_run(benchmark, spec, out) as sealed,
-        _agents(spec, with_, sealed) as (agent_for, code),
+        opened_agents(spec, with_, sealed) as (agent_for, code),
     ):
-        if with_.agent_for is None:
-            agent = agent_for(None, None)
-            refuse_misfit(benchmark, agent)
-            await refuse_unusable_model(agent, spec, out, with_.open_model)
-        work = _trial_runner(benchmark, with_, agent_for, code, _timeouts(spec, with_))
+        await refuse_agent(benchmark, spec, out, with_, agent_for)
+        work = trial_runner(benchmark, with_, agent_for, code, timeouts_of(spec, with_))
         return await _run(benchmark, spec, out, with_, work, code, sealed, guard=guard)
 
 
@@ -205,19 +138,13 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     *,
     guard: bool,
 ) -> RunOutcome:
-    known = read_run(out) if (out / "run.json").exists() else None
-    tasks, skipped = tasks_of_run(benchmark.tasks(), spec, known)
-    again = trials_to_rerun(known, spec.rerun, code)
-    changed = agent_changed(known, code, again, accept=spec.accept_changes)
-    require_price(spec.budget, spec.model, with_.price_of)
-    info = _describe(benchmark, spec, tasks, out, with_)
-    info = info.model_copy(update={"agent_code": code})
-    info = with_rule(info, spec.stopping, tasks, None if known is None else known.info)
+    run = opened_run(benchmark, spec, out, with_, code)
+    known, skipped, again = run.known, run.skipped, run.again
     budget = _budget(spec, known, with_.clock)
-    opened = RunFolder.open(out, info, tasks, redactor=with_.redactor, now=with_.clock.now)
+    opened = RunFolder.open(out, run.info, run.tasks, redactor=with_.redactor, now=with_.clock.now)
     with opened as folder:
         note_budget(folder, spec.budget)
-        if changed:
+        if run.changed:
             _note_change(folder, cast("RunView", known).info.agent_code, code)
         if again:
             folder.run_again(spec.rerun, again)
@@ -230,36 +157,42 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
         stopped: Record | None = None
         batches = batches_of(folder.info)
         policy = with_.policy or _policy(spec)
-        for number, batch in enumerate(batches or [None], start=1):
-            left = [
-                key
-                for key in folder.remaining()
-                if (batch is None or key.task_id in batch) and key.task_id not in skipped
-            ]
-            for keys, workers in crashed.last_and_alone(left, policy.workers):
-                scheduler = Scheduler(
-                    work,
-                    folder,
-                    _context(spec, folder.info, out, sealed).with_model_opener(with_.open_model),
-                    budget=budget,
-                    progress=with_.progress,
-                    policy=replace(policy, workers=workers),
-                    locks=with_.locks,
-                    clock=_RunClock(folder, with_.clock),
-                )
-                guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
-                with guards if guard else contextlib.nullcontext():
-                    ended = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
-                abandoned += scheduler.abandoned
-                outcome = outcome if ended == "finished" else ended
-                # a site that stays down keeps nothing from the trials that do without it
-                if scheduler.stopped:
+        workers_wanted = min(policy.workers, len(folder.remaining()))
+        opened_workers = opened_executor(spec, with_, work, code, folder, workers_wanted)
+        async with opened_workers as executor:
+            for number, batch in enumerate(batches or [None], start=1):
+                left = [
+                    key
+                    for key in folder.remaining()
+                    if (batch is None or key.task_id in batch) and key.task_id not in skipped
+                ]
+                for keys, workers in crashed.last_and_alone(left, policy.workers):
+                    scheduler = Scheduler(
+                        executor.run,
+                        folder,
+                        _context(spec, folder.info, out, sealed).with_model_opener(
+                            with_.open_model
+                        ),
+                        budget=budget,
+                        progress=with_.progress,
+                        policy=replace(policy, workers=workers),
+                        locks=with_.locks,
+                        clock=_RunClock(folder, with_.clock),
+                        on_kept=executor.kept,
+                    )
+                    guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
+                    with guards if guard else contextlib.nullcontext():
+                        ended = await scheduler.run(plan_trials(folder.tasks, keys, spec, earlier))
+                    abandoned += scheduler.abandoned
+                    outcome = outcome if ended == "finished" else ended
+                    # a site that stays down keeps nothing from the trials that do without it
+                    if scheduler.stopped:
+                        break
+                if batch is None or outcome != "finished":
                     break
-            if batch is None or outcome != "finished":
-                break
-            stopped = _look(folder, number, batches or [], with_)
-            if stopped is not None:
-                break
+                stopped = _look(folder, number, batches or [], with_)
+                if stopped is not None:
+                    break
         with_.progress.end(outcome)
         folder.finish(outcome)
         return _outcome(folder, outcome, budget, abandoned, stopped)
@@ -280,40 +213,6 @@ def run_benchmark_sync(
     return _run_bounded(
         run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard)
     )
-
-
-@contextlib.contextmanager
-def _agents(
-    spec: RunSpec, with_: RunEnvironment, sealed: SealedRun
-) -> Iterator[tuple[Callable[..., Agent], AgentCode]]:
-    """Open what makes the agent of each trial; objects of the caller's stay in this process."""
-    if with_.agent_for is not None:
-        if spec.agent_process.model_proxy:
-            raise InputError(
-                "--model-proxy is for agents in a process of their own, not for objects"
-            )
-        code = AgentCode(process="shared")
-        sealed.check(code)
-        yield with_.agent_for, code
-        return
-    wanted = spec.agent_process
-    with (
-        opened_proxy(spec, with_.upstream) as proxy,
-        opened_agent(
-            spec.agent,
-            process=wanted.process,
-            model=spec.model,
-            variables=wanted.variables,
-            memory=None if wanted.memory_gb is None else int(wanted.memory_gb * _GB),
-            redactor=with_.redactor,
-            block_s=_timeouts(spec, with_).agent_block_s,
-            sealed=sealed.files,
-            model_proxy=proxy,
-            program=foreign_program(wanted),
-        ) as (make, code),
-    ):
-        sealed.check(code)
-        yield lambda *_: make(), code
 
 
 @dataclass(frozen=True)
@@ -387,60 +286,6 @@ def _unknown(attempts: Iterable[Attempt], known: Iterable[Attempt]) -> list[Atte
     return [each for each in attempts if each.number not in numbers]
 
 
-def _trial_runner(
-    benchmark: Benchmark,
-    with_: RunEnvironment,
-    agent_for: Callable[[Task, TrialContext], Agent],
-    code: AgentCode,
-    timeouts: Timeouts,
-) -> Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]:
-    code = code.without_lists()
-    limits = with_.agent_limits
-    if limits.fallback_s is None:
-        limits = replace(limits, fallback_s=timeouts.fallback_deadline_s)
-
-    async def run(task: Task, context: TrialContext) -> TrialResult:
-        return await run_trial(
-            benchmark,
-            task,
-            context,
-            agent_for(task, context),
-            limits=limits,
-            redactor=with_.redactor,
-            code=code,
-        )
-
-    return run
-
-
-def _describe(
-    benchmark: Benchmark,
-    spec: RunSpec,
-    tasks: Sequence[Task],
-    out: Path,
-    with_: RunEnvironment,
-) -> RunInfo:
-    provenance = with_.provenance
-    price = with_.price_of(spec.model) if with_.price_of and spec.model else None
-    return describe_run(
-        benchmark=benchmark.name,
-        agent=spec.agent,
-        tasks=tasks,
-        model=spec.model,
-        trials=spec.trials,
-        seed=spec.seed,
-        config=spec.settings(),
-        world=spec.world,
-        profile=spec.profile,
-        timing=spec.timing,
-        benchmark_version=provenance.benchmark_version,
-        packages=provenance.packages,
-        prices=(*provenance.prices, *([price] if isinstance(price, dict) else [])),
-        prices_as_of=provenance.prices_as_of,
-        run_id=out.resolve().name,
-    )
-
-
 def _context(
     spec: RunSpec, info: RunInfo, out: Path, sealed: SealedRun | None = None
 ) -> TrialContext:
@@ -465,10 +310,6 @@ def _policy(spec: RunSpec) -> Policy:
         timeouts=spec.timeouts,
         max_consecutive_faults=spec.max_consecutive_faults,
     )
-
-
-def _timeouts(spec: RunSpec, with_: RunEnvironment) -> Timeouts:
-    return with_.policy.timeouts if with_.policy else spec.timeouts
 
 
 def _note_change(folder: RunFolder, before: AgentCode | None, now: AgentCode) -> None:

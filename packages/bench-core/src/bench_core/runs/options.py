@@ -19,7 +19,7 @@ from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.records import Limits, Record
-from bench_core.run_spec import AgentProcessSpec, LookSpec, RunSpec, TaskFilter
+from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.runs.dry_run import default_folder
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class RunOptions(TaskOptions):
         agent_env: What uv makes an environment of for it, `uv:REQUIREMENT`.
         agent_python: The interpreter it runs in, or that its environment is made on.
         agent_command: A program in any language that is the agent; its script's name is the agent's by default.
+        executor: Where trials run; see `ExecutorSpec`.
+        address: The Ray cluster's address.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
@@ -104,6 +106,8 @@ class RunOptions(TaskOptions):
     agent_env: str | None = None
     agent_python: str | None = None
     agent_command: str | None = None
+    executor: Literal["inline", "ray"] = "inline"
+    address: str | None = None
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
@@ -183,6 +187,7 @@ class RunOptions(TaskOptions):
                 environment=self.agent_env,
                 command=self.agent_command,
             ),
+            executor=self._executor(),
             sealing=self.sealing,
             rerun=self.rerun,
             accept_changes=self.accept_changes,
@@ -192,6 +197,11 @@ class RunOptions(TaskOptions):
     def folder(self, benchmark: str, spec: RunSpec) -> Path:
         """Return the run folder: what `out` says, or one named by the spec."""
         return self.out or Path("runs") / default_folder(benchmark, spec)
+
+    def _executor(self) -> ExecutorSpec:
+        if self.address is not None and self.executor == "inline":
+            raise InputError("--address is that of a Ray cluster: add --executor ray")
+        return ExecutorSpec(kind=self.executor, address=self.address)
 
     def _stopping(self) -> LookSpec | None:
         if self.looks is None:

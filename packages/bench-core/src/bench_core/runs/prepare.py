@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 from bench_core.discovery import load_benchmark
 from bench_core.files.temporary import temporary_folder
 from bench_core.runs.dry_run import RunPlan, plan_run
-from bench_core.runs.execute import RunEnvironment, RunOutcome, run_benchmark_sync
+from bench_core.runs.environment import RunEnvironment
+from bench_core.runs.execute import RunOutcome, run_benchmark_sync
+from bench_core.runs.opening import check_run
 from bench_core.runs.options import RunOptions
+from bench_core.workers.recipe import Recipe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +45,8 @@ class PreparedRun:
 
 
 Prepare = Callable[[Options, bool], AbstractContextManager[PreparedRun]]
-"""Prepares the run that options ask for and cleans up after it; the flag says whether it will
-really begin, so that everything it needs is to be checked, or is only planned."""
+"""Prepares the run that options ask for and cleans up after it. The flag says whether it will really begin:
+a run that is only planned is checked as well, and changes nothing."""
 
 
 def run_prepared(
@@ -79,13 +82,27 @@ def run_prepared(
         )
 
 
-def plan_prepared(prepare: Prepare[Options], options: Options) -> RunPlan:
-    """Return what `run_prepared` would do; nothing is run or written.
+def plan_prepared(
+    prepare: Prepare[Options],
+    options: Options,
+    *,
+    on_warning: Callable[[str], None] = lambda _: None,
+) -> RunPlan:
+    """Return what `run_prepared` would do; no trial is run and nothing is written into its folder.
+
+    Args:
+        prepare: The runner's part.
+        options: What its `run` command takes.
+        on_warning: Receives what the run would warn about.
 
     Raises:
-        InputError: The options do not fit each other or what is there.
+        InputError: The options do not fit each other or what is there, or the agent or its model cannot be
+            used: all that the run would refuse before its first trial.
     """
     with prepare(options, False) as ready:  # noqa: FBT003  # see Prepare
+        for warning in ready.warnings:
+            on_warning(warning)
+        check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
         return plan_run(ready.benchmark, ready.spec, ready.out)
 
 
@@ -111,6 +128,8 @@ def prepare_installed(name: str) -> Prepare[RunOptions]:
     def prepare(options: RunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
         del begins
         spec = options.spec()
-        yield PreparedRun(benchmark, spec, options.folder(benchmark.name, spec))
+        recipe = Recipe(prepare="bench_core.runs.in_worker:plain", options={"benchmark": name})
+        with_ = RunEnvironment(recipe=recipe)
+        yield PreparedRun(benchmark, spec, options.folder(benchmark.name, spec), with_)
 
     return prepare

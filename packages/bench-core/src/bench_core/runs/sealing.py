@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
@@ -11,8 +12,7 @@ from bench_core.run_folder.provenance import PROCTOR_DISTRIBUTIONS
 from bench_core.sealing import SealedFiles, answers_of, how_to_seal, sealed_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
     from bench_core.records import AgentCode
     from bench_core.run_spec import RunSpec
@@ -49,8 +49,10 @@ class SealedRun:
 
 
 @contextlib.contextmanager
-def sealed_run(benchmark: Any, spec: RunSpec, out: Path) -> Iterator[SealedRun]:
-    """Find out what is hidden from the agents of a run in `out`, which is made for that.
+def sealed_run(
+    benchmark: Any, spec: RunSpec, out: Path, more: Iterable[Path | str] = ()
+) -> Iterator[SealedRun]:
+    """Find out what is hidden from the agents of a run in `out`, which is made for that, and `more`.
 
     Raises:
         InputError: Files must be hidden and cannot be.
@@ -65,7 +67,7 @@ def sealed_run(benchmark: Any, spec: RunSpec, out: Path) -> Iterator[SealedRun]:
     new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:
-        files = sealed_files(out, answers_of(benchmark))
+        files = sealed_files(out, (*answers_of(benchmark), *map(Path, more)))
         if files.problem is not None:
             yield _open(files.problem, required=required)
         else:

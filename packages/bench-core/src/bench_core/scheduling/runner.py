@@ -96,9 +96,9 @@ class AttemptRunner:
         """Start attempt `number` of `trial` in an empty folder; `alone` where none runs beside it."""
         processes = ProcessGroups()
         meter = self._budget.meter()
-        context = self._context_of(trial, number, meter, processes)
-        started, started_at = self._clock.now(), self._clock.monotonic()
         token = secrets.token_hex(8)
+        context = self._context_of(trial, number, meter, processes, token)
+        started, started_at = self._clock.now(), self._clock.monotonic()
         # before it runs: where the disk takes no record, nothing may be paid for
         self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
         running = RunningAttempt(
@@ -177,7 +177,12 @@ class AttemptRunner:
             raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
 
     def _context_of(
-        self, trial: PlannedTrial, number: int, meter: TrialMeter, processes: ProcessGroups
+        self,
+        trial: PlannedTrial,
+        number: int,
+        meter: TrialMeter,
+        processes: ProcessGroups,
+        token: str,
     ) -> TrialContext:
         return self._context.for_attempt(
             meter,
@@ -189,6 +194,7 @@ class AttemptRunner:
                 "seed": trial.seed,
                 "limits": trial.limits,
             },
+            token=token,
         )
 
     def _spend_listener(

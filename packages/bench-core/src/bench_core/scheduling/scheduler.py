@@ -97,9 +97,10 @@ class Scheduler:
         policy: How many at once, how often, how long.
         locks: Holds resources against other processes.
         clock: Gives the time.
+        on_kept: Receives the token of each attempt whose result `sink` has.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each, the last three optional
+    def __init__(  # noqa: PLR0913  # one collaborator each, the last four optional
         self,
         run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
         sink: Sink,
@@ -110,7 +111,9 @@ class Scheduler:
         policy: Policy | None = None,
         locks: MachineLocks | None = None,
         clock: Clock | None = None,
+        on_kept: Callable[[str], object] = lambda _: None,
     ) -> None:
+        self._on_kept = on_kept
         self._policy = policy or Policy()
         self._clock = clock or SystemClock()
         self._runner = AttemptRunner(
@@ -245,6 +248,7 @@ class Scheduler:
         trial.attempts.append(trial.last.attempts[-1])
         # Written before anything else happens with it: the process may be killed at any time.
         self._sink.append(trial.last)
+        self._on_kept(flight.live.token)
         self._note_trips(flight, trial.last)
         if self._may_try_again(flight, trial.last):
             self._back_off(trial, trial.last)

@@ -49,7 +49,8 @@ class _Row(Record):
 class _Place:
     """One client's session."""
 
-    def __init__(self, session: AsyncSession) -> None:
+    def __init__(self, name: str, session: AsyncSession) -> None:
+        self.name = name
         self.session = session
         self.row = _Row()
         self.reward: float | None = None
@@ -75,6 +76,16 @@ class NemoGymServer:
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request."""
+        try:
+            await self._answer(exchange)
+        except RefusedError as error:
+            place = self._places.get(exchange.cookie(COOKIE) or "")
+            if place is None:
+                raise
+            # a model that calls a tool that does not exist, or wrongly, keeps its session
+            await exchange.answer(error.status, {"detail": str(error)}, _cookie(place.name))
+
+    async def _answer(self, exchange: Exchange) -> None:
         method, path = exchange.request.method, exchange.path
         if (method, path) == ("GET", "/health"):
             await exchange.answer(200, {"status": "healthy"})
@@ -102,19 +113,16 @@ class NemoGymServer:
     async def _seed(self, exchange: Exchange) -> None:
         body = await exchange.body()
         row = _row(body)
-        name = exchange.cookie(COOKIE)
-        place = self._places.get(name or "")
+        place = self._places.get(exchange.cookie(COOKIE) or "")
         if place is None:
             await self._drop_finished()
             if len(self._places) >= self._limits.sessions:
                 raise RefusedError(503, f"all {self._limits.sessions} sessions are in use")
-            name, place = (
-                secrets.token_urlsafe(24),
-                _Place(AsyncSession(self.benchmark, self._settings)),
-            )
+            name = secrets.token_urlsafe(24)
+            place = _Place(name, AsyncSession(self.benchmark, self._settings))
             self._places[name] = place
         place.row, place.reward, place.fault = row, None, None
-        answer: dict[str, Any] = {"env_id": name}
+        answer: dict[str, Any] = {"env_id": place.name}
         try:
             step = await place.session.reset(row.task_id, row.seed)
             answer |= {"observation": shown(step.observation, row.view)}
@@ -123,10 +131,9 @@ class NemoGymServer:
             place.fault = error
             answer |= {"observation": None, **_masked(error)}
         except InputError as error:
-            await self._close_place(name)
+            await self._close_place(place.name)
             raise RefusedError(422, str(error)) from error
-        cookie = {"set-cookie": f"{COOKIE}={name}; HttpOnly; SameSite=Strict; Path=/"}
-        await exchange.answer(200, answer, cookie)
+        await exchange.answer(200, answer, _cookie(place.name))
 
     async def _step(self, exchange: Exchange) -> None:
         body = await exchange.body()
@@ -134,20 +141,19 @@ class NemoGymServer:
         given = body.get("action", {name: body[name] for name in body if name != "env_id"})
         if isinstance(given, str):
             given = _parsed(given)
+        await exchange.answer(200, await self._acted(place, given), _cookie(place.name))
+
+    async def _acted(self, place: _Place, given: Any) -> dict[str, Any]:
         if place.fault is not None:
-            await exchange.answer(200, _without_score(place.fault))
-            return
+            return _without_score(place.fault)
         try:
-            step = await place.session.step(read_action(given))
+            return self._stepped(place, await place.session.step(read_action(given)))
         except EpisodeError as error:
             place.fault = error
-            await exchange.answer(200, _without_score(error))
-            return
+            return _without_score(error)
         except BenchError as error:
             # what the agent got wrong is the agent's to read
-            await exchange.answer(200, {"observation": None, "done": False, "error": str(error)})
-            return
-        await exchange.answer(200, self._stepped(place, step))
+            return {"observation": None, "done": False, "error": str(error)}
 
     @staticmethod
     def _stepped(place: _Place, step: SessionStep) -> dict[str, Any]:
@@ -173,10 +179,12 @@ class NemoGymServer:
                 place.reward = float(result.score or 0.0)
             except EpisodeError as error:
                 place.fault = error
+        verdict: dict[str, Any] = {"reward": place.reward, "mask_sample": False}
         if place.fault is not None:
-            await exchange.answer(200, {**body, **_masked(place.fault)})
-        else:
-            await exchange.answer(200, {**body, "reward": place.reward, "mask_sample": False})
+            verdict = _masked(place.fault)
+        # a row that is verified again must not bring the reward that it was given before
+        row = {key: value for key, value in body.items() if key != "reward"}
+        await exchange.answer(200, {**row, **verdict}, _cookie(place.name))
 
     def _place(self, exchange: Exchange, body: dict[str, Any]) -> _Place:
         place = self._places.get(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
@@ -239,6 +247,11 @@ def _row(body: dict[str, Any]) -> _Row:
         return _Row.model_validate({name: body[name] for name in _Row.model_fields if name in body})
     except ValidationError as error:
         raise RefusedError(422, str(error.errors(include_url=False)[0]["msg"])) from error
+
+
+def _cookie(name: str) -> dict[str, str]:
+    """Return the header that names a session; clients keep the cookies of the latest answer alone."""
+    return {"set-cookie": f"{COOKIE}={name}; HttpOnly; SameSite=Strict; Path=/"}
 
 
 def _masked(error: EpisodeError) -> dict[str, Any]:

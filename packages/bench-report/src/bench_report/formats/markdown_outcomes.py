@@ -10,10 +10,10 @@ from bench_report.text.untrusted import markdown as escaped
 from bench_report.text.untrusted import markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from bench_core.statistics import Interval
-    from bench_report.model import IntegritySummary, JudgeAudit, Report
+    from bench_report.model import IntegritySummary, JudgeAudit, Report, RunReport
 
 __all__ = ["TRIAL_SYMBOLS", "evaluation", "integrity", "outcomes"]
 
@@ -97,31 +97,32 @@ def outcomes(report: Report) -> Iterator[str]:
     yield "## Outcomes"
     yield markdown_table(
         ("Run", "How trials ended", "Trials"),
-        (
-            (escaped(run.label), escaped(status.value.replace("_", " ")), count(number))
-            for run in report.runs
-            for status, number in run.summary.statuses.items()
+        _counted(
+            report, lambda run: {status.value: n for status, n in run.summary.statuses.items()}
         ),
         numbers_from=2,
     )
-    modes = [
-        (escaped(run.label), escaped(mode.replace("_", " ")), count(number))
-        for run in report.runs
-        for mode, number in run.summary.failure_modes.items()
-    ]
+    modes = _counted(report, lambda run: run.summary.failure_modes)
     if modes:
         yield "### Why trials failed"
         yield markdown_table(("Run", "Failure mode", "Trials"), modes, numbers_from=2)
     yield from _failed_checks(report)
-    causes = [
-        (escaped(run.label), escaped(cause.replace("_", " ")), count(number))
-        for run in report.runs
-        for cause, number in run.summary.suspects.items()
-    ]
+    causes = _counted(report, lambda run: run.summary.suspects)
     if causes:
         yield "### Scores that may not be the agent's own doing"
         yield markdown_table(("Run", "Suspect", "Trials"), causes, numbers_from=2)
     yield from _exclusions(report)
+
+
+def _counted(
+    report: Report, counts_of: Callable[[RunReport], Mapping[str, int]]
+) -> list[tuple[str, str, str]]:
+    """Return a row for each count of each run, named in words."""
+    return [
+        (escaped(run.label), escaped(name.replace("_", " ")), count(number))
+        for run in report.runs
+        for name, number in counts_of(run).items()
+    ]
 
 
 def _failed_checks(report: Report) -> Iterator[str]:

@@ -143,6 +143,7 @@ def render_page(report: Report, evidence: Evidence, *, live: str | None = None) 
         report_packed=pack(summary.encode()) if len(summary) > _MOST_PLAIN_JSON else None,
         table_data=pack(as_json(table_of(report, evidence.starts))),
         chunks=evidence.inline,
+        side_files=bool(evidence.side_files),
         images=evidence.images,
     )
 

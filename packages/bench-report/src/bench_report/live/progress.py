@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from datetime import datetime, timezone
 from itertools import islice
@@ -25,10 +26,10 @@ from bench_core.run_folder import read_info, read_tasks
 from bench_core.statistics import Interval, Look, success_rate_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from bench_core.records import RunInfo
+    from bench_core.records import RunInfo, Session
 
 __all__ = ["InFlight", "LiveBudget", "ProgressReader", "Snapshot", "snapshots"]
 
@@ -174,14 +175,16 @@ class ProgressReader:
         self._in_flight: dict[TrialKey, InFlight] = {}
         self._order: list[TrialKey] = []
         self._last_look: Look | None = None
-        self._limits: Budget | None = None
+        self._limits: tuple[datetime, Budget] | None = None
+        self._last_events: dict[int, datetime] = {}
         self._metered: defaultdict[TrialKey | None, Spent] = defaultdict(Spent)
 
     def read(self) -> Snapshot:
         """Read what is new and return how far the run is."""
         self._read_results()
-        self._read_events()
-        return self._snapshot(read_info(self._path))
+        info = read_info(self._path)
+        self._read_events([each.started for each in info.sessions])
+        return self._snapshot(info)
 
     def _read_results(self) -> None:
         results, again = self._result_tail.new()
@@ -195,12 +198,15 @@ class ProgressReader:
             self._order.append(result.key)
             self._in_flight.pop(result.key, None)
 
-    def _read_events(self) -> None:
+    def _read_events(self, session_starts: Sequence[datetime]) -> None:
         events, again = self._event_tail.new()
         if again:
             self._in_flight.clear()
             self._metered.clear()
+            self._last_events.clear()
         for event in events:
+            session = bisect_right(session_starts, event.time) - 1
+            self._last_events[session] = max(event.time, self._last_events.get(session, event.time))
             self._note(event)
             if event.task_id is None or event.trial is None:
                 continue
@@ -221,7 +227,7 @@ class ProgressReader:
             if event.kind == _LOOK:
                 self._last_look = Look.model_validate(event.data)
             elif event.kind == _BUDGET:
-                self._limits = Budget.model_validate(event.data)
+                self._limits = event.time, Budget.model_validate(event.data)
             elif event.kind == _SPEND:
                 amount = {name: each for name, each in event.data.items() if name != "source"}
                 key = event.task_id and TrialKey(task_id=event.task_id, trial=event.trial or 1)
@@ -296,8 +302,11 @@ class ProgressReader:
         return max(0, len(seen) * info.trials - done)
 
     def _budget(self, info: RunInfo) -> LiveBudget | None:
-        if self._limits is None:
+        if self._limits is None or not info.sessions:
             return None
+        since, limits = self._limits
+        if since < info.sessions[-1].started:
+            return None  # an earlier process's: this one has none
         # Of each trial the larger counts: one that still runs has no result, a lost event is in it.
         keys: set[TrialKey | None] = {*self._metered, *self._results}
         spent = [
@@ -305,17 +314,23 @@ class ProgressReader:
             for key in keys
         ]
         seconds = sum(
-            ((each.finished or self._now()) - each.started).total_seconds()
-            for each in info.sessions
+            (self._end(number, session) - session.started).total_seconds()
+            for number, session in enumerate(info.sessions)
         )
         return LiveBudget(
-            **self._limits.model_dump(),
+            **limits.model_dump(),
             cost_usd=sum(max(m.cost_usd, (r and r.cost_usd) or 0.0) for m, r in spent),
             tokens=sum(
                 max(m.usage.total_tokens, r.usage.total_tokens if r else 0) for m, r in spent
             ),
             minutes=max(0.0, seconds / 60),
         )
+
+    def _end(self, number: int, session: Session) -> datetime:
+        """Return when a session ended; one that was killed lasted until its last event."""
+        if session.outcome == "running":
+            return self._now()
+        return session.finished or self._last_events.get(number, session.started)
 
     def _eta(self, began: datetime, left: int) -> float | None:
         """Estimate the time left from the speed of this process."""

@@ -11,6 +11,7 @@ from bench_core import exit_codes
 from bench_core.cli import json_option, runner_group
 from bench_core.errors import NotEstimableError
 from llm_judge.__about__ import __version__
+from llm_judge.cli.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ _MODEL = _stack(
 )  # fmt: skip
 
 
-@runner_group("llm-judge", __version__)
+@runner_group("llm-judge", __version__, examples=EXAMPLES)
 def main() -> None:
     """Judge end states, with evidence that is checked."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
 
+from bench_core.errors import MissingExtraError
 from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
@@ -15,6 +17,11 @@ __all__ = [
     "Solution",
     "built_in_tasks",
 ]
+
+# named here once, before any module of the world fails to import the first of them
+for _module in ("numpy", "PIL", "rapidfuzz", "yaml"):
+    if importlib.util.find_spec(_module) is None:
+        raise MissingExtraError("the simulated desktop", _module, "waa-server-ext", "simulate")
 
 __getattr__ = lazy_exports(
     __name__,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.cli import BenchGroup, runner_group
 from waa_server_ext.__about__ import __version__
+from waa_server_ext.cli.examples import EXAMPLES
 
 if TYPE_CHECKING:
     import click
@@ -35,12 +36,11 @@ class _LazyGroup(BenchGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of that name."""
         module = f"{__name__}.{_COMMANDS.get(cmd_name, '')}"
-        if cmd_name not in _COMMANDS or importlib.util.find_spec(module) is None:
-            return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(importlib.import_module(module), cmd_name)
-        return command
+        if cmd_name in _COMMANDS and importlib.util.find_spec(module) is not None:
+            self.add_command(getattr(importlib.import_module(module), cmd_name), cmd_name)
+        return super().get_command(ctx, cmd_name)
 
 
-@runner_group("waa-server-ext", __version__, cls=_LazyGroup)
+@runner_group("waa-server-ext", __version__, cls=_LazyGroup, examples=EXAMPLES)
 def main() -> None:
     """Score Windows Agent Arena tasks over HTTP, exactly as the benchmark does."""

@@ -38,8 +38,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # one parameter per option
     """Simulate a Windows desktop that speaks the API of WAA's VM.
 
     It is a stand-in to try agents and tools on: what is scored on it is never a WAA score.
-
-    Example: `waa-server-ext simulate --evaluate` is desktop and scorer in one command.
+    With --evaluate it is desktop and scorer in one command.
     """
     from waa_server_ext.built_in.session import Session, run_session  # noqa: PLC0415  # heavy
 

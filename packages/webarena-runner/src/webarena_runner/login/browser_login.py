@@ -45,8 +45,15 @@ _STATE = """document.readyState !== 'complete' ? null
   : document.querySelectorAll('input[type=password]').length === 1 ? 'out' : 'in'"""
 
 
-async def log_in_live(ws_url: str, name: str, site: SiteConfig, timeout_s: float = 30.0) -> None:
-    """Log in to a site in the first tab of the browser, which is left blank.
+async def log_in_live(
+    ws_url: str,
+    name: str,
+    site: SiteConfig,
+    timeout_s: float = 30.0,
+    *,
+    context_id: str | None = None,
+) -> None:
+    """Log in to a site in the first tab of the browser, or of one of its contexts, which is left blank.
 
     Raises:
         EnvironmentFaultError: There is no form, or the site does not accept the user.
@@ -55,7 +62,7 @@ async def log_in_live(ws_url: str, name: str, site: SiteConfig, timeout_s: float
 
     try:
         async with asyncio.timeout(timeout_s), CDPClient(ws_url) as cdp:
-            await _log_in(_Tab(cdp, await _attached(cdp)), name, site)
+            await _log_in(_Tab(cdp, await _attached(cdp, context_id)), name, site)
     except TimeoutError:
         raise EnvironmentFaultError(
             f"logging in to the site {name!r} in the browser took more than {timeout_s:g} s"
@@ -111,8 +118,12 @@ class _Tab:
         return answer.get("result", {}).get("value")
 
 
-async def _attached(cdp: Any) -> str:
+async def _attached(cdp: Any, context_id: str | None) -> str:
     targets = (await cdp.send_raw("Target.getTargets"))["targetInfos"]
-    page = next(each["targetId"] for each in targets if each["type"] == "page")
+    page = next(
+        each["targetId"]
+        for each in targets
+        if each["type"] == "page" and context_id in {None, each.get("browserContextId")}
+    )
     attached = await cdp.send_raw("Target.attachToTarget", {"targetId": page, "flatten": True})
     return str(attached["sessionId"])

@@ -14,19 +14,24 @@ if TYPE_CHECKING:
 __all__ = ["inject_cookies"]
 
 
-async def inject_cookies(ws_url: str, cookies: Sequence[Mapping[str, Any]]) -> None:
+async def inject_cookies(
+    ws_url: str, cookies: Sequence[Mapping[str, Any]], context_id: str | None = None
+) -> None:
     """Set `cookies`, parameters of CDP's `Storage.setCookies`, for all tabs of the browser.
+
+    With a `context_id` they are set for those of that browser context alone.
 
     Raises:
         EnvironmentFaultError: The browser cannot be reached, or did not keep one of them.
     """
     from cdp_use.client import CDPClient  # noqa: PLC0415  # only needed where a browser runs
 
+    within = {} if context_id is None else {"browserContextId": context_id}
     try:
         async with CDPClient(ws_url) as cdp:
-            await cdp.send_raw("Storage.setCookies", {"cookies": list(cookies)})
+            await cdp.send_raw("Storage.setCookies", {"cookies": list(cookies), **within})
             # `setCookies` reports success even for a cookie that Chromium drops
-            kept = (await cdp.send_raw("Storage.getCookies"))["cookies"]
+            kept = (await cdp.send_raw("Storage.getCookies", within))["cookies"]
     except (OSError, RuntimeError, WebSocketException) as error:
         raise EnvironmentFaultError(f"cookies cannot be set in the browser: {error}") from error
     present = {_identity(cookie) for cookie in kept}

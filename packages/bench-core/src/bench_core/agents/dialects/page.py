@@ -54,13 +54,14 @@ def _which() -> str:
             "<br>".join(f"`{pattern}`" for pattern in each.models).replace("|", "\\|"),
             ", ".join(each.environments),
             each.coordinates,
+            f"{len(each.members)} of {len(each.members) + len(each.off)}",
             "no" if not each.default else "yes",
             each.since.isoformat(),
         )
         for each in dialects().values()
     ]
-    head = ("dialect", "API", "models", "environments", "places", "by default", "documents of")
-    return _table(head, rows)
+    places = ("models", "environments", "places", "calls")
+    return _table(("dialect", "API", *places, "by default", "documents of"), rows)
 
 
 def _members() -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UnknownDialectError", "dialect_for", "dialect_named", "dialects"]
 
+_PLACES = {"browser": " in a browser", "desktop": " on a desktop"}
+
 
 class UnknownDialectError(InputError):
     """No dialect is known for a model, or there is none of that name."""
@@ -59,14 +61,13 @@ def dialect_for(model: str, environment: str) -> Dialect:
     'computer_toolset_20260801'
     """
     provider, _, name = model.partition(":")
-    spoken = [
-        d for d in dialects().values() if d.speaks(provider, name) and environment in d.environments
-    ]
-    found = next((each for each in spoken if each.default), None)
+    spoken = [each for each in dialects().values() if each.default and each.speaks(provider, name)]
+    found = next((each for each in spoken if environment in each.environments), None)
     if found is None:
+        place = _PLACES[environment] if spoken else ""
         listed = ", ".join(f"{each.name} ({each.provider})" for each in dialects().values())
         raise UnknownDialectError(
-            f"no computer-use tool is known for {model} in a {environment}: name one with `--dialect`, "
+            f"no computer-use tool is known for {model}{place}: name one with `--dialect`, "
             f"one of {listed}; or use the agent 'tool-calling'"
         )
     return found

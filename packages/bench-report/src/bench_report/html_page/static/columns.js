@@ -73,7 +73,7 @@ const idColumn = (store, task) => ({
 });
 
 const goalColumn = (store, task) => ({
-  key: "goal", title: "Goal", css: "c-goal", least: NARROW.matches ? 8 : 12,
+  key: "goal", title: "Goal", css: "c-goal", least: NARROW.matches ? 8 : 10,
   cell: (item) => store.tasks.goal[task(item)], sort: (item) => store.tasks.goal[task(item)].toLowerCase(),
 });
 

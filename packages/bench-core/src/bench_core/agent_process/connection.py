@@ -1,0 +1,144 @@
+"""A worker's end of its pipes to the run: what it reports, and what the run sends it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import os
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench_core.agent_process.framing import FrameError, encode_line, read_frame_from
+from bench_core.agent_process.messages import spend_line
+from bench_core.errors import BudgetExceededError
+from bench_core.processes import ProcessGroups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+    from bench_core.records import Usage
+
+__all__ = ["Connection", "Outgoing", "PipeMeter", "ReportedLog", "ReportedProcesses"]
+
+_ORPHANED = 70
+_LOG_TEXT = 8_000
+
+
+class Outgoing(Protocol):
+    """What lines are written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take a whole line."""
+        ...
+
+    def flush(self) -> object:
+        """Let it go."""
+        ...
+
+
+class Connection:
+    """The pipes, for all threads of the agent."""
+
+    def __init__(self, incoming: IO[bytes], outgoing: Outgoing) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def send(self, line: bytes) -> None:
+        """Send a line; safe to call from any thread."""
+        with self._sending:
+            self._outgoing.write(line)
+            self._outgoing.flush()
+
+    def receive(self) -> dict[str, Any] | None:
+        """Return the next message, None where the run has hung up."""
+        return read_frame_from(self._incoming)
+
+    def listen(
+        self,
+        on_frame: Callable[[dict[str, Any]], object],
+        on_end: Callable[[], object] = lambda: os._exit(_ORPHANED),
+    ) -> None:
+        """Hand out what arrives from now on, in a thread of its own.
+
+        Args:
+            on_frame: Receives every message but the answers to `spend`.
+            on_end: Called when the run is gone; by default no one waits for this process then.
+        """
+        threading.Thread(target=self._listen, args=(on_frame, on_end), daemon=True).start()
+
+    def spend(self, source: str, usage: Usage, cost_usd: float | None) -> None:
+        """Report a model call and wait for the permission to go on."""
+        number = next(self._numbers)
+        answer = self._waiting[number] = queue.SimpleQueue()
+        self.send(spend_line(number, source, usage, cost_usd))
+        decision = answer.get()
+        if not decision["go"]:
+            raise BudgetExceededError(str(decision["reason"]))
+
+    def _listen(
+        self, on_frame: Callable[[dict[str, Any]], object], on_end: Callable[[], object]
+    ) -> None:
+        with contextlib.suppress(FrameError):
+            while (frame := self.receive()) is not None:
+                if frame["type"] == "answer":
+                    self._waiting.pop(frame["id"]).put(frame)
+                else:
+                    on_frame(frame)
+        on_end()
+
+
+class PipeMeter:
+    """Reports each model call to the run before the next one may begin."""
+
+    def __init__(self, connection: Connection, source: str = "agent") -> None:
+        self._connection = connection
+        self._source = source
+
+    def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
+        """Count one model call; see `bench_core.protocols.Meter`."""
+        self._connection.spend(self._source, usage, cost_usd)
+
+    def of(self, source: str) -> PipeMeter:
+        """Return the meter of another source on the same budget."""
+        return PipeMeter(self._connection, source)
+
+
+class ReportedProcesses(ProcessGroups):
+    """Reports process groups to the run, which ends what still runs when the trial is over."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def own(self, pgid: int) -> None:
+        """Remember and report a group."""
+        super().own(pgid)
+        self._connection.send(encode_line("own", pgid=pgid))
+
+    def disown(self, pgid: int) -> None:
+        """Forget a group and report it."""
+        super().disown(pgid)
+        self._connection.send(encode_line("disown", pgid=pgid))
+
+
+class ReportedLog(logging.Handler):
+    """Sends log records to the run."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(logging.INFO)
+        self.setFormatter(logging.Formatter("%(message)s"))
+        self._connection = connection
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a record."""
+        text = self.format(record)[:_LOG_TEXT]
+        self._connection.send(encode_line("log", level=record.levelno, name=record.name, text=text))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the base's name
+        """Stay silent: a record that cannot be written is no failure of the agent's."""

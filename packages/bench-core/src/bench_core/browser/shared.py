@@ -1,0 +1,161 @@
+"""A Chromium for several trials, one after the other or at once, with Playwright attached to it.
+
+It has a fresh browser context for each, in which there is nothing of the others': no cookies, storage, cache or tabs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from bench_core.browser.chromium import launch_chromium
+from bench_core.errors import BrowserError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from bench_core.browser.chromium import Chromium
+    from bench_core.browser.options import ChromiumOptions
+
+__all__ = ["SharedChromium", "attached_chromium", "require_playwright"]
+
+_CONNECT_S = 30.0
+# `context.close()` never returns where Chromium hangs
+_CLOSE_S = 15.0
+
+
+class SharedChromium:
+    """One Chromium, opened in an asyncio task: it ends with `close`, or when the loop cancels its tasks.
+
+    Args:
+        options: How it is started; what these hide is hidden from all contexts.
+        loop: The event loop that it is used on.
+    """
+
+    def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._hidden = frozenset(options.hidden)
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
+        self._task = loop.create_task(self._run(options), name="shared Chromium")
+        self._task.add_done_callback(self._end_waiting)
+
+    @property
+    def chromium(self) -> Chromium:
+        """The running Chromium, once it is ready."""
+        return self._ready.result()[0]
+
+    @property
+    def browser(self) -> Any:
+        """Playwright's `Browser`, once it is ready."""
+        return self._ready.result()[1]
+
+    def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Any] = ()) -> bool:
+        """Whether it runs, or is about to, on this event loop, and sees none of the `hidden` files."""
+        if loop is not self._loop or self._task.done() or not self._hidden.issuperset(hidden):
+            return False
+        return not self._ready.done() or (self.chromium.alive and self.browser.is_connected())
+
+    async def ready(self) -> None:
+        """Wait until it runs.
+
+        Raises:
+            BrowserError: It does not start.
+            MissingExtraError: Playwright is not installed.
+        """
+        # a trial that is cancelled must not cancel the start that other trials wait for
+        await asyncio.shield(self._ready)
+
+    @asynccontextmanager
+    async def open_context(self, **options: Any) -> AsyncIterator[Any]:
+        """Open a fresh context, with Playwright's `options`, for the time of the block.
+
+        Raises:
+            BrowserError: Chromium gives none.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+        try:
+            context = await asyncio.wait_for(self.browser.new_context(**options), _CONNECT_S)
+        except (Error, asyncio.TimeoutError) as error:
+            raise BrowserError(f"Chromium gives no new context: {error}") from error
+        try:
+            yield context
+        finally:
+            if not await _closed(context):
+                # Chromium hangs, and would in every later trial; the next one starts another
+                await self.chromium.close()
+
+    async def close(self) -> None:
+        """End it; safe to call twice."""
+        self._stop.set()
+        # a closed loop has cancelled the task already, and cannot be waited on
+        if not self._loop.is_closed():
+            await asyncio.wait({self._task})
+
+    async def _run(self, options: ChromiumOptions) -> None:
+        try:
+            async with attached_chromium(options) as found:
+                self._ready.set_result(found)
+                closed = asyncio.create_task(found[0].wait_closed())
+                stopped = asyncio.create_task(self._stop.wait())
+                try:
+                    await asyncio.wait({closed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    closed.cancel()
+                    stopped.cancel()
+        except BrowserError:
+            if not self._ready.done():
+                raise
+
+    def _end_waiting(self, task: asyncio.Task[None]) -> None:
+        """Say why it does not run, whatever the reason, to whoever waits until it does."""
+        if self._ready.done():
+            return
+        error = None if task.cancelled() else task.exception()
+        self._ready.set_exception(error or BrowserError("Chromium was ended while it started"))
+        self._ready.exception()  # without a waiter it is no mistake
+
+
+@asynccontextmanager
+async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chromium, Any]]:
+    """Launch a Chromium and attach Playwright to it; yields both.
+
+    Raises:
+        BrowserError: Chromium is missing, does not start, or does not answer Playwright.
+        MissingExtraError: Playwright is not installed.
+    """
+    require_playwright()
+    from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # heavy
+
+    async with AsyncExitStack() as stack:
+        playwright = await stack.enter_async_context(async_playwright())
+        chromium = await stack.enter_async_context(launch_chromium(options))
+        try:
+            browser = await playwright.chromium.connect_over_cdp(
+                chromium.cdp_url, timeout=_CONNECT_S * 1000
+            )
+        except Error as error:
+            raise BrowserError(f"Playwright cannot attach to Chromium: {error}") from error
+        yield chromium, browser
+
+
+def require_playwright() -> None:
+    """Raise MissingExtraError where Playwright is not installed."""
+    if find_spec("playwright") is None:
+        raise MissingExtraError("a shared Chromium", "Playwright", "bench-core", "playwright")
+
+
+async def _closed(context: Any) -> bool:
+    """Close a context; return False where its Chromium does not answer."""
+    from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
+
+    try:
+        await asyncio.wait_for(context.close(), _CLOSE_S)
+    except asyncio.TimeoutError:
+        return False
+    except Error:  # its Chromium has ended already
+        pass
+    return True

@@ -1,0 +1,105 @@
+"""What the guest of a virtual machine shows about itself, by requests to its servers."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING
+
+from pydantic import Field, PositiveFloat
+
+from bench_core.machines import MachineError
+from bench_core.providers.probes import Probe, ask
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ANSWER_S", "GuestSpec", "check_clock", "mark_of", "set_clock", "soil", "state_digest"]
+
+ANSWER_S = 10.0
+"""How long a guest may take for one answer, in seconds."""
+
+
+class GuestSpec(Record):
+    """How to ask a guest.
+
+    Attributes:
+        urls: Where the guest's servers answer, by name; `{port:N}` is where its port N is reached.
+        state: Asks for what a reset has to bring back; its digest is compared.
+        soil: Writes `{mark}` where only a reset removes it.
+        mark: Asks for that mark; an empty answer for none.
+        set_clock: Sets the guest's clock to `{now}`, in seconds since 1970.
+        clock: Asks for the guest's clock, in those seconds.
+        clock_s: How far it may be off, in seconds.
+        boot_s: Until `state` is answered for the first time, in seconds.
+    """
+
+    urls: dict[str, str] = Field(default_factory=dict)
+    state: Probe
+    soil: Probe | None = None
+    mark: Probe | None = None
+    set_clock: Probe | None = None
+    clock: Probe | None = None
+    clock_s: PositiveFloat = 60.0
+    boot_s: PositiveFloat = 600.0
+
+
+async def state_digest(spec: GuestSpec, values: Mapping[str, str]) -> str:
+    """Return the digest of what a reset has to bring back.
+
+    Raises:
+        MachineError: The guest does not answer.
+    """
+    answer = await ask(spec.state, values, within_s=ANSWER_S)
+    return hashlib.sha256(answer.encode()).hexdigest()
+
+
+async def soil(spec: GuestSpec, values: Mapping[str, str], mark: str) -> None:
+    """Have the guest write `mark`.
+
+    Raises:
+        MachineError: It does not, or the specification does not say how.
+    """
+    if spec.soil is None:
+        raise MachineError("the specification does not say how to write a mark")
+    await ask(spec.soil, {**values, "mark": mark}, within_s=ANSWER_S)
+
+
+async def mark_of(spec: GuestSpec, values: Mapping[str, str]) -> str | None:
+    """Return the mark that is still there; None for none.
+
+    Raises:
+        MachineError: The guest does not answer.
+    """
+    if spec.mark is None:
+        return None
+    return (await ask(spec.mark, values, within_s=ANSWER_S)).strip() or None
+
+
+async def set_clock(spec: GuestSpec, values: Mapping[str, str]) -> None:
+    """Set the guest's clock, which goes on from the moment that was saved.
+
+    Raises:
+        MachineError: The guest does not answer.
+    """
+    if spec.set_clock is not None:
+        now = {"now": str(int(time.time()))}
+        await ask(spec.set_clock, {**values, **now}, within_s=ANSWER_S)
+
+
+async def check_clock(spec: GuestSpec, values: Mapping[str, str]) -> None:
+    """Compare the guest's clock with this computer's.
+
+    Raises:
+        MachineError: It is off, or the guest does not show it.
+    """
+    if spec.clock is None:
+        return
+    answer = (await ask(spec.clock, values, within_s=ANSWER_S)).strip()
+    try:
+        off_s = abs(float(answer) - time.time())
+    except ValueError:
+        raise MachineError(f"the guest's clock shows {answer[:40]!r}") from None
+    if not off_s <= spec.clock_s:
+        raise MachineError(f"the guest's clock is off by {off_s:.0f} s")

@@ -1,0 +1,35 @@
+"""Workers on the machines of a Ray cluster, one actor each; needs the extra `ray`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench_core.ray.transport import RayTransport
+
+__all__ = ["cluster"]
+
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # 15 by default, which makes a trial and its browser slower than in this process
+    "RAY_worker_niceness": "0",
+}
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+def cluster(address: str | None) -> RayTransport:
+    """Return the transport to the cluster at an address; None starts one on this machine.
+
+    Raises:
+        ImportError: The extra is not installed.
+    """
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    if address is None or address.partition(":")[0] in {"127.0.0.1", "localhost"}:
+        # else Ray replaces the loopback by the outer interface, on which others could run code
+        os.environ[_LOOPBACK] = "0"
+    # not before: Ray reads the variables when it is imported
+    from bench_core.ray.transport import RayTransport  # noqa: PLC0415
+
+    return RayTransport(address)

@@ -1,0 +1,254 @@
+"""The transport of workers on a Ray cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import threading
+from collections import deque
+from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ray
+from ray.exceptions import RayError
+
+from bench_core.agent_process.framing import decode_line
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.files.temporary import remove_folder
+from bench_core.ray.actor import SlotActor
+from bench_core.workers.executor import WorkerLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["RESOURCE", "RayLink", "RayTransport"]
+
+RESOURCE = "proctor"
+"""The custom resource of which a node offers one for each worker that it has room for."""
+
+_CONNECT_S = 150.0
+_CALL_S = 45.0
+_SHUTDOWN_S = 60.0
+_LEASE_S = WorkerLimits().lease_s
+_LOOK_S = 10.0
+_SOON_S = 5.0
+_LOCAL_SLOTS = 4096
+_SHORT = Path("/tmp")  # noqa: S108  # a folder of its own is made in it
+
+
+class RayTransport:
+    """Workers as actors, one for each slot, on the nodes that offer the resource `proctor`.
+
+    Nothing is restarted or repeated by Ray: a second paid attempt is the scheduler's decision.
+
+    Args:
+        address: The cluster's; None starts one on this machine, which ends with the run.
+    """
+
+    name = "ray"
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address
+        self._connecting: asyncio.Task[None] | None = None
+        self._folder: Path | None = None
+        self._closed = threading.Event()
+
+    async def open(self, slot: int, folder: Path) -> RayLink:
+        """Start the worker of a slot on some node.
+
+        Raises:
+            InputError: The cluster is not there, or offers no room for workers.
+            EnvironmentFaultError: No worker starts in time.
+        """
+        del folder
+        if self._connecting is None:
+            self._connecting = asyncio.ensure_future(self._connect())
+        await asyncio.shield(self._connecting)
+        await self._require_room(slot)
+        made = ray.remote(SlotActor).options(
+            num_cpus=0,
+            resources={RESOURCE: 1},
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=16,
+            scheduling_strategy="SPREAD",
+        )
+        try:
+            actor = await _in_thread(made.remote, _CONNECT_S)
+        except (RayError, asyncio.TimeoutError) as error:
+            raise EnvironmentFaultError(f"the cluster takes no worker: {error!r}"[:500]) from None
+        try:
+            facts = await _value(actor.start.remote(f"worker {slot + 1}"), _CONNECT_S)
+        except (RayError, asyncio.TimeoutError) as error:
+            with contextlib.suppress(Exception):
+                ray.kill(actor)
+            raise EnvironmentFaultError(
+                f"no worker starts on the cluster: {error!r}"[:500]
+            ) from None
+        name = f"worker {slot + 1} on {facts['host']}, process {facts['pid']}"
+        return RayLink(actor, name, facts["node"])
+
+    async def close(self) -> None:
+        """Leave the cluster; end the one that was started for the run."""
+        if self._connecting is not None and not self._connecting.cancelled():
+            with contextlib.suppress(asyncio.TimeoutError):
+                await _in_thread(ray.shutdown, _SHUTDOWN_S)
+            self._closed.set()
+            if self._folder is not None:
+                await asyncio.to_thread(remove_folder, self._folder)
+
+    def _files(self) -> Path:
+        """Make the folder of a cluster of this run; a run's own is too long for the paths of sockets."""
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="proctor-ray-", dir=_SHORT if _SHORT.is_dir() else None)
+        )
+        return self._folder
+
+    async def _connect(self) -> None:
+        try:
+            # the daemons that Ray starts are killed when the thread that started them ends
+            await _in_thread(self._connect_now, _CONNECT_S, until=self._closed)
+        except (ConnectionError, RuntimeError, ValueError, OSError, asyncio.TimeoutError) as error:
+            where = self._address or "this machine"
+            raise InputError(
+                f"there is no Ray cluster at {where}: {str(error)[:500] or 'no answer'}. Start one with "
+                f"`ray start --head --resources='{{\"{RESOURCE}\": 4}}'`, or leave out --address"
+            ) from None
+
+    async def _require_room(self, slot: int) -> None:
+        try:
+            offered = await _in_thread(ray.cluster_resources, _LOOK_S)
+        except (RayError, asyncio.TimeoutError):
+            raise EnvironmentFaultError("the head of the cluster does not answer") from None
+        if (room := int(offered.get(RESOURCE, 0))) <= slot:
+            raise InputError(
+                f"the nodes of the cluster have room for {room} workers: give --workers {room or 1} at most, "
+                f"and start each node with `ray start --resources='{{\"{RESOURCE}\": 4}}'`, where 4 is how "
+                "many trials it runs at once"
+            )
+
+    def _connect_now(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        if self._address is not None:
+            ray.init(address=self._address, **quiet)
+            return
+        ray.init(
+            address="local",
+            num_cpus=1,
+            resources={RESOURCE: _LOCAL_SLOTS},
+            include_dashboard=False,
+            _temp_dir=str(self._files()),
+            _node_ip_address="127.0.0.1",
+            **quiet,
+        )
+
+
+class RayLink:
+    """The connection to a worker on a node, over its actor.
+
+    Every call has a deadline of its own: Ray's calls may wait for ever on a cluster without its head.
+    """
+
+    def __init__(self, actor: Any, name: str, node: str) -> None:
+        self.name = name
+        self._node = node
+        self._actor = actor
+        self._sent = 0
+        self._lines: deque[bytes] = deque()
+        self._last = False
+        self._dead: str | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether nothing is known of its end."""
+        return self._dead is None and not self._last
+
+    def send(self, line: bytes) -> None:
+        """Send a message; nothing happens where the actor is gone."""
+        if self._dead is None:
+            with contextlib.suppress(RayError):
+                self._actor.send.remote(self._sent, line)
+                self._sent += 1
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, None where no more can come."""
+        while not self._lines:
+            if self._last or self._dead is not None:
+                return None
+            try:
+                lines, self._last = await _value(self._actor.receive.remote(), _CALL_S)
+            except RayError as error:
+                self._dead = _in_words(error)
+            except asyncio.TimeoutError:
+                self._dead = f"its node did not answer for {_CALL_S:g} s"
+            else:
+                self._lines.extend(lines)
+        return decode_line(self._lines.popleft())
+
+    def hang_up(self) -> None:
+        """Close the worker's input."""
+        with contextlib.suppress(RayError):
+            self._actor.hang_up.remote()
+
+    def kill(self) -> None:
+        """End the worker and what it started."""
+        with contextlib.suppress(RayError):
+            self._actor.kill.remote()
+
+    async def ended(self) -> str:
+        """Wait until the worker has ended, or its lease has, where its node cannot be asked."""
+        try:
+            if self._dead is None:
+                self._dead = await _value(self._actor.ended.remote(), _CALL_S)
+                return self._dead
+        except RayError as error:
+            self._dead = _in_words(error)
+        except asyncio.TimeoutError:
+            self._dead = f"its node did not answer for {_CALL_S:g} s"
+        finally:
+            with contextlib.suppress(Exception):
+                ray.kill(self._actor)
+        # its worker reads the end of its input; where the node is gone, it knows by its lease alone
+        await asyncio.sleep(_SOON_S if await self._node_lives() else _LEASE_S)
+        return self._dead
+
+    async def _node_lives(self) -> bool:
+        try:
+            nodes = await _in_thread(ray.nodes, _LOOK_S)
+        except (RayError, asyncio.TimeoutError):
+            return False
+        return any(each["NodeID"] == self._node and each["Alive"] for each in nodes)
+
+
+async def _value(reference: Any, seconds: float) -> Any:
+    """Return what a call returns; Ray's own deadline does not hold for all of them."""
+    return await asyncio.wait_for(asyncio.wrap_future(reference.future()), seconds)
+
+
+async def _in_thread(
+    call: Callable[[], Any], seconds: float, until: threading.Event | None = None
+) -> Any:
+    """Return what a call returns; one that hangs does not keep this process from ending, as a pool's would.
+
+    Its thread then lives `until` something happens.
+    """
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            with contextlib.suppress(InvalidStateError):  # no one waits any more
+                done.set_exception(error)
+        if until is not None:
+            until.wait()
+
+    threading.Thread(target=work, daemon=True).start()
+    return await asyncio.wait_for(asyncio.wrap_future(done), seconds)
+
+
+def _in_words(error: RayError) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"was lost with its actor: {' '.join(lines)}"[:500]

@@ -1,0 +1,135 @@
+"""Where the attempts of a run are carried out: in this process, or by workers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bench_core.errors import InputError, MissingExtraError
+from bench_core.records import Event
+from bench_core.redaction import Redactor, remembered_secrets
+from bench_core.runs.opening import timeouts_of
+from bench_core.workers.executor import WorkerExecutor, WorkerLimits
+from bench_core.workers.recipe import package_digests
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from pydantic import JsonValue
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentCode, Task, TrialResult
+    from bench_core.run_folder.folder import RunFolder
+    from bench_core.run_spec import RunSpec
+    from bench_core.runs.environment import RunEnvironment
+    from bench_core.workers.recipe import Recipe
+    from bench_core.workers.transport import Transport
+
+__all__ = ["Executor", "opened_executor"]
+
+_BUILDER = "bench_core.runs.in_worker:opened_trials"
+_TRANSPORTS = {"ray": "bench_core.ray"}
+_CANCEL_SHARE = 0.7
+"""Of the grace of a cancelled trial, what its worker has before it is ended: the rest is for its end."""
+
+
+class Executor(Protocol):
+    """Carries out attempts for a scheduler, which alone decides about them and writes them down."""
+
+    def run(self, task: Task, context: TrialContext) -> Coroutine[Any, Any, TrialResult]:
+        """Run one attempt, identified by `context.token`."""
+        ...
+
+    def kept(self, token: str) -> None:
+        """Learn that the result of an attempt is written down."""
+        ...
+
+
+class _Inline:
+    """Attempts as coroutines of this process."""
+
+    def __init__(
+        self, run: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]
+    ) -> None:
+        self.run = run
+
+    def kept(self, token: str) -> None:
+        """Do nothing."""
+
+
+@contextlib.asynccontextmanager
+async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
+    spec: RunSpec,
+    with_: RunEnvironment,
+    run_here: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+    code: AgentCode,
+    folder: RunFolder,
+    workers: int,
+) -> AsyncIterator[Executor]:
+    """Open what the spec asks for, for so many attempts at once; without any this process does.
+
+    Raises:
+        InputError: Only this process can run the benchmark, an extra is missing, or a worker would run
+            other code.
+        EnvironmentFaultError: No worker starts.
+    """
+    transport = with_.transport or _transport(spec)
+    if transport is None or not workers:
+        yield _Inline(run_here)
+        return
+    recipe = _recipe(with_)
+    # what each worker has alone, such as a VM, is not shared by two
+    workers = min(workers, len(recipe.slots) or workers)
+    executor = WorkerExecutor(
+        transport,
+        recipe,
+        {
+            "builder": _BUILDER,
+            "spec": spec.model_dump(mode="json"),
+            "redact": list(remembered_secrets()),
+        },
+        {"packages": {**package_digests(["bench_core", recipe.package])}, "agent": code.sha256},
+        slots=workers,
+        run_folder=folder.path,
+        limits=_limits(spec, with_),
+        redactor=with_.redactor or Redactor.from_environment(),
+        on_event=lambda kind, data: _write(folder, kind, data),
+    )
+    with_.progress.note(f"Starting {workers} workers ({transport.name})")
+    async with executor:
+        yield executor
+
+
+def _transport(spec: RunSpec) -> Transport | None:
+    if spec.executor.kind == "inline":
+        return None
+    kind = spec.executor.kind
+    try:
+        made: Transport = importlib.import_module(_TRANSPORTS[kind]).cluster(spec.executor.address)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"--executor {kind}", str(error.name), "bench-core", kind
+        ) from error
+    return made
+
+
+def _recipe(with_: RunEnvironment) -> Recipe:
+    if with_.recipe is None:
+        raise InputError(
+            "this benchmark, with these options, runs in this process only: leave out --executor"
+        )
+    if with_.agent_for is not None:
+        raise InputError("agents that are objects work in this process only: name an agent")
+    return with_.recipe
+
+
+def _limits(spec: RunSpec, with_: RunEnvironment) -> WorkerLimits:
+    timeouts = timeouts_of(spec, with_)
+    return WorkerLimits(
+        cancel_s=timeouts.cancel_grace_s * _CANCEL_SHARE, block_s=timeouts.loop_block_s
+    )
+
+
+def _write(folder: RunFolder, kind: str, data: dict[str, JsonValue]) -> None:
+    folder.event(Event(time=folder.now(), kind=kind, data=data))

@@ -1,0 +1,103 @@
+"""What a worker runs attempts with: the benchmark and the agent of a run, built in its own environment."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.discovery import load_benchmark
+from bench_core.files.temporary import temporary_folder
+from bench_core.redaction import Redactor, remember_secrets
+from bench_core.run_spec import RunSpec
+from bench_core.runs.opening import opened_agents, timeouts_of
+from bench_core.runs.prepare import PreparedRun
+from bench_core.runs.sealing import sealed_run
+from bench_core.runs.trial_runner import trial_runner
+from bench_core.sealing import sealed_files
+from bench_core.workers.recipe import Recipe, load_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentCode
+    from bench_core.runs.environment import RunEnvironment
+    from bench_core.runs.sealing import SealedRun
+
+__all__ = ["opened_trials", "plain"]
+
+
+@contextlib.contextmanager
+def opened_trials(order: Mapping[str, Any]) -> Iterator[_Trials]:
+    """Build what the run's `build` message orders.
+
+    Raises:
+        InputError: The recipe's options do not fit what is here, or the agent is not.
+    """
+    remember_secrets(order["redact"])
+    spec = RunSpec.model_validate(order["spec"])
+    recipe = Recipe.model_validate(order["recipe"])
+    with temporary_folder() as scratch:
+        out = scratch / "run"
+        prepare = load_reference(recipe.prepare)
+        with prepare({**recipe.options, "out": str(out)}, False) as ready:  # noqa: FBT003  # see Prepare
+            with_ = ready.run_environment
+            if with_.redactor is None:
+                with_ = replace(with_, redactor=Redactor.from_environment())
+            with (
+                sealed_run(ready.benchmark, spec, out, _hidden_beside(order)) as sealed,
+                opened_agents(spec, with_, sealed) as (agent_for, code),
+            ):
+                run = trial_runner(
+                    ready.benchmark, with_, agent_for, code, timeouts_of(spec, with_)
+                )
+                yield _Trials(ready.benchmark, with_, run, code, sealed, out)
+
+
+@contextlib.contextmanager
+def plain(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare a run of an installed benchmark with its own defaults; `benchmark` is its name."""
+    del begins
+    spec = RunSpec(agent="prepared")
+    yield PreparedRun(load_benchmark(options["benchmark"]), spec, Path(options["out"]))
+
+
+def _hidden_beside(order: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what is hidden where the run is, as far as this machine has it."""
+    folder = Path(order["run_folder"])
+    return sealed_files(folder).hidden if folder.is_dir() else ()
+
+
+class _Trials:
+    """What a worker runs attempts with; see `bench_core.workers.program.Trials`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  # all that makes a trial
+        self,
+        benchmark: Any,
+        with_: RunEnvironment,
+        run: Any,
+        code: AgentCode,
+        sealed: SealedRun,
+        folder: Path,
+    ) -> None:
+        self.folder = folder
+        self.agent = code.sha256
+        self.redactor = with_.redactor or Redactor.from_environment()
+        self.run = run
+        self._benchmark = benchmark
+        self._open_model = with_.open_model
+        self._sealed = sealed
+
+    def context(self, context: TrialContext) -> TrialContext:
+        """Return the context of an attempt with what is hidden here, and with what opens the model here."""
+        files = self._sealed.files
+        here = {"hidden": () if files is None else files.hidden, "unsealed": self._sealed.reason}
+        return context.model_copy(update=here).with_model_opener(self._open_model)
+
+    async def close(self) -> None:
+        """End what the benchmark keeps between trials."""
+        close = getattr(self._benchmark, "close", None)
+        if close is not None:
+            await close()

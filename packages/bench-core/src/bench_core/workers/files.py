@@ -1,0 +1,163 @@
+"""How what an attempt left gets into the run folder: as a whole, and only while the attempt is the one that counts.
+
+The worker gives it to `incoming/<token>/` of the run folder, the manifest last: itself where it sees that
+folder, else in pieces through its connection. The run then moves it into the folder of the trial. What is
+in `incoming/` under any other token came too late, and is kept in `late/`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench_core.agent_process.framing import FrameError, encode_line
+from bench_core.errors import EnvironmentFaultError
+from bench_core.files.inside import plain_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["INCOMING", "LATE", "Incoming", "sees", "send_pieces", "stage"]
+
+INCOMING, LATE = "incoming", "late"
+_MANIFEST, _FILES, _PART = "manifest.json", "files", ".part"
+_PIECE = 1 << 20
+"""Bytes of a file in one message: what is in memory of it at once."""
+
+
+def sees(run_folder: str, probe: str) -> bool:
+    """Return whether this process has the run folder of the other end, by a file that it has put there."""
+    return bool(probe) and (Path(run_folder) / INCOMING / probe).is_file()
+
+
+def stage(folder: Path, run_folder: Path, token: str) -> None:
+    """Move what is in `folder` to the run's incoming folder; the manifest, and then the name, come last."""
+    part = run_folder / INCOMING / f"{token}{_PART}"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    shutil.move(folder, part / _FILES)
+    _conclude(part, token)
+
+
+def _conclude(part: Path, token: str) -> None:
+    (part / _FILES).mkdir(exist_ok=True)
+    (part / _MANIFEST).write_text(json.dumps(_sizes(part / _FILES)), encoding="utf-8")
+    part.rename(part.with_name(token))
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {name: (folder / name).stat().st_size for name in plain_files(folder)}
+
+
+def send_pieces(folder: Path, token: str, send: Callable[[bytes], object]) -> None:
+    """Send every file in `folder` in pieces, the last of each with its digest."""
+    for name in plain_files(folder):
+        digest = hashlib.sha256()
+        with (folder / name).open("rb") as file:
+            piece = file.read(_PIECE)
+            while True:
+                digest.update(piece)
+                following = file.read(_PIECE) if piece else b""
+                data = base64.b64encode(piece).decode("ascii")
+                sha256 = None if following else digest.hexdigest()
+                send(encode_line("file", token=token, path=name, data=data, sha256=sha256))
+                if not following:
+                    break
+                piece = following
+
+
+class Incoming:
+    """What workers have brought to a run folder.
+
+    Args:
+        run_folder: The run's.
+    """
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = run_folder / INCOMING
+        self._late = run_folder / LATE
+        self._digests: dict[tuple[str, str], Any] = {}
+
+    def probe(self, name: str) -> str:
+        """Put a file there by which a worker sees whether it has the same folder; return its name."""
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / name).touch()
+        return name
+
+    def write_piece(self, token: str, frame: dict[str, Any]) -> None:
+        """Add a piece to a file.
+
+        Raises:
+            FrameError: It is no piece, leads out of the folder, or the file is not what was sent.
+        """
+        name, data, sha256 = frame.get("path"), frame.get("data"), frame.get("sha256")
+        if not (isinstance(name, str) and isinstance(data, str)):
+            raise FrameError("a piece of a file that cannot be read")
+        root = self._folder / f"{token}{_PART}" / _FILES
+        path = Path(os.path.normpath(root / name))
+        if not path.is_relative_to(root) or path == root:
+            raise FrameError(f"a file that leads out of its folder: {name[:200]!r}")
+        try:
+            piece = base64.b64decode(data, validate=True)
+        except binascii.Error:
+            raise FrameError(f"a piece of {name[:200]!r} that cannot be read") from None
+        digest = self._digests.setdefault((token, name), hashlib.sha256())
+        digest.update(piece)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(piece)
+        if sha256 is not None and self._digests.pop((token, name)).hexdigest() != sha256:
+            raise FrameError(f"the file {name[:200]!r} is not what was sent")
+
+    def conclude(self, token: str) -> None:
+        """Write the manifest of an attempt whose files have all come in pieces."""
+        part = self._folder / f"{token}{_PART}"
+        part.mkdir(parents=True, exist_ok=True)
+        _conclude(part, token)
+
+    def take(self, token: str, folder: Path) -> None:
+        """Move what an attempt left into the folder of its trial.
+
+        Raises:
+            EnvironmentFaultError: It is not whole.
+        """
+        came = self._folder / token
+        try:
+            manifest = json.loads((came / _MANIFEST).read_text(encoding="utf-8"))
+            if manifest != _sizes(came / _FILES):
+                raise ValueError("sizes differ")  # noqa: TRY301  # reported in one way
+        except (OSError, ValueError) as error:
+            raise EnvironmentFaultError(
+                f"the files of the attempt did not arrive as a whole: {error}"
+            ) from error
+        for each in (came / _FILES).iterdir():
+            each.rename(folder / each.name)
+        shutil.rmtree(came)
+
+    def drop(self, token: str) -> None:
+        """Forget the pieces of an attempt that is lost."""
+        self._digests = {each: d for each, d in self._digests.items() if each[0] != token}
+        shutil.rmtree(self._folder / f"{token}{_PART}", ignore_errors=True)
+
+    def keep_late(self) -> Iterator[str]:
+        """Keep what came under tokens that count no longer apart, and yield these; what is torn goes."""
+        if not self._folder.is_dir():
+            return
+        for each in sorted(self._folder.iterdir()):
+            if not each.is_dir():
+                each.unlink()
+            elif each.name.endswith(_PART):
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                self._late.mkdir(exist_ok=True)
+                each.rename(self._late / each.name)
+                yield each.name
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()  # not where a worker is just bringing something

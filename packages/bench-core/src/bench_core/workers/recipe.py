@@ -1,0 +1,81 @@
+"""What a worker builds the benchmark of a run from, in its own environment, and how two builds are compared."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, JsonValue
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Recipe", "load_reference", "package_digests"]
+
+
+class Recipe(Record):
+    """An entry point and its settings: no object crosses, because objects hold the keys of this process.
+
+    Attributes:
+        prepare: `module:function`, which gets the options as a mapping and whether the run begins - false in
+            a worker - and returns a context manager of a `bench_core.runs.PreparedRun`.
+        options: The options of the run.
+        slots: Of each worker the options that replace these, such as the one VM that it alone uses.
+    """
+
+    prepare: str
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    slots: tuple[dict[str, JsonValue], ...] = ()
+
+    def for_slot(self, slot: int) -> Recipe:
+        """Return the recipe of one worker."""
+        own = self.slots[slot % len(self.slots)] if self.slots else {}
+        return Recipe(prepare=self.prepare, options={**self.options, **own})
+
+    @property
+    def package(self) -> str:
+        """The package that the entry point is in."""
+        return self.prepare.partition(":")[0].partition(".")[0]
+
+
+def load_reference(reference: str) -> Any:
+    """Return what `module:name` names.
+
+    Raises:
+        ImportError: There is no such module.
+        AttributeError: It has no such name.
+    """
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def package_digests(packages: Iterable[str]) -> dict[str, str]:
+    """Return of each package the SHA-256 over its Python files, `absent` where it is not installed."""
+    return {each: _digest(each) for each in dict.fromkeys(packages)}
+
+
+def _digest(package: str) -> str:
+    files = sorted(_files(package))
+    if not files:
+        return "absent"
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _files(package: str) -> Iterator[tuple[str, Path]]:
+    found = find_spec(package)
+    if found is None:
+        return
+    if found.submodule_search_locations is None:
+        yield package, Path(str(found.origin))
+        return
+    for root in found.submodule_search_locations:
+        for path in Path(root).rglob("*.py"):
+            yield path.relative_to(root).as_posix(), path

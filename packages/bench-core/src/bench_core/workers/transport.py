@@ -1,0 +1,67 @@
+"""How a run reaches its workers: the same messages, over pipes or over a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Link", "Transport"]
+
+
+class Link(Protocol):
+    """The connection to one worker.
+
+    Attributes:
+        name: Which worker, for people.
+    """
+
+    name: str
+
+    def send(self, line: bytes) -> None:
+        """Send a message; nothing happens where the worker is gone."""
+        ...
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, None where no more can come.
+
+        Raises:
+            FrameError: It is no message.
+        """
+        ...
+
+    def hang_up(self) -> None:
+        """Say that nothing more follows; an idle worker ends then."""
+        ...
+
+    def kill(self) -> None:
+        """End the worker and what it started, at once."""
+        ...
+
+    async def ended(self) -> str:
+        """Wait until nothing of the worker can act any more, and return how it ended, in words."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether nothing is known of its end."""
+        ...
+
+
+class Transport(Protocol):
+    """Starts workers."""
+
+    name: str
+
+    async def open(self, slot: int, folder: Path) -> Link:
+        """Start the worker of a slot for the run in `folder`.
+
+        Raises:
+            EnvironmentFaultError: None starts within its time.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back what all workers share."""
+        ...

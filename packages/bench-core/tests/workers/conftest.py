@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# workers import from where this process does
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,118 @@
+"""Runs whose attempts are carried out on two nodes of a Ray cluster; skipped without Ray, or where no node starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from worker_runs import NAMES, Runs, comparable
+
+from bench_core.records import Status
+from bench_core.run_spec import ExecutorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+KEY = "toys-0123456789-planted-abc"
+pytestmark = pytest.mark.filterwarnings("default")  # those of Ray's own code
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    if find_spec("ray") is None:
+        pytest.skip("needs the extra ray")
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    given = {
+        "PYTHONPATH": path,
+        "TOYS_API_KEY": KEY,
+        "RAY_worker_niceness": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in given.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster  # noqa: PLC0415  # Ray reads them when it is imported
+
+        node = {"num_cpus": 1, "resources": {"proctor": 1}, "node_ip_address": "127.0.0.1"}
+        made = None
+        try:
+            made = Cluster(
+                initialize_head=True, head_node_args={**node, "include_dashboard": False}
+            )
+            made.add_node(**node)
+            made.wait_for_nodes(60)
+        except Exception as error:  # noqa: BLE001  # Ray raises what it likes
+            if made is not None:
+                made.shutdown()
+            pytest.skip(f"Ray gives its daemons half a minute, and here none starts in it: {error}")
+        patch.delenv("TOYS_API_KEY")  # from here on only nodes have it
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path, dict(os.environ))
+
+
+def by_ray(cluster: Any) -> dict[str, Any]:
+    spec = {"executor": ExecutorSpec(kind="ray", address=cluster.address)}
+    return {"transport": None, "spec": spec}
+
+
+def test_the_records_are_those_of_the_process_of_the_run(
+    cluster: Any, runs: Runs, tmp_path: Path
+) -> None:
+    runs.run(*NAMES, **by_ray(cluster))
+    inline = Runs(tmp_path / "inline", dict(os.environ))
+    inline.place.mkdir()
+    inline.run(*NAMES, workers=False)
+
+    def of(each: Runs) -> dict[str, Any]:
+        return {name: comparable(result) for name, result in sorted(each.results.items())}
+
+    assert of(runs) == of(inline)
+    assert {each["niceness"] for each in runs.events("worker_ready")} == {os.nice(0)}
+
+
+def test_a_run_goes_on_by_ray_and_ends_here(cluster: Any, runs: Runs) -> None:
+    runs.run("quick-1", "wrong-1", workers=False, spec={"trials": 1})
+    there = by_ray(cluster)
+    runs.run("quick-1", "wrong-1", transport=None, spec={**there["spec"], "trials": 2})
+    outcome = runs.run("quick-1", "wrong-1", workers=False, spec={"trials": 3})
+    assert (outcome.planned, outcome.remaining, outcome.succeeded) == (6, 0, 3)
+
+
+def test_an_attempt_whose_worker_dies_is_tried_again(cluster: Any, runs: Runs) -> None:
+    runs.run("once-1", "browser-1", **by_ray(cluster))
+    for name in ("once-1", "browser-1"):
+        first, second = runs.results[name].attempts
+        assert first.error is not None
+        assert "was ended by SIGKILL" in first.error.message
+        assert second.status is Status.COMPLETED
+
+
+def test_a_key_is_in_no_file_of_ray_or_of_the_run(cluster: Any, runs: Runs) -> None:
+    runs.run("key-1", attempts=1, **by_ray(cluster))
+    error = runs.results["key-1"].error
+    assert error is not None
+    assert "[REDACTED]" in error.message
+    folders = [runs.out, Path(cluster.head_node.get_session_dir_path())]
+    files = [each for folder in folders for each in folder.rglob("*") if each.is_file()]
+    assert len(files) > 10
+    assert not [each for each in files if KEY.encode() in each.read_bytes()]
+
+
+def test_nothing_of_ray_is_imported_without_it() -> None:
+    code = (
+        "import sys, bench_core.runs.execute, bench_core.runs.executors, bench_core.cli.main;"
+        "assert 'ray' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

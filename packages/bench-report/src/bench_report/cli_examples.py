@@ -1,0 +1,19 @@
+"""What the help of each command shows as its example."""
+
+from __future__ import annotations
+
+__all__ = ["EXAMPLES"]
+
+EXAMPLES = {
+    "build": "bench-report build runs/first runs/second --out report",
+    "demo": "bench-report demo --out runs/demo",
+    "schema": "bench-report schema > report.schema.json",
+    "compare": "bench-report compare runs/new --against runs/before",
+    "gate": "bench-report gate runs/new --against runs/before",
+    "plan": ("bench-report plan --tasks 60 --trials 3\nbench-report plan --difference 5pp"),
+    "export": ("bench-report export figures runs/first runs/second --out figures"),
+    "import": ("bench-report import inspect logs/first.eval --out runs/imported"),
+    "watch": "bench-report watch runs/first",
+    "serve": "bench-report serve runs/first --port 8000",
+}
+"""Command lines by the words of the command."""

@@ -1,0 +1,29 @@
+"""What the help of each command shows as its example."""
+
+from __future__ import annotations
+
+__all__ = ["EXAMPLES"]
+
+EXAMPLES = {
+    "tasks": "waa-client tasks --world built-in",
+    "run": (
+        "waa-client run --world built-in --agent scripted --limit 3 --out runs/first\n"
+        "waa-client run --tasks-dir WindowsAgentArena --vm localhost "
+        "--agent vision --model openai:gpt-5.2"
+    ),
+    "rescore": ("waa-client rescore runs/first --evaluate http://localhost:5050"),
+    "evaluate": (
+        "waa-client evaluate notepad/366de66e-cbae-4d72-b042-26390db2b145-WOS "
+        "--tasks-dir WindowsAgentArena --evaluate http://localhost:5050"
+    ),
+    "probe": "waa-client probe --vm localhost",
+    "audit": "waa-client audit --out runs/audit",
+    "import-vanilla": (
+        "waa-client import-vanilla results/ --tasks-dir WindowsAgentArena --out runs/imported"
+    ),
+    "import": ("waa-client import results/ --tasks-dir WindowsAgentArena --out runs/imported"),
+    "compare": "waa-client compare runs/before runs/new --report report",
+    "doctor": "waa-client doctor --world built-in",
+    "demo": "waa-client demo --out runs/demo",
+}
+"""Command lines by the words of the command."""
