@@ -6,6 +6,8 @@ import asyncio
 import http.client
 import importlib.util
 import json
+import select
+import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -263,6 +265,38 @@ def test_the_real_sdks_work_and_do_not_try_again_what_is_refused(
         sdk_call(provider, variables, stream=way == "streamed")
     assert len(server.requests) == 1
     assert KEY not in json.dumps(variables)
+
+
+@pytest.mark.parametrize("provider", APIS)
+def test_an_agent_is_told_that_a_stream_has_ended_once_the_call_is_counted(
+    provider: str, session: Callable[..., Session], server: ModelServer
+) -> None:
+    server.say(HELLO)
+    own = session(provider)
+    sent, counted = threading.Event(), threading.Event()
+    had: list[bytes] = []
+
+    def look(_source: str, _spent: object) -> None:
+        assert sent.wait(60)
+        there, _, _ = select.select([connection.sock], [], [], 0)
+        had.append(connection.sock.recv(1 << 20, socket.MSG_PEEK) if there else b"")
+        counted.set()
+
+    own.meter.on_spend = look
+    connection = own.send(provider, stream=True)
+    sent.set()
+    assert counted.wait(60)
+    answer = connection.getresponse().read()
+    connection.close()
+    end = {
+        "anthropic": b"message_stop",
+        "openai": b"response.completed",
+        "openai-chat": b"[DONE]",
+        "google": b"finishReason",
+    }[provider]
+    assert end in answer
+    assert not any(end in each for each in had) or provider == "google"
+    assert [each.endswith(b"0\r\n\r\n") for each in had] == [False]
 
 
 @pytest.mark.parametrize("provider", APIS)

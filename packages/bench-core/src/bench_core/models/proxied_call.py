@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.models.errors import is_outage
 from bench_core.models.proxy_apis import error_body
-from bench_core.models.stream_usage import StreamUsage, data_of_event, split_events, upper_bound
+from bench_core.models.stream_usage import (
+    StreamUsage,
+    data_of_event,
+    ends_answer,
+    split_events,
+    upper_bound,
+)
 from bench_core.models.wire import read_answer
 from bench_core.records import Usage
 from bench_core.redaction import MARKER
@@ -151,7 +157,7 @@ class ProxiedCall:
                 await responder.whole(answer.status_code, self._clean(whole), kept)
 
     async def _stream(self, chunks: AsyncIterator[bytes], responder: Responder) -> None:
-        """Pass on each event as it comes, and count the call before its last byte."""
+        """Pass on each event as it comes, and count the call before what ends it for the agent."""
         buffer = bytearray()
         async for chunk in chunks:
             buffer += chunk
@@ -162,8 +168,7 @@ class ProxiedCall:
         if buffer:
             await self._event(bytes(buffer), responder)
         self._trial.outage = None
-        if self._seen.complete and self._seen.usage is not None:
-            self._count_priced(self._seen.usage, self._seen.model)
+        self._count_reported()
 
     async def _event(self, event: bytes, responder: Responder) -> None:
         data = data_of_event(event)
@@ -171,6 +176,8 @@ class ProxiedCall:
             self._seen.read(data)
             if self._added_usage and data.get("usage") and not data.get("choices"):
                 return  # a program that did not ask for it may not know an event without choices
+        if ends_answer(event, data):
+            self._count_reported()
         await responder.piece(self._clean(event))
 
     def _count_whole(self, status: int, body: bytes) -> None:
@@ -181,6 +188,10 @@ class ProxiedCall:
         elif found.usage is not None:
             self._trial.outage = None
             self._count_priced(found.usage, found.model)
+
+    def _count_reported(self) -> None:
+        if self._seen.complete and self._seen.usage is not None:
+            self._count_priced(self._seen.usage, self._seen.model)
 
     def _count_priced(self, usage: Usage, model: str | None) -> None:
         self._count(usage, self._cost(usage, model))

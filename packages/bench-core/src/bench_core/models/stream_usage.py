@@ -14,10 +14,12 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["StreamUsage", "data_of_event", "split_events", "upper_bound"]
+__all__ = ["StreamUsage", "data_of_event", "ends_answer", "split_events", "upper_bound"]
 
 _END = re.compile(rb"\r?\n\r?\n")
 _ENDINGS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_LAST = _ENDINGS | {"message_stop"}
+_DONE = b"[DONE]"
 # Pictures of the largest size that the providers take are 8,464 and 10,000 tokens.
 _PICTURE = 10_000
 _PICTURES = re.compile(r"(?:data:image/[\w.+-]+;base64,)?(?:iVBOR|/9j/|R0lGOD|UklGR)[\w+/=-]{200,}")
@@ -44,6 +46,15 @@ def data_of_event(event: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
+
+
+def ends_answer(event: bytes, data: dict[str, Any] | None) -> bool:
+    """Whether programs take an event for the end of the answer; Google's ends with the connection.
+
+    >>> ends_answer(b"data: [DONE]", None), ends_answer(b"data: {}", {})
+    (True, False)
+    """
+    return _DONE in event if data is None else data.get("type") in _LAST
 
 
 class StreamUsage:
