@@ -312,9 +312,9 @@ def machines(session: nox.Session) -> None:
 
 @nox.session(requires=["build"])
 def ray(session: nox.Session) -> None:
-    """Test runs on two nodes of a Ray cluster on this machine; skips where no node starts."""
-    core = package(CORE)
-    install(session, [core], [*group("test", core.folder), "ray>=2.60,<3"])
+    """Test runs on two nodes of a Ray cluster on this machine, those of all runners too."""
+    install(session, packages(), [*group("integration"), *groups("test"), "ray>=2.60,<3"])
+    provide_chromium(session)
     # every daemon would compile Ray anew, for which it has not the time
     session.run(
         "python",
@@ -324,7 +324,8 @@ def ray(session: nox.Session) -> None:
         str(Path(session.virtualenv.location)),
         success_codes=[0, 1],
     )
-    session.run("pytest", str(core.folder / "tests" / "workers" / "test_ray.py"), *session.posargs)
+    workers = package(CORE).folder / "tests" / "workers" / "test_ray.py"
+    session.run("pytest", str(workers), "integration_tests/test_many_machines.py", *session.posargs)
 
 
 @nox.session(requires=["build"])

@@ -61,6 +61,17 @@ def test_locks_stay_where_other_processes_find_them(outside: Path) -> None:
     assert list(outside.iterdir()) == [before]
 
 
+def test_that_of_a_worker_lies_in_the_runs_and_leaves_room_for_sockets(outside: Path) -> None:
+    with temporary_folder() as folder:
+        told = subprocess.run(
+            [sys.executable, "-c", HOLD], input="\n", capture_output=True, text=True, check=True
+        )
+        theirs = Path(told.stdout.strip())
+        assert (theirs.parent, len(theirs.name)) == (folder, len("p-01234567"))
+        assert not theirs.exists()
+    assert list(outside.iterdir()) == []
+
+
 def test_folders_in_it_have_short_names_because_sockets_lie_below(outside: Path) -> None:
     with temporary_folder() as folder:
         profile = owned_folder("proctor-c")

@@ -110,6 +110,30 @@ def test_a_key_is_in_no_file_of_ray_or_of_the_run(cluster: Any, runs: Runs) -> N
     assert not [each for each in files if KEY.encode() in each.read_bytes()]
 
 
+def folders_of_clusters() -> set[Path]:
+    return set(Path("/tmp").glob("proctor-ray-*"))  # noqa: S108  # where a run's own cluster has its files
+
+
+def test_a_run_without_an_address_starts_a_cluster_and_ends_it(cluster: Any, runs: Runs) -> None:
+    del cluster  # Ray, and a machine on which nodes start, are there
+    before = folders_of_clusters()
+    outcome = runs.run(
+        "quick-1", "wrong-1", transport=None, spec={"executor": ExecutorSpec(kind="ray")}
+    )
+    assert (outcome.planned, outcome.remaining, outcome.succeeded) == (2, 0, 1)
+    assert len({each["pid"] for each in runs.events("worker_ready")} - {os.getpid()}) == 2
+    assert folders_of_clusters() == before
+    lines = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if readable(each)]
+    assert not [each for each in lines if b"proctor-ray-" in each]
+
+
+def readable(path: Path) -> bool:
+    try:
+        return bool(path.read_bytes())
+    except OSError:  # it has ended since
+        return False
+
+
 def test_nothing_of_ray_is_imported_without_it() -> None:
     code = (
         "import sys, bench_core.runs.execute, bench_core.runs.executors, bench_core.cli.main;"

@@ -6,6 +6,7 @@ A run has one, and whatever it starts puts its temporary files there::
         c-xxxxxxxx/                                a Chromium: profile, dumps, sockets
         a-xxxxxxxx/                                an agent in a process of its own: its TMPDIR
         playwright-artifacts-xxxxxx/               what libraries put into the folder of temporary files
+        p-xxxxxxxx/                                a worker that the run started on this machine: the same
 
 A run that is killed leaves it; the next start removes it, since its owner is dead.
 """
@@ -89,7 +90,7 @@ def temporary_folder() -> Iterator[Path]:
         return
     outside = Path(tempfile.gettempdir())
     sweep_leftovers(outside)
-    folder = Path(tempfile.mkdtemp(prefix=f"{owned_name(_OF_A_RUN)}-", dir=outside))
+    folder = owned_folder(_OF_A_RUN, outside)
     own = {**dict.fromkeys(VARIABLES, str(folder)), LOCK_FOLDER: str(where_locks_are())}
     before = {name: os.environ.get(name) for name in own}
     _outside.append(outside)
@@ -128,7 +129,7 @@ def owned_folder(prefix: str, root: Path | None = None) -> Path:
     a folder whose name says so already, a short one does.
 
     Args:
-        prefix: `proctor-c`, `proctor-agent` or `proctor-browser-use`.
+        prefix: `proctor`, `proctor-c`, `proctor-agent` or `proctor-browser-use`.
         root: Where.
     """
     root = root or Path(tempfile.gettempdir())

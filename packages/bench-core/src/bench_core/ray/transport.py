@@ -110,11 +110,17 @@ class RayTransport:
         try:
             # the daemons that Ray starts are killed when the thread that started them ends
             await _in_thread(self._connect_now, _CONNECT_S, until=self._closed)
-        except (ConnectionError, RuntimeError, ValueError, OSError, asyncio.TimeoutError) as error:
-            where = self._address or "this machine"
+        except Exception as error:  # noqa: BLE001  # of a node that does not start it is nothing more
+            answer = str(error)[:500] or "no answer"
+            start = f"`ray start --head --resources='{{\"{RESOURCE}\": 4}}'`"
+            if self._address is None:
+                raise InputError(
+                    f"Ray does not start on this machine: {answer}. Start a cluster with {start} and "
+                    "give its --address, or leave out --executor"
+                ) from None
             raise InputError(
-                f"there is no Ray cluster at {where}: {str(error)[:500] or 'no answer'}. Start one with "
-                f"`ray start --head --resources='{{\"{RESOURCE}\": 4}}'`, or leave out --address"
+                f"there is no Ray cluster at {self._address}: {answer}. Start one with {start}, or "
+                "leave out --address"
             ) from None
 
     async def _require_room(self, slot: int) -> None:
