@@ -185,15 +185,10 @@ def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Ma
     if options.vms:
         return VmPool(options.urls(), evaluators=options.evaluator_urls())
     if options.world == "built-in":
-        for name, given in (
-            ("--evaluate", options.evaluators),
-            ("--reset-command", options.reset_command),
-        ):
-            if given:
-                raise InputError(
-                    f"{name} needs --vm: --world built-in without it starts a desktop and its "
-                    f"evaluator for each trial"
-                )
+        _refuse_own_vms(
+            options,
+            "needs --vm: --world built-in without it starts a desktop and its evaluator for each trial",
+        )
         return BuiltInDesktops(kept=kept)
     if needed:
         raise InputError(
@@ -203,19 +198,25 @@ def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Ma
 
 
 def _provided(options: WaaRunOptions, provider: str, count: int) -> ProvidedVms:
+    _refuse_own_vms(
+        options,
+        f"is not for --vm {provider}:{count}: the provider resets its VMs, and the address `evaluate` in "
+        "--vm-spec is that of the evaluator",
+    )
+    spec = read_vm_spec(options.vm_spec, provider)
+    if spec.get("world") and options.world != "built-in":
+        raise InputError(f"--vm {provider}:{count} starts simulated desktops: add --world built-in")
+    return ProvidedVms(provider, count, spec)
+
+
+def _refuse_own_vms(options: WaaRunOptions, why: str) -> None:
+    """Refuse what is said of the user's own VMs where there are none."""
     for name, given in (
         ("--evaluate", options.evaluators),
         ("--reset-command", options.reset_command),
     ):
         if given:
-            raise InputError(
-                f"{name} is not for --vm {provider}:{count}: the provider resets its VMs, and the "
-                f"address `evaluate` in --vm-spec is that of the evaluator"
-            )
-    spec = read_vm_spec(options.vm_spec, provider)
-    if spec.get("world") and options.world != "built-in":
-        raise InputError(f"--vm {provider}:{count} starts simulated desktops: add --world built-in")
-    return ProvidedVms(provider, count, spec)
+            raise InputError(f"{name} {why}")
 
 
 def _view(wanted: Sequence[str]) -> View:

@@ -67,32 +67,29 @@ def _prepared(
 
 
 @contextmanager
-def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
-    """Prepare a session by the options of `webarena-runner run`; see `bench_core.sessions`.
-
-    Raises:
-        InputError: They do not exist or do not fit each other.
-    """
-    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only sessions read them here
-
-    asked = WebArenaRunOptions.from_mapping(options)
-    with _prepared(asked, begins=begins, checked=begins) as ready:
-        if isinstance(ready.benchmark, WebArenaBenchmark):
-            ready.benchmark.keep_browser()
-        yield ready
-
-
-@contextmanager
 def prepare_in_worker(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
     """Prepare a worker's part of a run by the options of `webarena-runner run`; see `bench_core.workers`.
 
     Raises:
         InputError: They do not exist or do not fit each other.
     """
-    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only workers read them here
+    from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only they read them here
 
     asked = WebArenaRunOptions.from_mapping(options)
     with _prepared(asked, begins=begins, checked=begins) as ready:
+        yield ready
+
+
+@contextmanager
+def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
+    """Prepare a session as a worker's part of a run, with a browser that is kept; see `bench_core.sessions`.
+
+    Raises:
+        InputError: The options do not exist or do not fit each other.
+    """
+    with prepare_in_worker(options, begins) as ready:
+        if isinstance(ready.benchmark, WebArenaBenchmark):
+            ready.benchmark.keep_browser()
         yield ready
 
 

@@ -24,9 +24,10 @@ from bench_core.agent_process.connection import (
     PipeMeter,
     ReportedLog,
     ReportedProcesses,
+    own_pipes,
 )
 from bench_core.agent_process.framing import FrameError, encode_line
-from bench_core.agent_process.messages import checked_hello, error_line, hello
+from bench_core.agent_process.messages import error_line
 from bench_core.agent_process.program import survey_agent
 from bench_core.discovery import load_agent
 from bench_core.guides import add_guide
@@ -52,10 +53,8 @@ def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
     The caller has pointed standard output and error elsewhere: agents print.
     """
     connection = Connection(incoming, outgoing)
-    connection.send(hello())
     try:
-        checked_hello(connection.receive())
-        order = connection.receive()
+        order = connection.order()
         if order is None:
             return 0
         connection.send(_last_line(order, connection))
@@ -67,10 +66,7 @@ def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
 
 def serve_process() -> None:
     """Serve standard input and output, and end the process without waiting for the agent's threads."""
-    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
+    incoming, outgoing = own_pipes()
     faulthandler.enable()
     if sys.platform != "win32":  # the run asks by it where an agent hangs
         faulthandler.register(signal.SIGUSR2, all_threads=True)

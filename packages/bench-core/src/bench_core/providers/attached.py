@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from bench_core.errors import InputError
-from bench_core.files import FileLock, write_atomic
+from bench_core.files import write_atomic
 from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError
 from bench_core.providers.guest import (
     ANSWER_S,
@@ -29,7 +29,7 @@ from bench_core.providers.guest import (
     soil,
     state_digest,
 )
-from bench_core.providers.machine_folders import FolderBackend, MachineFolders
+from bench_core.providers.machine_folders import FolderBackend, MachineFolders, only_one
 from bench_core.providers.probes import filled
 from bench_core.providers.qmp import connected
 from bench_core.providers.specs import read_spec
@@ -229,7 +229,7 @@ class AttachedBackend(FolderBackend):
 
     async def _take(self, name: str, spec: AttachSpec) -> None:
         """Write down which of the virtual machines is this machine's."""
-        async with self._only_one():
+        async with only_one("attached:", self._lock):
             taken = {vm.qmp for each in self._folders.names() if (vm := self._vm(each)) is not None}
             for each in spec.vms:
                 if each.qmp not in taken:
@@ -276,19 +276,11 @@ class AttachedBackend(FolderBackend):
         if vm is None:
             raise MachineError(f"{name!r} is gone, or took no virtual machine")
         # one client at a time is served, so that all of this computer's wait for one another here
-        async with self._only_one(vm.qmp), connected(_address(vm), ANSWER_S) as qmp:
+        async with (
+            only_one(f"attached:{vm.qmp}", self._lock),
+            connected(_address(vm), ANSWER_S) as qmp,
+        ):
             yield qmp
-
-    @contextlib.asynccontextmanager
-    async def _only_one(self, of: str = "") -> AsyncIterator[None]:
-        self._lock.mkdir(parents=True, exist_ok=True)
-        lock = FileLock.for_resource(f"attached:{of}", self._lock)
-        try:
-            while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
-                await asyncio.sleep(_POLL_S)
-            yield
-        finally:
-            lock.release()
 
     def _vm(self, name: str) -> AttachedVm | None:
         try:

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, JsonValue, ValidationError
 
 from bench_core.errors import InputError
-from bench_core.files import write_atomic
+from bench_core.files import FileLock, write_atomic
 from bench_core.machines import Found, MachineError, NameTakenError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
-__all__ = ["Described", "FolderBackend", "MachineFolders", "require_posix"]
+__all__ = ["Described", "FolderBackend", "MachineFolders", "only_one", "require_posix"]
 
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
@@ -51,6 +51,19 @@ _STARTED = 19  # of the fields after the name, see proc(5)
 _POLL_S = 0.05
 _TRIES = 5
 _GONE = ".gone-"
+
+
+@contextlib.asynccontextmanager
+async def only_one(name: str, folder: Path) -> AsyncIterator[None]:
+    """Have no other process of this user in a block of the same name meanwhile, and wait for one that is."""
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    lock = FileLock.for_resource(name, folder)
+    try:
+        while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
+            await asyncio.sleep(_POLL_S)
+        yield
+    finally:
+        lock.release()
 
 
 class Described(Record):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
-from bench_core.files import FileLock, write_atomic
+from bench_core.files import write_atomic
 from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError
 from bench_core.providers.guest import (
     ANSWER_S,
@@ -28,7 +28,12 @@ from bench_core.providers.guest import (
     soil,
     state_digest,
 )
-from bench_core.providers.machine_folders import FolderBackend, MachineFolders, require_posix
+from bench_core.providers.machine_folders import (
+    FolderBackend,
+    MachineFolders,
+    only_one,
+    require_posix,
+)
 from bench_core.providers.probes import filled
 from bench_core.providers.process import free_port
 from bench_core.providers.qemu_spec import (
@@ -99,7 +104,8 @@ class QemuBackend(FolderBackend):
         """
         self._folders.make(name, labels, spec)
         asked = self._spec(name)
-        async with self._only_one(asked):
+        # whoever boots the same machine meanwhile begins in its state
+        async with only_one(same_machine(asked), self._states):
             state = self._state(asked, rebuild=True)
             if state is None:
                 await self._boot(name, asked)
@@ -238,18 +244,6 @@ class QemuBackend(FolderBackend):
         output, _ = await process.communicate()
         if process.returncode:
             raise MachineError(f"no overlay was made: {output.decode(errors='replace').strip()}")
-
-    @contextlib.asynccontextmanager
-    async def _only_one(self, spec: QemuSpec) -> AsyncIterator[None]:
-        """Keep others from booting the same machine meanwhile: they begin in its state."""
-        self._states.mkdir(parents=True, exist_ok=True)
-        lock = FileLock.for_resource(same_machine(spec), self._states)
-        try:
-            while not lock.try_acquire():  # noqa: ASYNC110  # another process has it
-                await asyncio.sleep(_POLL_S)
-            yield
-        finally:
-            lock.release()
 
     # --- states
 

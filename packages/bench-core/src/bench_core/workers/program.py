@@ -22,9 +22,10 @@ from bench_core.agent_process.connection import (
     PipeMeter,
     ReportedLog,
     ReportedProcesses,
+    own_pipes,
 )
 from bench_core.agent_process.framing import FrameError, encode_line
-from bench_core.agent_process.messages import checked_hello, error_line, hello
+from bench_core.agent_process.messages import error_line
 from bench_core.errors import BudgetExceededError
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
@@ -81,10 +82,7 @@ class Trials(Protocol):
 
 def serve_worker() -> None:
     """Serve standard input and output until the run hangs up."""
-    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)  # agents and benchmarks print
+    incoming, outgoing = own_pipes()
     sys.exit(_serve(incoming, _Whole(outgoing)))
 
 
@@ -105,10 +103,8 @@ class _Whole:
 
 def _serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
     connection = Connection(incoming, outgoing)
-    connection.send(hello())
     try:
-        checked_hello(connection.receive())
-        order = connection.receive()
+        order = connection.order()
         if order is None:
             return 0
         if order["type"] != "build":
