@@ -426,6 +426,15 @@ def first_hours(session: nox.Session) -> None:
 
 
 @nox.session(requires=["build"])
+def shown_commands(session: nox.Session) -> None:
+    """Run every command line that pages and helps show and that the built-in worlds are enough for: an hour."""
+    needed = [*group("integration"), *groups("test"), "bench-core[serve]"]
+    install(session, packages(), needed)
+    provide_chromium(session)
+    session.run("python", "-m", "nox_support.shown_commands", *session.posargs)
+
+
+@nox.session(requires=["build"])
 def gallery(session: nox.Session) -> None:
     """Take the pictures of docs/gallery.md anew."""
     shown = [package(CORE), package("bench-report")]

@@ -1,112 +1,29 @@
-"""Every command line that the documentation and the helps show is one that the programs take."""
+"""Every command line that the pages and the helps show is one that the programs take, and is run or has a reason."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
-import shlex
-from itertools import takewhile
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import pytest
-from nox_support.packages import packages
+from nox_support.command_lines import Line, lines_of, pages
+from nox_support.help_examples import PROGRAMS, command_of, examples
+from nox_support.shown_commands import ENDS, REASONS, SERVED, reason_of, shown
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = [each.name for each in packages()]
 HALVES = [each for program in PROGRAMS if (each := program.partition("-")[0]) not in PROGRAMS]
-PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")]
-_BLOCK = re.compile(r"^ *```(?:console|bash|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-_END = {"|", ";", "&&", ">", "&", "#"}
-
-
-class Shown(NamedTuple):
-    """A command line of a page."""
-
-    place: str
-    words: list[str]
-
-
-def shown() -> list[Shown]:
-    """Return the command lines of our programs, half a name instead of one too, with where each stands."""
-    found = []
-    for page in sorted(PAGES):
-        text = page.read_text("utf-8")
-        for block in _BLOCK.finditer(text):
-            for offset, line in _lines(block.group(1)):
-                words = _words(line)
-                if words and words[0] in {*PROGRAMS, *HALVES}:
-                    number = text[: block.start(1)].count("\n") + offset
-                    found.append(Shown(f"{page.relative_to(ROOT)}:{number}", words))
-    return found
-
-
-def _lines(block: str) -> list[tuple[int, str]]:
-    """Return the lines of a block with their numbers from 1; a continued one is one."""
-    lines: list[tuple[int, str]] = []
-    continued = False
-    for number, line in enumerate(block.splitlines(), 1):
-        if continued:
-            lines[-1] = (lines[-1][0], lines[-1][1].rstrip("\\") + " " + line)
-        else:
-            lines.append((number, line))
-        continued = line.endswith("\\")
-    return lines
-
-
-def _words(line: str) -> list[str]:
-    try:
-        words = shlex.split(line.strip().removeprefix("$ "), comments=True)
-    except ValueError:  # an apostrophe in what a program printed
-        return []
-    words = list(takewhile(lambda word: word not in _END, words))
-    if words:
-        words[0] = words[0].removeprefix(".venv/bin/")
-    return [word for word in words if word != "..."]
-
-
-def command_of(program: str) -> click.Command:
-    """Return the program's command."""
-    (script,) = importlib.metadata.entry_points(group="console_scripts", name=program)
-    command = script.load()
-    assert isinstance(command, click.Command)
-    return command
-
-
-def commands_of(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command below `command` that is not hidden, with its words."""
-    if isinstance(command, click.Group):
-        context = click.Context(command, info_name=path)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from commands_of(inner, f"{path} {name}")
-    elif not command.hidden:
-        yield path, command
-
-
-def examples() -> Iterator[Shown]:
-    """Yield the example lines of every command's help; one without words where it has none."""
-    for program in PROGRAMS:
-        for path, command in commands_of(command_of(program), program):
-            shown_below = (command.epilog or "").partition("Example:\n")[2]
-            for line in shown_below.splitlines() or [""]:
-                for part in line.split(" && "):
-                    yield Shown(f"help of {path}", _words(part))
-
-
-SHOWN = shown()
-EXAMPLES = [each for each in examples() if each.words[:1] != ["cd"]]
+SHOWN = [
+    each
+    for page in pages()
+    for each in lines_of(page)
+    if each.words and each.words[0] in {*PROGRAMS, *HALVES}
+]
+EXAMPLES = [each for each in examples() if not each.text.startswith("cd ")]
 
 
 def test_every_command_has_an_example_of_itself() -> None:
     own: dict[str, list[str]] = {}
     for each in EXAMPLES:
-        own.setdefault(each.place, []).append(" ".join(each.words))
+        own.setdefault(each.place, []).append(each.text)
     lacking = [
         place
         for place, lines in own.items()
@@ -128,7 +45,7 @@ def test_pages_show_commands_of_every_program() -> None:
         if each.words and each.words[0] in PROGRAMS
     ],
 )
-def test_a_command_that_is_shown_is_one_the_program_takes(each: Shown) -> None:
+def test_a_command_that_is_shown_is_one_the_program_takes(each: Line) -> None:
     program, *words = each.words
     command = command_of(program)
     context = click.Context(command, info_name=program)
@@ -147,3 +64,25 @@ def test_a_command_that_is_shown_is_one_the_program_takes(each: Shown) -> None:
         missing = [p.name for p in command.params if p.required and p not in order]
         given = {p.name for p in order}
         assert not [name for name in missing if name not in given], f"{each.place}: lacks {missing}"
+
+
+def test_what_is_shown_is_run_or_has_a_reason() -> None:
+    runnable = {*PROGRAMS, "python"}
+    others = [each for each in shown() if reason_of(each) is None and each.words[0] not in runnable]
+    assert others == []
+
+
+def test_most_of_our_own_lines_are_run() -> None:
+    own = [each for each in [*SHOWN, *EXAMPLES] if each.words[0] in PROGRAMS]
+    assert sum(reason_of(each) is None for each in own) > len(own) / 2
+
+
+@pytest.mark.parametrize("pattern", [*REASONS, *SERVED, *ENDS])
+def test_each_row_of_the_tables_is_used(pattern: str) -> None:
+    run = [each for each in shown() if reason_of(each) is None]
+    given = {reason_of(each) for each in shown()}
+    assert pattern in given or any(_found(pattern, each) for each in run)
+
+
+def _found(pattern: str, line: Line) -> bool:
+    return pattern not in REASONS and re.search(pattern, line.text) is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nox_support.first_hours import MOST_COMMANDS, PAGES, commands_of
+from nox_support.command_lines import lines_of
+from nox_support.first_hours import MOST_COMMANDS, PAGES
 
 from bench_core.new_project import write_project
 
@@ -14,8 +15,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 @pytest.mark.parametrize("page", PAGES.values())
 def test_a_first_hour_installs_first_and_is_short(page: str) -> None:
-    first, *others = commands_of(DOCS / page)
-    assert first.line.startswith("pip install ")
+    first, *others = lines_of(DOCS / page)
+    assert first.text.startswith("pip install ")
     assert 0 < len(others) < MOST_COMMANDS
 
 

@@ -8,7 +8,6 @@ command is part of what the page promises. It prints a line for each command and
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,9 @@ import venv
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["PAGES", "Shown", "commands_of", "main"]
+from nox_support.command_lines import lines_of
+
+__all__ = ["MOST_COMMANDS", "PAGES", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -27,16 +28,7 @@ PAGES = {
     "paper author": "first-paper.md",
 }
 MOST_COMMANDS = 40
-_BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_CODE = re.compile(r"\s+# exit code (\d+)$")
 _FAILED_LINES = 20
-
-
-class Shown(NamedTuple):
-    """A command of a page, and the exit code that the page promises."""
-
-    line: str
-    code: int
 
 
 class Hour(NamedTuple):
@@ -47,18 +39,6 @@ class Hour(NamedTuple):
     installing_s: float
     waiting_s: float
     failed: str | None
-
-
-def commands_of(page: Path) -> list[Shown]:
-    """Return the commands of a page's `console` blocks, continued lines as one."""
-    found = []
-    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        for line in block.replace("\\\n", " ").splitlines():
-            promised = _CODE.search(line)
-            command = _CODE.sub("", line).strip()
-            if command and not command.startswith("#"):
-                found.append(Shown(command, int(promised[1]) if promised else 0))
-    return found
 
 
 def main(chosen: list[str]) -> int:
@@ -82,24 +62,24 @@ def run_page(user: str, page: str) -> Hour:
         folder = place / "work"
         folder.mkdir()
         installing_s = waiting_s = 0.0
-        for number, shown in enumerate(commands_of(ROOT / "docs" / page), 1):
-            if shown.line.startswith("cd "):
-                folder = folder / shown.line.removeprefix("cd ").strip()
+        for number, shown in enumerate(lines_of(ROOT / "docs" / page), 1):
+            if shown.text.startswith("cd "):
+                folder = folder / shown.text.removeprefix("cd ").strip()
                 continue
             started = time.monotonic()
             done = subprocess.run(  # noqa: S603  # the commands of our own pages
-                ["bash", "-c", shown.line], cwd=folder, env=environ, stdin=subprocess.DEVNULL,  # noqa: S607  # a shell, as a reader has one
+                ["bash", "-c", shown.text], cwd=folder, env=environ, stdin=subprocess.DEVNULL,  # noqa: S607  # a shell, as a reader has one
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
             )  # fmt: skip
             took = time.monotonic() - started
-            print(f"{took:7.1f} s  exit {done.returncode}  {shown.line}", flush=True)
-            if shown.line.startswith("pip install"):
+            print(f"{took:7.1f} s  exit {done.returncode}  {shown.text}", flush=True)
+            if shown.text.startswith("pip install"):
                 installing_s += took
             else:
                 waiting_s += took
-            if done.returncode != shown.code:
+            if done.returncode != (shown.code or 0):
                 print("\n".join(done.stdout.splitlines()[-_FAILED_LINES:]))
-                return Hour(user, number, installing_s, waiting_s, shown.line)
+                return Hour(user, number, installing_s, waiting_s, shown.text)
     return Hour(user, number, installing_s, waiting_s, None)
 
 

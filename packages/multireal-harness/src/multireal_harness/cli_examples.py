@@ -21,7 +21,9 @@ EXAMPLES = {
         "multireal-harness generate-ground-truth truth/ --world built-in --agent "
         "scripted --judge llm-judge"
     ),
-    "check-state": ("multireal-harness check-state state.json --tasks-dir built-in"),
+    "check-state": (
+        "multireal-harness check-state state.json --task dining-mail-2 --tasks-dir built-in"
+    ),
     "compare-states": "multireal-harness compare-states first.json second.json",
     "validate-ground-truth": (
         "multireal-harness validate-ground-truth truth/ --tasks-dir built-in"
