@@ -53,7 +53,7 @@ def test_sites_that_are_down_misspelt_or_share_cookies_are_reported_with_the_fix
 ) -> None:
     found = answers(config_file=sites_down)
     assert found["site shopping"].status == "fail"
-    assert "webarena-verified env start --site shopping" in found["site shopping"].fix
+    assert "webarena-runner sites start --config FILE --site shopping" in found["site shopping"].fix
     assert "Landing" in found["site wikipedia"].fix
     assert found["session cookies"].status == "fail"
     assert "reddit and shopping share the host" in found["session cookies"].detail

@@ -220,7 +220,9 @@ def _site(config: EnvironmentConfig, name: str) -> CheckResult:
             f"write the URL as {site.origin}{facts.base_path}",
         )
     if fault := site_fault(config, name, _SITE_S):
-        return failed(fault, f"start the site, e.g. `webarena-verified env start --site {name}`")
+        return failed(
+            fault, f"start the site, e.g. `webarena-runner sites start --config FILE --site {name}`"
+        )
     if facts.login_path is None:
         return ok(f"{site.url} answers; it has no accounts")
     try:
