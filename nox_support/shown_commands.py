@@ -42,7 +42,7 @@ REASONS = {
         "needs files of Windows Agent Arena or OSWorld"
     ),
     r"--assets": "needs the network, or what was fetched from it",
-    r"(run|doctor|sites \w+|auth \w+|outputs) .*--config sites\.yaml": "needs WebArena's sites",
+    r"(run|doctor|sites \w+|auth \w+|outputs) .*--config sites\.yaml|submission runs": "needs WebArena's sites",
     r"--executor ray": "needs Ray",
     r"--agent-env uv:|--agent-python|--evaluator-python": "needs another environment",
     r"--agent-command": "needs Node",
@@ -73,6 +73,7 @@ _AGENT = re.compile(r"(\w+):([A-Z]\w+)")
 _RUN = re.compile(r"(?:^|\s|=)((?:runs/[\w/]+|RUN))(?=\s|$)")
 _SHOWN_LINES = 15
 _STATE_OF = "dining-mail-2"
+_RUNNERS = {"multireal-harness", "waa-client", "webarena-runner"}
 
 
 class Outcome(NamedTuple):
@@ -128,7 +129,7 @@ def run_place(lines: list[Line], folder: Path, kit: Kit) -> list[Outcome]:
         if reason is not None:
             found.append(Outcome(line, None, f"not run: {REASONS[reason]}"))
             continue
-        kit.give(line, place)
+        kit.give(line, place, lines)
         each = run_line(line, place, kit.home)
         print(f"{each.seconds or 0:7.1f} s  {each.said}  {line.place}  {line.text}", flush=True)
         if each.wrong is not None:
@@ -162,13 +163,14 @@ class Kit:
         self.home = folder / "home"
         self.home.mkdir(parents=True)
 
-    def give(self, line: Line, place: Path) -> None:
+    def give(self, line: Line, place: Path, beside: list[Line]) -> None:
         """Put what a line reads into its folder, where nothing before it did."""
         text = _RESULT.sub(" ", line.text)
-        program = line.words[0]
+        own = [each.words[0] for each in beside if reason_of(each) is None]
         for number, name in enumerate(dict.fromkeys(_RUN.findall(text))):
             target = place / name
             if not target.exists():
+                program = next((each for each in own if each in _RUNNERS), line.words[0])
                 shutil.copytree(self._run(program, number), target)
         for module, wanted in _AGENT.findall(text):
             target = place / f"{module}.py"
