@@ -119,7 +119,7 @@ def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tasks", "trials", "before"),
-    [(12, 3, 3), (30, 1, 1), (68, 3, 3), (68, 3, 1), (258, 3, 3)],
+    [(12, 3, 3), (30, 1, 1), (68, 3, 3), (68, 3, 1), (500, 3, 3)],
     ids=["few tasks", "one trial", "multi-real", "one trial before", "formula"],
 )
 def test_the_printed_power_is_the_realised_one(tasks: int, trials: int, before: int) -> None:
@@ -128,6 +128,14 @@ def test_the_printed_power_is_the_realised_one(tasks: int, trials: int, before: 
     printed = simulate_printed_power(AGENT, drop=drop, replications=300, **how)
     changed = simulate_alarms(AGENT, drop=drop, replications=3_000, **how)
     assert printed == pytest.approx(changed.alarms, abs=0.03)
+
+
+def test_with_one_trial_before_printed_power_is_not_left_to_a_formula_at_258_tasks() -> None:
+    totals = np.repeat([0, 1, 2, 3, 4], [134, 12, 12, 18, 82])
+    kinds = Counter((3, 1, total) for total in totals.tolist())
+    simulated = simulated_power(kinds, 0.05, 0.05)
+    assert printed_power(kinds, 0.05, 0.05) == simulated
+    assert power_of_counts(kinds, 0.05, 0.05) > simulated + 0.03
 
 
 @pytest.mark.parametrize(("tasks", "trials"), [(12, 3), (30, 1), (30, 5)])

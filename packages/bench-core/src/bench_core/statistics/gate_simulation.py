@@ -15,7 +15,11 @@ from bench_core.statistics.dirichlet import dirichlet_low
 from bench_core.statistics.distributions import t_quantile
 from bench_core.statistics.multiplicity import tarone
 from bench_core.statistics.one_trial import MOST_TASKS
-from bench_core.statistics.power_simulation import printed_power
+from bench_core.statistics.power_simulation import (
+    MOST_SIMULATED,
+    finds_of_totals,
+    printed_power,
+)
 from bench_core.statistics.simulation import simulate_chances
 
 if TYPE_CHECKING:
@@ -38,9 +42,6 @@ __all__ = [
     "simulate_gate",
     "simulate_printed_power",
 ]
-
-_PRINTED_REPLICATIONS = 20
-"""How often each printed power is simulated: they differ more between runs of the agent."""
 
 Loss = Literal["even", "concentrated", "drawn"]
 """All chances fall by one factor; some of these tasks are never solved any more; or each of all tasks there
@@ -199,13 +200,21 @@ def simulate_printed_power(  # noqa: PLR0913 - as above
     """
     numpy = load_numpy("a simulation")
     how = _How(population, tasks, trials, baseline_trials or trials, sizes, (), alpha)
-    now, before, _ = _runs(how, 0.0, "even", replications, seed)
+    now, before, generator = _runs(how, 0.0, "even", replications, seed)
+    conditional = not how.one_trial_each
+    if tasks <= MOST_SIMULATED:
+        # one draw of each printed power: its mean is that of more, which cost more than further runs
+        found = finds_of_totals(
+            now + before, how.trials, how.before_trials, drop, alpha, generator,
+            conditional=conditional,
+        )  # fmt: skip
+        return float(found.mean())
     printed = [
         printed_power(
             Counter((how.trials, how.before_trials, total) for total in row.tolist()), drop, alpha,
-            conditional=not how.one_trial_each, replications=_PRINTED_REPLICATIONS, seed=number,
+            conditional=conditional,
         )
-        for number, row in enumerate(now + before)
+        for row in now + before
     ]  # fmt: skip
     return float(numpy.mean(printed))
 

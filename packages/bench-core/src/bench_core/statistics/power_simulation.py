@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
 
-__all__ = ["printed_power", "simulated_power"]
+    import numpy as np
+    import numpy.typing as npt
 
-_SIMULATED = 200
+__all__ = ["MOST_SIMULATED", "finds_of_totals", "printed_power", "simulated_power"]
+
+MOST_SIMULATED = 400
 """Up to so many tasks power is simulated: approximations are rough there, and it is fast."""
 _REPLICATIONS = 500
+_PAIR = 2
 _LEAST_RATE = 1e-200
 """In place of the rate of an agent that never succeeds, which cannot fall."""
 
@@ -39,7 +43,7 @@ def printed_power(  # noqa: PLR0913 - as above
     installed, nothing is simulated.
     """
     alike = len({(now, before) for now, before, _ in kinds}) == 1
-    if alike and kinds.total() <= _SIMULATED:
+    if alike and kinds.total() <= MOST_SIMULATED:
         with suppress(MissingExtraError):
             return simulated_power(
                 kinds, drop, alpha,
@@ -77,13 +81,44 @@ def simulated_power(  # noqa: PLR0913 - as above
     numpy = load_numpy("a simulation")
     ((trials, before_trials),) = {(now, before) for now, before, _ in kinds}
     totals = numpy.repeat([total for *_, total in kinds], list(kinds.values()))
+    rows = numpy.broadcast_to(totals, (replications, len(totals)))
     generator = numpy.random.Generator(numpy.random.PCG64(seed))
-    failures = trials + before_trials - totals
-    shape = (replications, len(totals))
-    now = generator.hypergeometric(totals, failures, trials, shape)
-    lost = min(1.0, drop / max(drop, totals.mean() / (trials + before_trials), _LEAST_RATE))
+    return float(
+        finds_of_totals(
+            rows, trials, before_trials, drop, alpha, generator, conditional=conditional
+        ).mean()
+    )
+
+
+def finds_of_totals(  # noqa: PLR0913, PLR0917 - as above
+    totals: npt.NDArray[np.int64],
+    trials: int,
+    before_trials: int,
+    drop: float,
+    alpha: float,
+    generator: np.random.Generator,
+    *,
+    conditional: bool = True,
+) -> npt.NDArray[np.bool_]:
+    """Return whether each of the pairs of runs that `simulated_power` draws shows a fall.
+
+    Args:
+        totals: Successes of each task in both runs, shape (replications, tasks).
+        trials: New trials per task.
+        before_trials: Baseline trials per task.
+        drop: As for `simulated_power`, and so the rest.
+        alpha: Level of the test.
+        generator: Draws the runs.
+        conditional: As for `within_task`.
+    """
+    numpy = load_numpy("a simulation")
+    both = trials + before_trials
+    now = generator.hypergeometric(totals, both - totals, trials)
+    rates = totals.mean(axis=1, keepdims=True) / both
+    lost = (drop / numpy.maximum(rates, max(drop, _LEAST_RATE))).clip(0.0, 1.0)
     fallen = generator.binomial(now, 1.0 - lost)
-    if not conditional and trials == before_trials == 1 and len(totals) <= MOST_TASKS:
-        return float(finds_in_one_trial(fallen, totals - now, alpha).mean())
+    if not conditional and both == _PAIR and totals.shape[1] <= MOST_TASKS:
+        return finds_in_one_trial(fallen, totals - now, alpha)
     p_values, _ = drop_p_values(fallen, totals - now, trials, before_trials)
-    return float((p_values <= alpha).mean())
+    found: npt.NDArray[np.bool_] = p_values <= alpha
+    return found
