@@ -125,7 +125,7 @@ def test_the_gate_finds_what_the_t_test_finds_and_concentrated_losses_better() -
 def test_the_printed_power_is_the_realised_one(tasks: int, trials: int, before: int) -> None:
     how = {"tasks": tasks, "trials": trials, "baseline_trials": before, "seed": 5}
     drop = 0.1 if tasks <= 68 else 0.05
-    printed = simulate_printed_power(AGENT, drop=drop, replications=300, **how)
+    printed = simulate_printed_power(AGENT, drop=drop, replications=3_000, **how)
     changed = simulate_alarms(AGENT, drop=drop, replications=3_000, **how)
     assert printed == pytest.approx(changed.alarms, abs=0.03)
 
