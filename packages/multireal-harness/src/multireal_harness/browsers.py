@@ -173,7 +173,8 @@ class Browsers:
         Args:
             alone: In a Chromium of its own.
             origins: The apps', whose guarded paths are then refused in all of it.
-            hidden: Files that its Chromium must not read; a shared one keeps those it began with.
+            hidden: Files that its Chromium must not read; a shared one that can read some takes no
+                more trials and ends with its last.
 
         Raises:
             BrowserError: Chromium is missing, did not start, or died.
@@ -190,7 +191,7 @@ class Browsers:
 
     @asynccontextmanager
     async def _open_shared(self, hidden: tuple[Path, ...]) -> AsyncIterator[Lease]:
-        shared = await self._running(hidden)
+        shared = self._running(hidden)
         width, height = self.settings.viewport
         opened = shared.open_context(
             viewport={"width": width, "height": height},
@@ -229,12 +230,13 @@ class Browsers:
     def _options(self, hidden: tuple[Path, ...]) -> ChromiumOptions:
         return replace(self.settings.options(), hidden=hidden)
 
-    async def _running(self, hidden: tuple[Path, ...]) -> SharedChromium:
-        loop = asyncio.get_running_loop()
-        if self._shared is None or not self._shared.usable(loop, hidden):
-            self._shared = SharedChromium(self._options(hidden), loop)
-        await self._shared.ready()
-        return self._shared
+    def _running(self, hidden: tuple[Path, ...]) -> SharedChromium:
+        loop, shared = asyncio.get_running_loop(), self._shared
+        if shared is None or not shared.usable(loop, hidden):
+            if shared is not None:
+                shared.retire()  # trials that are in it go on
+            self._shared = shared = SharedChromium(self._options(hidden), loop)
+        return shared
 
 
 async def _size(context: Any, viewport: tuple[int, int]) -> None:

@@ -158,7 +158,8 @@ class AppEnvironment(TrialEnvironment):
         await self._guard.install(lease.context)
         self._watch.install(lease.context)
         first = lease.context.pages[:1]
-        pages = first + [await lease.context.new_page() for _ in sites[len(first) :]]
+        await asyncio.gather(*(lease.context.new_page() for _ in sites[len(first) :]))
+        pages = lease.context.pages  # in the order in which agents see them
         if lease.alone and isinstance(self.handle, BrowserHandle):
             # a shared Chromium's contexts have their size already
             width, height = self.handle.viewport
@@ -174,8 +175,9 @@ class AppEnvironment(TrialEnvironment):
         for fault in await asyncio.gather(*opened, return_exceptions=True):
             if fault is not None:
                 raise fault
-        for page, site in zip(pages, sites, strict=True):
-            if (beginning := await read_beginning(page)) is not None:
+        read = await asyncio.gather(*(read_beginning(page) for page in pages))
+        for site, beginning in zip(sites, read, strict=True):
+            if beginning is not None:
                 self._beginnings[site.id] = beginning
         replayed = [site.origin for site in sites if site.id in self._beginnings]
         await self._interactions.install(lease.context, detailed=replayed)

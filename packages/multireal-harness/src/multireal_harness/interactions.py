@@ -6,6 +6,7 @@ it. Events that a script makes count, too: many honest agents click by script.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import secrets
@@ -103,8 +104,7 @@ class InteractionWatch:
         """
         self._detailed = tuple(detailed)
         context.on("page", self._attach)
-        for page in context.pages:
-            await self._attach(page)
+        await asyncio.gather(*(self._attach(page) for page in context.pages))
 
     def of(self, origin: str) -> Interactions:
         """Return what was done to the pages of an app."""

@@ -163,6 +163,8 @@ class KeptBrowser:
     async def _running(self, options: ChromiumOptions) -> SharedChromium:
         loop = asyncio.get_running_loop()
         if self._shared is None or not self._shared.usable(loop, options.hidden):
+            if self._shared is not None:
+                self._shared.retire()
             self._shared = SharedChromium(options, loop)
         await self._shared.ready()
         return self._shared

@@ -37,6 +37,8 @@ class SharedChromium:
     def __init__(self, options: ChromiumOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._hidden = frozenset(options.hidden)
+        self._users = 0
+        self._retired = False
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[tuple[Chromium, Any]] = loop.create_future()
         self._task = loop.create_task(self._run(options), name="shared Chromium")
@@ -70,11 +72,41 @@ class SharedChromium:
 
     @asynccontextmanager
     async def open_context(self, **options: Any) -> AsyncIterator[Any]:
-        """Open a fresh context, with Playwright's `options`, for the time of the block.
+        """Open a fresh context, with Playwright's `options`, for the time of the block, once Chromium runs.
 
         Raises:
-            BrowserError: Chromium gives none.
+            BrowserError: Chromium does not start, or gives none.
+            MissingExtraError: Playwright is not installed.
         """
+        self._users += 1  # while it starts, too: it must not end under those who wait for it
+        try:
+            await self.ready()
+            async with self._context(options) as context:
+                yield context
+        finally:
+            self._users -= 1
+            self._end_unused()
+
+    def retire(self) -> None:
+        """End it as soon as no context is open; whoever calls this opens no more."""
+        self._retired = True
+        # a closed loop has cancelled the task already, and another loop's event must not be set from here
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end_unused)
+
+    async def close(self) -> None:
+        """End it; safe to call twice."""
+        self._stop.set()
+        # a closed loop has cancelled the task already, and cannot be waited on
+        if not self._loop.is_closed():
+            await asyncio.wait({self._task})
+
+    def _end_unused(self) -> None:
+        if self._retired and not self._users:
+            self._stop.set()
+
+    @asynccontextmanager
+    async def _context(self, options: dict[str, Any]) -> AsyncIterator[Any]:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
         try:
@@ -87,13 +119,6 @@ class SharedChromium:
             if not await _closed(context):
                 # Chromium hangs, and would in every later trial; the next one starts another
                 await self.chromium.close()
-
-    async def close(self) -> None:
-        """End it; safe to call twice."""
-        self._stop.set()
-        # a closed loop has cancelled the task already, and cannot be waited on
-        if not self._loop.is_closed():
-            await asyncio.wait({self._task})
 
     async def _run(self, options: ChromiumOptions) -> None:
         try:
