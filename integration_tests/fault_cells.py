@@ -46,9 +46,8 @@ from webarena_runner.world.launch import Environment, built_in_world, environmen
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bench_core.protocols import Meter, TrialContext
+    from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding, AgentTask, Task, TrialResult
-    from bench_core.records.judge import JudgeCase, Verdict
     from bench_core.testing.part_faults import PartFault, Phase
     from bench_core.trial import Evaluation, Evidence, TrialEnvironment
 
@@ -254,14 +253,6 @@ class Server(Closing):
             self._process.stdout.close()
 
 
-class _ClosingJudge(Judge):
-    """Leaves no connection behind: its one trial is over with the event loop that they belong to."""
-
-    async def judge(self, case: JudgeCase, meter: Meter | None = None) -> Verdict:
-        async with self:
-            return await super().judge(case, meter)
-
-
 class AppRig:
     """Runs cells of Multi-REAL on one built-in world."""
 
@@ -296,7 +287,7 @@ class AppRig:
         rules = EvaluationRules()
         if fault.part == "judge server":
             opened = open_model("openai-chat:judge", base_url=model, policy=_PATIENT)
-            rules = EvaluationRules(judge=_ClosingJudge(opened), audit=1.0)
+            rules = EvaluationRules(judge=Judge(opened), audit=1.0)
         is_over = fault.phase == "capture" or fault.part in {"app server", "browser"}
         capture = CaptureSettings(app_s=1.0 if is_over else _PATIENCE_S, quiet_s=0.2, spare_s=1.0)
         settings = AppSettings(

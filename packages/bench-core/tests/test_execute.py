@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.budgets import Budget, Spent
-from bench_core.errors import EnvironmentFaultError, EvaluationError, InputError, RunFolderError
+from bench_core.errors import (
+    EnvironmentFaultError,
+    EvaluationError,
+    InputError,
+    RunFolderError,
+    UnknownPluginError,
+)
 from bench_core.protocols import TrialContext
 from bench_core.records import AgentOutcome, Limits, Resource, Task, TrialKey, Usage
 from bench_core.records.vocabulary import SuspectCause
@@ -25,6 +31,7 @@ from bench_core.runs import (
     default_folder,
     plan_run,
     rescore_run,
+    rescore_run_sync,
     run_benchmark,
     run_benchmark_sync,
     spent_before,
@@ -458,3 +465,59 @@ def test_a_trial_that_is_over_takes_no_memory_until_the_garbage_collector_comes(
         assert [each() for each in agent.contexts] == [None] * 4
     finally:
         gc.enable()
+
+
+class Kept(Toy):
+    """Keeps something between trials, and ends it as it is told to."""
+
+    def __init__(self, ending: str = "well") -> None:
+        super().__init__()
+        self._ending = ending
+        self.closed: list[asyncio.AbstractEventLoop] = []
+
+    async def evaluate(self, evidence: Evidence) -> Evaluation:
+        self.loop = asyncio.get_running_loop()
+        return await super().evaluate(evidence)
+
+    async def close(self) -> None:
+        self.closed.append(asyncio.get_running_loop())
+        if self._ending == "raises":
+            raise OSError("it is gone already")
+        if self._ending == "hangs":
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("ending", ["well", "raises", "hangs"])
+def test_what_a_benchmark_keeps_is_closed_in_the_loop_of_its_run(
+    out: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench_core.runs.execute._CLOSE_S", 0.2)
+    toy = Kept(ending)
+    with_ = RunEnvironment(agent_for=lambda *_: Idle())
+    outcome = run_benchmark_sync(toy, SPEC, out, run_environment=with_)
+    assert outcome.succeeded == 4
+    assert toy.closed == [toy.loop]
+
+
+def test_what_a_benchmark_keeps_is_closed_where_a_run_cannot_begin(out: Path) -> None:
+    toy = Kept()
+    with pytest.raises(UnknownPluginError):
+        run_benchmark_sync(toy, SPEC.model_copy(update={"agent": "nobody"}), out)
+    assert len(toy.closed) == 1
+
+
+def test_what_a_benchmark_keeps_is_closed_in_the_loop_of_its_rescore(out: Path) -> None:
+    with_ = RunEnvironment(agent_for=lambda *_: Idle())
+    run_benchmark_sync(Toy(), SPEC, out, run_environment=with_)
+    toy = Kept()
+    assert rescore_run_sync(toy, out).rescored == 4
+    assert toy.closed == [toy.loop]
+    with pytest.raises(InputError):
+        rescore_run_sync(toy, out.parent / "none")
+    assert len(toy.closed) == 2
+
+
+async def test_a_run_in_a_loop_of_the_caller_leaves_the_benchmark_open(out: Path) -> None:
+    toy = Kept()
+    await run(toy, out)
+    assert toy.closed == []

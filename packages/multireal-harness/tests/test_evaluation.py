@@ -8,6 +8,7 @@ from bench_core.errors import BudgetExceededError, EvaluationError
 from bench_core.records import ErrorInfo, Status, Usage
 from bench_core.records.judge import CriterionVerdict, Verdict
 from bench_core.run_folder import TrialArtifacts
+from multireal_harness.benchmark import MultiRealBenchmark
 from multireal_harness.definitions import Definition
 from multireal_harness.evaluation import Evaluation, EvaluationRules, Evidence, evaluate
 from multireal_harness.tasks import task_of
@@ -354,3 +355,24 @@ async def test_grades_made_before_are_taken_again(
     found = await evaluate(task, evidence, EvaluationRules())
     assert (found.score, found.status) == (0.0, None)
     assert decisions_of(found)[-1] == ("Is it the right person?", "judge", False)
+
+
+class OpenJudge:
+    """A judge with connections to close."""
+
+    name = "open"
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    async def judge(self, case: JudgeCase) -> Verdict:
+        return Verdict(case_id=case.case_id, judge=self.name, outcome="pass")
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+async def test_a_benchmark_that_is_closed_closes_its_judge() -> None:
+    judge = OpenJudge()
+    await MultiRealBenchmark([], rules=EvaluationRules(judge=judge)).close()
+    assert judge.closed == 1

@@ -83,8 +83,11 @@ class MultiRealBenchmark:
         return (world / "tasks", world / "solutions", *given)
 
     async def close(self) -> None:
-        """End the Chromium that trials share; the next trial starts another."""
+        """End the Chromium that trials share, and the judge's connections; the next trial starts others."""
         await self.browsers.close()
+        close = getattr(self.rules.judge, "aclose", None)
+        if close is not None:
+            await close()
 
     @asynccontextmanager
     async def open(

@@ -29,6 +29,7 @@ from bench_core.runs.trial_runner import trial_runner
 from bench_core.runs.unfinished import given_up, unfinished_attempts
 from bench_core.scheduling.guards import guarded
 from bench_core.scheduling.scheduler import Policy, Scheduler
+from bench_core.trial import close_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -56,6 +57,7 @@ __all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_b
 __getattr__ = moved_names(__name__, {"Surroundings": "bench_core.runs.execute:RunEnvironment"})
 
 _TEARDOWN_S = 2.0
+_CLOSE_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -206,12 +208,12 @@ def run_benchmark_sync(
     run_environment: RunEnvironment | None = None,
     guard: bool = False,
 ) -> RunOutcome:
-    """Do what `run_benchmark` does, on an event loop of its own.
+    """Do what `run_benchmark` does, on an event loop of its own, and close the benchmark.
 
     Unlike under `asyncio.run`, an abandoned trial does not keep it from returning.
     """
     return _run_bounded(
-        run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard)
+        run_benchmark(benchmark, spec, out, run_environment=run_environment, guard=guard), benchmark
     )
 
 
@@ -382,8 +384,8 @@ def _outcome(
     )
 
 
-def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
-    """Run `main` like `asyncio.run`, but wait only so long for tasks that do not end."""
+def _run_bounded(main: Coroutine[Any, Any, RunOutcome], benchmark: Benchmark) -> RunOutcome:
+    """Run `main` like `asyncio.run`, but wait only so long for what does not end."""
     # `asyncio.run` would wait for every task, abandoned trials included.
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(_note_foreign)
@@ -391,6 +393,9 @@ def _run_bounded(main: Coroutine[Any, Any, RunOutcome]) -> RunOutcome:
         return loop.run_until_complete(main)
     finally:
         try:
+            # its results are written: what cannot be closed must not take their place
+            closing = loop.create_task(close_benchmark(benchmark))
+            loop.run_until_complete(asyncio.wait({closing}, timeout=_CLOSE_S))
             _cancel_leftovers(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:

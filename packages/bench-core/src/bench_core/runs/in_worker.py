@@ -16,6 +16,7 @@ from bench_core.runs.prepare import PreparedRun
 from bench_core.runs.sealing import sealed_run
 from bench_core.runs.trial_runner import trial_runner
 from bench_core.sealing import sealed_files
+from bench_core.trial import close_benchmark
 from bench_core.workers.recipe import Recipe, load_reference
 
 if TYPE_CHECKING:
@@ -98,6 +99,4 @@ class _Trials:
 
     async def close(self) -> None:
         """End what the benchmark keeps between trials."""
-        close = getattr(self._benchmark, "close", None)
-        if close is not None:
-            await close()
+        await close_benchmark(self._benchmark)

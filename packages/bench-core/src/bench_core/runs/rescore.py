@@ -19,7 +19,7 @@ from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.folder import read_run
 from bench_core.run_folder.rescore_folder import RescoreFolder, read_rescore
 from bench_core.run_spec import trial_seed
-from bench_core.trial import rescore_trial
+from bench_core.trial import close_benchmark, rescore_trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,11 +118,17 @@ def rescore_run_sync(  # noqa: PLR0913  # keywords with defaults
     reason: str | None = None,
     workers: int = 1,
 ) -> RescoreOutcome:
-    """Do what `rescore_run` does, on an event loop of its own."""
-    work = rescore_run(
-        benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
-    )
-    return asyncio.run(work)
+    """Do what `rescore_run` does, on an event loop of its own, and close the benchmark."""
+
+    async def rescored() -> RescoreOutcome:
+        try:
+            return await rescore_run(
+                benchmark, run_folder, name=name, profile=profile, reason=reason, workers=workers
+            )
+        finally:
+            await close_benchmark(benchmark)
+
+    return asyncio.run(rescored())
 
 
 def _run_of(benchmark: Benchmark, run_folder: Path) -> RunView:

@@ -17,6 +17,7 @@ from bench_core.runs.options import RunOptions
 from bench_core.runs.prepare import PreparedRun, prepare_installed
 from bench_core.runs.sealing import sealed_run
 from bench_core.sessions.records import TaskNote
+from bench_core.trial import close_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,9 +78,7 @@ class SessionWorld:
 
     async def close(self) -> None:
         """End what the benchmark keeps between episodes."""
-        close = getattr(self.benchmark, "close", None)
-        if close is not None:
-            await close()
+        await close_benchmark(self.benchmark)
 
 
 @contextmanager

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from bench_core.trial.agent_work import AgentLimits
-from bench_core.trial.hooks import Benchmark, Evaluation, Evidence, TrialEnvironment
+from bench_core.trial.hooks import (
+    Benchmark,
+    Evaluation,
+    Evidence,
+    TrialEnvironment,
+    close_benchmark,
+)
 from bench_core.trial.integrity import IntegrityWatch
 from bench_core.trial.run import refuse_misfit, rescore_trial, run_trial
 
@@ -14,6 +20,7 @@ __all__ = [
     "Evidence",
     "IntegrityWatch",
     "TrialEnvironment",
+    "close_benchmark",
     "refuse_misfit",
     "rescore_trial",
     "run_trial",

@@ -171,7 +171,8 @@ class Benchmark(Protocol):
 
     A benchmark says what it opens in an attribute `environment`: `browser`, `desktop` or `text`. An
     agent that does not work there is then refused before a run begins. What its runs need before they
-    begin may be a `bench_core.runs.prepare.Prepare` in an attribute `prepare`.
+    begin may be a `bench_core.runs.prepare.Prepare` in an attribute `prepare`. What it keeps between
+    trials, such as a browser, it ends in a coroutine `close`; a trial after that starts it anew.
     """
 
     name: str
@@ -197,3 +198,10 @@ class Benchmark(Protocol):
             EvaluationError: An artifact is missing or the evaluator could not decide.
         """
         ...
+
+
+async def close_benchmark(benchmark: Benchmark) -> None:
+    """End what `benchmark` keeps between trials in the running event loop, where it keeps something."""
+    close = getattr(benchmark, "close", None)
+    if close is not None:
+        await close()
