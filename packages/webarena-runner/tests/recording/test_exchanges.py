@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webarena_runner.recording.exchanges import Exchange, Hop, Traffic
+from webarena_runner.recording.exchanges import Exchange, Hop, Response, Traffic
 
 Event = tuple[str, dict[str, Any]]
 
@@ -260,6 +260,33 @@ def test_a_request_that_is_reported_after_all_is_recorded_once() -> None:
     assert [each[0] for each in wire_headers(seen.exchanges())] == ["/a", "/b"]
     assert [each.hop.is_recovered for each in seen.exchanges()] == [False, False]
     assert seen.dropped == 0
+
+
+def test_an_answer_that_came_before_the_report_of_its_request_is_kept() -> None:
+    """Chromium reports a removed frame's beacon late, and then only as aborted."""
+    seen = Traffic(10)
+    early = unreported("/a")
+    seen.add(early)
+    early.response = Response.of({"status": 201})
+    for method, params in (request("/a"), failed("net::ERR_ABORTED")):
+        seen.feed(method, params, "session")
+    (exchange,) = seen.exchanges()
+    hop = exchange.hop
+    assert not hop.is_recovered
+    assert hop.response is not None
+    assert (hop.response.status, hop.failure) == (201, "net::ERR_ABORTED")
+
+
+def test_an_early_answer_is_that_of_one_hop_and_less_than_the_reported_one() -> None:
+    seen = Traffic(10)
+    for path, status in (("/a", 302), ("/a", None)):
+        early = unreported(path)
+        seen.add(early)
+        early.response = None if status is None else Response.of({"status": status})
+    for method, params in (request("/a"), request("/a", 1.1, redirected=307)):
+        seen.feed(method, params, "session")
+    answers = [each.hop.response for each in seen.exchanges()]
+    assert [each and each.status for each in answers] == [307, None]
 
 
 def test_a_new_document_does_not_end_what_the_old_one_sent_while_it_was_left() -> None:

@@ -130,15 +130,27 @@ class Exchange:
 
 @dataclass
 class _Chain:
-    """All reports with one request id: hops in order, wire reports in order."""
+    """All reports with one request id: hops in order, wire reports in order.
+
+    Attributes:
+        recovered: Hops that were recorded before they were reported, until their reports come.
+    """
 
     hops: list[Hop] = field(default_factory=list)
+    recovered: list[Hop] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
 
     def exchanges(self) -> Iterable[Exchange]:
         sent, received = _spread(self.hops, self.sent), _spread(self.hops, self.received)
         return map(Exchange, self.hops, sent, received)
+
+    def take_response(self, hop: Hop) -> Response | None:
+        """Return the response that came before the report of `hop`; where a frame is gone no other comes."""
+        for at, each in enumerate(self.recovered):
+            if (each.url, each.method) == (hop.url, hop.method):
+                return self.recovered.pop(at).response
+        return None
 
 
 class Traffic:
@@ -240,7 +252,7 @@ class Traffic:
         chain = self._chains[params["requestId"]]
         if chain.hops and chain.hops[0].is_recovered:  # recorded before it was reported
             self._kept.subtract(map(_is_static, chain.hops))
-            chain.hops.clear()
+            chain.recovered, chain.hops = chain.hops, []
         previous = chain.hops[-1] if chain.hops else None
         if "redirectResponse" in params and previous is not None:
             _end_by_redirect(previous, params)
@@ -248,6 +260,7 @@ class Traffic:
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
         hop = _hop(params, page)
+        hop.response = chain.take_response(hop)
         if previous is not None and not hop.has_body and previous.method == hop.method:
             # A redirect that keeps the method keeps the body, which the browser does not repeat.
             hop.body, hop.has_body = previous.body, previous.has_body
