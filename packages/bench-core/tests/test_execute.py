@@ -491,7 +491,7 @@ class Kept(Toy):
 def test_what_a_benchmark_keeps_is_closed_in_the_loop_of_its_run(
     out: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench_core.runs.execute._CLOSE_S", 0.2)
+    monkeypatch.setattr("bench_core.trial.hooks._CLOSE_S", 0.2)
     toy = Kept(ending)
     with_ = RunEnvironment(agent_for=lambda *_: Idle())
     outcome = run_benchmark_sync(toy, SPEC, out, run_environment=with_)
@@ -506,12 +506,17 @@ def test_what_a_benchmark_keeps_is_closed_where_a_run_cannot_begin(out: Path) ->
     assert len(toy.closed) == 1
 
 
-def test_what_a_benchmark_keeps_is_closed_in_the_loop_of_its_rescore(out: Path) -> None:
+@pytest.mark.parametrize("ending", ["well", "raises", "hangs"])
+def test_what_a_benchmark_keeps_is_closed_in_the_loop_of_its_rescore(
+    out: Path, ending: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("bench_core.trial.hooks._CLOSE_S", 0.2)
     with_ = RunEnvironment(agent_for=lambda *_: Idle())
     run_benchmark_sync(Toy(), SPEC, out, run_environment=with_)
-    toy = Kept()
+    toy = Kept(ending)
     assert rescore_run_sync(toy, out).rescored == 4
     assert toy.closed == [toy.loop]
+    assert ("what the benchmark keeps" in caplog.text) is (ending != "well")
     with pytest.raises(InputError):
         rescore_run_sync(toy, out.parent / "none")
     assert len(toy.closed) == 2

@@ -57,7 +57,6 @@ __all__ = ["Provenance", "RunEnvironment", "RunOutcome", "run_benchmark", "run_b
 __getattr__ = moved_names(__name__, {"Surroundings": "bench_core.runs.execute:RunEnvironment"})
 
 _TEARDOWN_S = 2.0
-_CLOSE_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -393,9 +392,7 @@ def _run_bounded(main: Coroutine[Any, Any, RunOutcome], benchmark: Benchmark) ->
         return loop.run_until_complete(main)
     finally:
         try:
-            # its results are written: what cannot be closed must not take their place
-            closing = loop.create_task(close_benchmark(benchmark))
-            loop.run_until_complete(asyncio.wait({closing}, timeout=_CLOSE_S))
+            loop.run_until_complete(close_benchmark(benchmark))
             _cancel_leftovers(loop)
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     )
     from bench_core.records.vocabulary import FailureMode, SuspectCause
 
-__all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment"]
+__all__ = ["Benchmark", "Evaluation", "Evidence", "TrialEnvironment", "close_benchmark"]
+
+_CLOSE_S = 10.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -201,7 +205,23 @@ class Benchmark(Protocol):
 
 
 async def close_benchmark(benchmark: Benchmark) -> None:
-    """End what `benchmark` keeps between trials in the running event loop, where it keeps something."""
+    """End what `benchmark` keeps between trials in the running event loop, where it keeps something.
+
+    What raises, or does not end in 10 s, is logged: the results are written, and nothing takes their place.
+    """
     close = getattr(benchmark, "close", None)
-    if close is not None:
-        await close()
+    if close is None:
+        return
+
+    async def closed() -> None:
+        try:
+            await close()
+        except Exception as error:  # noqa: BLE001  # a plugin's
+            _log.warning("what the benchmark keeps could not be closed", exc_info=error)
+
+    closing = asyncio.create_task(closed())
+    # `wait_for` would wait for one that does not let itself be cancelled
+    await asyncio.wait({closing}, timeout=_CLOSE_S)
+    if not closing.done():
+        closing.cancel()
+        _log.warning("what the benchmark keeps was not closed within %g s", _CLOSE_S)
