@@ -263,7 +263,7 @@ def browser_use(session: nox.Session, version: str) -> None:
 @nox.parametrize("line", ["oldest", "newest"], ids=["oldest", "newest"])
 def computer_use(session: nox.Session, line: str) -> None:
     """Have each provider's model do ten tasks on each world, on the oldest SDKs and on the newest."""
-    install(session, packages(), [*group("integration"), *groups("test"), *groups("test-once")])
+    install(session, packages(), [*group("parallel"), *group("integration"), *groups("test")])
     # browser-use and webarena-verified pin other versions, which no episode needs
     session.install("--no-deps", *SDK_LINES[line])
     provide_chromium(session)

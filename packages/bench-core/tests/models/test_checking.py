@@ -22,7 +22,7 @@ from bench_core.models import (
     pay_for_one_token,
 )
 from bench_core.protocols import TrialContext
-from bench_core.run_spec import RunSpec
+from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import run_benchmark_sync
 from bench_core.testing.model_server import Answer, ModelServer
 
@@ -223,6 +223,28 @@ def test_a_run_stops_before_its_first_trial_and_writes_nothing(
             run_benchmark_sync(pages, spec, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert server.requests == []
+
+
+@pytest.mark.parametrize("process", ["own", "shared"])
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"model": "scripted:x", "config": {"dialect": "browser_toolset_20260801"}},
+            "is for a browser, not for a desktop",
+        ),
+        ({"model": "google:gemini-2.5-computer-use-preview-10-2025"}, "known for .* on a desktop"),
+    ],
+)
+def test_a_tool_for_browsers_alone_is_refused_on_a_desktop_before_the_first_trial(
+    tmp_path: Path, asked: dict[str, Any], message: str, process: Any, pages: Any
+) -> None:
+    pages.environment = "desktop"
+    own = AgentProcessSpec(process=process)
+    spec = RunSpec(agent="computer-use", agent_process=own, **asked)
+    with pytest.raises(InputError, match=message):
+        run_benchmark_sync(pages, spec, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.fixture

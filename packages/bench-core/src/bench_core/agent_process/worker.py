@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serve_process"]
 
 _HANDLE: TypeAdapter[Any] = TypeAdapter(EnvironmentHandle)
-_ASKED = ("view", "check", "check_model")
+_ASKED = ("view", "check", "check_environment", "check_model")
 
 
 def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:

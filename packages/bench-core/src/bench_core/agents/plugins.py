@@ -118,8 +118,16 @@ class ComputerUsePlugin:
             InputError: It cannot be opened, its provider refuses it, or no dialect fits.
         """
         images_shown(context)
-        _refuse_dialect(context.model, _tool(context))
+        _refuse_dialect(context.model, _tool(context), "browser", "desktop")
         check_model_of(context)
+
+    def check_environment(self, environment: str, context: TrialContext) -> None:
+        """Refuse a run whose model has no tool for what the benchmark opens, a `browser` or a `desktop`.
+
+        Raises:
+            InputError: No dialect fits.
+        """
+        _refuse_dialect(context.model, _tool(context), environment)
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
@@ -140,16 +148,18 @@ def _tool(context: TrialContext) -> str | None:
     return _text(context, "dialect") or _text(context, "computer_tool")
 
 
-def _refuse_dialect(model: str | None, tool: str | None) -> None:
-    """Refuse a tool that is not known, or fits neither in a browser nor on a desktop."""
+def _refuse_dialect(model: str | None, tool: str | None, first: str, *others: str) -> None:
+    """Refuse a tool that is not known, or fits in none of the environments."""
     if model is None and tool is not None:
         dialect_named(tool)
     if model is None or model.partition(":")[0] == "replay":
         return
     try:
-        dialect_of(model, tool, browser=True)
+        dialect_of(model, tool, browser=first == "browser")
     except InputError:
-        dialect_of(model, tool, browser=False)
+        if not others:
+            raise
+        _refuse_dialect(model, tool, *others)
 
 
 def _text(context: TrialContext, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether the model of a run can be used, asked where its agent works before the first trial."""
+"""Whether an agent can work with the run's model and environment, asked before the first trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bench_core.run_spec import RunSpec
 
-__all__ = ["refuse_unusable_model"]
+__all__ = ["refuse_environment", "refuse_unusable_model"]
 
 
 async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: Any = None) -> None:
@@ -33,7 +33,30 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
     # a proxy has the key, and passes on nothing before a trial begins
     if not callable(check) or spec.agent_process.model_proxy or _is_done(spec, out):
         return
-    context = TrialContext(
+    # it asks over the network, in an event loop of its own or in another process
+    await asyncio.to_thread(check, _context(spec, out).with_model_opener(opener))
+
+
+async def refuse_environment(benchmark: Any, agent: Any, spec: RunSpec, out: Path) -> None:
+    """Let an agent that works elsewhere with another model (`check_environment`) say whether it can here.
+
+    Args:
+        benchmark: What it opens is its `environment`; without that, nothing is asked.
+        agent: The run's; one without the method is not asked.
+        spec: The run.
+        out: Its folder, which may not exist yet.
+
+    Raises:
+        InputError: It cannot.
+    """
+    environment = getattr(benchmark, "environment", None)
+    check = getattr(agent, "check_environment", None)
+    if environment is not None and callable(check):
+        await asyncio.to_thread(check, environment, _context(spec, out))
+
+
+def _context(spec: RunSpec, out: Path) -> TrialContext:
+    return TrialContext(
         run_id=out.name,
         folder=out,
         agent=spec.agent,
@@ -41,9 +64,7 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
         world=spec.world,
         profile=spec.profile,
         config=spec.config,
-    ).with_model_opener(opener)
-    # it asks over the network, in an event loop of its own or in another process
-    await asyncio.to_thread(check, context)
+    )
 
 
 def _is_done(spec: RunSpec, out: Path) -> bool:

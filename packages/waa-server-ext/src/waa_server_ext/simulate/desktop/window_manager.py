@@ -26,7 +26,7 @@ __all__ = ["MAX_WINDOWS", "SCREEN", "WindowManager"]
 
 SCREEN = (1440, 900)  # the size of WAA's VM; 1280x720 is the other one that its images have
 TASKBAR_HEIGHT = 48
-MAX_WINDOWS = 40
+MAX_WINDOWS = 20
 """How many windows may be open; the oldest is closed, so that no stream of input adds up."""
 
 
