@@ -1,12 +1,41 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.errors import InputError
+from bench_core.runs import RunOptions
+from multireal_harness.benchmark import MultiRealBenchmark
+from multireal_harness.options import MultiRealRunOptions
 from multireal_harness.preflight import check_apps, origins_of, preflight, reachable_tasks
-from multireal_harness.tasks import load_tasks
+from multireal_harness.runs import prepare
+from multireal_harness.tasks import load_tasks, resolve_tasks_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Mine(MultiRealBenchmark):
+    """A benchmark built on Multi-REAL's."""
+
+
+def test_bench_core_prepares_what_our_command_does(
+    tmp_path: Path, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = resolve_tasks_dir("built-in") / "calendar-mail-1.json"
+    text = definition.read_text(encoding="utf-8")
+    for app, url in world.urls.items():
+        text = text.replace(f"http://{app}.localhost", url)
+    (tmp_path / definition.name).write_text(text, encoding="utf-8")
+    monkeypatch.setenv("MULTIREAL_TASKS_DIR", str(tmp_path))
+    asked = {"agent": "do-nothing", "out": tmp_path / "run"}
+    with (
+        Mine.prepare(RunOptions(**asked), False) as theirs,  # noqa: FBT003  # see Prepare
+        prepare(MultiRealRunOptions(**asked), False) as ours,  # noqa: FBT003  # same
+    ):
+        assert type(theirs.benchmark) is Mine
+        assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)
 
 
 async def test_apps_that_do_not_answer_are_reported_with_the_reason(world: Any) -> None:

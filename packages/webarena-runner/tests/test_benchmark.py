@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +11,14 @@ from bench_core.errors import InputError
 from bench_core.protocols import TrialContext
 from bench_core.records import Limits
 from bench_core.run_spec import RunSpec, TaskFilter
+from bench_core.runs import RunOptions, prepare_installed
 from bench_core.testing import BenchmarkConformance
 from bench_core.trial import run_trial
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.config import EnvironmentConfig, default_config
+from webarena_runner.options import WebArenaRunOptions
 from webarena_runner.preflight import preflight
+from webarena_runner.runs import prepare
 from webarena_runner.world.launch import Environment, built_in_world, environment_of
 
 if TYPE_CHECKING:
@@ -44,6 +48,39 @@ class TestWebArenaConforms(BenchmarkConformance):
             )
             work = run_trial(benchmark, task, context, load_agent("do-nothing"))
             return task, asyncio.run(work), tmp_path
+
+
+class Mine(WebArenaBenchmark):
+    """A benchmark built on WebArena's."""
+
+
+@pytest.fixture
+def one_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in os.environ if each.startswith("WEBARENA_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WEBARENA_REDDIT_URL", "http://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("one_site")
+def test_bench_core_prepares_what_our_command_does() -> None:
+    asked = {"agent": "do-nothing", "ids": ("27",)}
+    with (
+        Mine.prepare(RunOptions(**asked), False) as theirs,  # noqa: FBT003  # see Prepare
+        prepare(WebArenaRunOptions(**asked), False) as ours,  # noqa: FBT003  # same
+    ):
+        assert type(theirs.benchmark) is Mine
+        assert (theirs.spec, theirs.out, theirs.warnings) == (ours.spec, ours.out, ours.warnings)
+        assert theirs.run_environment.price_of is ours.run_environment.price_of is not None
+
+
+@pytest.mark.usefixtures("one_site")
+def test_bench_core_refuses_a_run_on_sites_that_are_missing() -> None:
+    prepared = prepare_installed("webarena")
+    with (
+        pytest.raises(InputError, match="WEBARENA_SHOPPING_URL"),
+        prepared(RunOptions(agent="do-nothing", ids=("21",)), False),  # noqa: FBT003  # see Prepare
+    ):
+        pass
 
 
 def sites(**urls: str) -> EnvironmentConfig:

@@ -18,9 +18,11 @@ from multireal_harness.tasks import BENCHMARK, load_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
+    from bench_core.runs import PreparedRun, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from multireal_harness.label_files import LabelFiles
 
@@ -67,6 +69,14 @@ class MultiRealBenchmark:
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
         self._labels = labels
+
+    @classmethod
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+        """Prepare a run as `multireal-harness run` does by default, for `bench-core run multireal`."""
+        from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # built on this class
+        from multireal_harness.runs import prepare  # noqa: PLC0415  # same
+
+        return prepare(MultiRealRunOptions(**dict(options)), begins, cls)
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in order of their ids."""

@@ -54,15 +54,29 @@ def run(options: MultiRealRunOptions, *, progress: Progress | None = None) -> Ru
 
 
 @contextmanager
-def prepare(options: MultiRealRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
-    with _opened(options, begins=begins) as ready:
+def prepare(
+    options: MultiRealRunOptions,
+    begins: bool,  # noqa: FBT001  # see Prepare
+    make: type[MultiRealBenchmark] = MultiRealBenchmark,
+) -> Iterator[PreparedRun]:
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+
+    Args:
+        options: What is asked for.
+        begins: Whether the run begins, so that trials to label are chosen at its end.
+        make: The benchmark's class, where it is one of another's built on ours.
+    """
+    with _opened(options, begins=begins, make=make) as ready:
         yield ready
 
 
 @contextmanager
 def _opened(
-    options: MultiRealRunOptions, *, begins: bool, checked: bool = True
+    options: MultiRealRunOptions,
+    *,
+    begins: bool,
+    checked: bool = True,
+    make: type[MultiRealBenchmark] = MultiRealBenchmark,
 ) -> Iterator[PreparedRun]:
     built_in = options.world == "built-in"
     if options.faults and not built_in:
@@ -71,7 +85,8 @@ def _opened(
     chosen = options.with_ids(known)
     world = built_in_world(options.faults) if built_in else nullcontext(None)
     with world as apps:
-        ready, labels, judge = _prepared(chosen, known, apps.urls if apps else {}, checked=checked)
+        origins = apps.urls if apps else {}
+        ready, labels, judge = _prepared(chosen, known, origins, make, checked=checked)
         yield ready
     if begins and labels is not None:
         labels.choose(judge)
@@ -92,7 +107,12 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
 
 
 def _prepared(
-    options: MultiRealRunOptions, known: list[Task], origins: Mapping[str, str], *, checked: bool
+    options: MultiRealRunOptions,
+    known: list[Task],
+    origins: Mapping[str, str],
+    make: type[MultiRealBenchmark],
+    *,
+    checked: bool,
 ) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
     asked = options
     config = load_config(options.model, options.models_dir) if options.model else None
@@ -108,7 +128,7 @@ def _prepared(
     labels = options.label_files(out, spec.seed)
     if labels is not None:
         warnings.append(f"judged trials to label are listed in {labels.folder} at the end")
-    benchmark = MultiRealBenchmark(
+    benchmark = make(
         known,
         origins=origins,
         rules=rules,

@@ -24,9 +24,11 @@ from webarena_runner.world.launch import real_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractContextManager
 
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
+    from bench_core.runs import PreparedRun, RunOptions
     from bench_core.trial import Evaluation, Evidence
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.environment import SiteEnvironment
@@ -64,6 +66,14 @@ class WebArenaBenchmark:
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
         self._kept: KeptBrowser | None = None
+
+    @classmethod
+    def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
+        """Prepare a run as `webarena-runner run` does by default, for `bench-core run webarena`."""
+        from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # built on this class
+        from webarena_runner.runs import prepare  # noqa: PLC0415  # same
+
+        return prepare(WebArenaRunOptions(**dict(options)), begins, cls)
 
     def keep_browser(self) -> None:
         """Keep one Chromium for trials that follow one another, each in a fresh context; see `close`.

@@ -45,15 +45,29 @@ def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> Run
 
 
 @contextmanager
-def prepare(options: WebArenaRunOptions, begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
-    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`."""
-    with _prepared(options, begins=begins) as ready:
+def prepare(
+    options: WebArenaRunOptions,
+    begins: bool,  # noqa: FBT001  # see Prepare
+    make: type[WebArenaBenchmark] = WebArenaBenchmark,
+) -> Iterator[PreparedRun]:
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+
+    Args:
+        options: What is asked for.
+        begins: Whether the run begins, so that sites may be reset.
+        make: The benchmark's class, where it is one of another's built on ours.
+    """
+    with _prepared(options, begins=begins, make=make) as ready:
         yield ready
 
 
 @contextmanager
 def _prepared(
-    options: WebArenaRunOptions, *, begins: bool, checked: bool = True
+    options: WebArenaRunOptions,
+    *,
+    begins: bool,
+    checked: bool = True,
+    make: type[WebArenaBenchmark] = WebArenaBenchmark,
 ) -> Iterator[PreparedRun]:
     chosen = options.with_ids(load_tasks())
     chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
@@ -61,7 +75,7 @@ def _prepared(
     with (
         _on_built_in(chosen, checked=checked)
         if built_in
-        else _on_real(chosen, begins=begins, checked=checked) as ready
+        else _on_real(chosen, make, begins=begins, checked=checked) as ready
     ):
         yield ready
 
@@ -94,7 +108,9 @@ def prepare_sessions(options: Mapping[str, Any], begins: bool) -> Iterator[Prepa
 
 
 @contextmanager
-def _on_real(options: WebArenaRunOptions, *, begins: bool, checked: bool) -> Iterator[PreparedRun]:
+def _on_real(
+    options: WebArenaRunOptions, make: type[WebArenaBenchmark], *, begins: bool, checked: bool
+) -> Iterator[PreparedRun]:
     environment = real_environment(options.config_file, options.host)
     spec = options.spec(config={**_site_config(options, environment), **options.agent_config()})
     out = options.folder(BENCHMARK, spec)
@@ -108,7 +124,7 @@ def _on_real(options: WebArenaRunOptions, *, begins: bool, checked: bool) -> Ite
     settings = EnvironmentSettings(auth_folder=options.auth_folder)
     try:
         yield PreparedRun(
-            WebArenaBenchmark(environment, settings=settings),
+            make(environment, settings=settings),
             spec,
             out,
             RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(options)),
