@@ -15,9 +15,9 @@ import pytest
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import AgentOutcome, Task
-from bench_core.run_folder import read_run
+from bench_core.run_folder import StoredRun, read_run
 from bench_core.run_spec import LookSpec, RunSpec
-from bench_core.runs import RunEnvironment, run_benchmark_sync
+from bench_core.runs import RunEnvironment, RunOptions, run_benchmark_sync
 from bench_core.scheduling import Backoff, Policy
 from bench_core.statistics.looks import Looks, looks_of
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment
@@ -110,6 +110,54 @@ def test_running_again_decides_the_same_and_runs_nothing(tmp_path: Path, five: L
     again = Known(lambda n: 1.0)
     assert run(again, tmp_path / "run", five).stopped == first.stopped == "regression"
     assert again.ran == []
+
+
+@pytest.fixture
+def baseline(before: Path) -> Path:
+    """What `bench-report export baseline` keeps of the run, beside what is of no use here."""
+    scores = {str(n): (float(n % 5 > 0), None) for n in range(TASKS)}
+    stored = StoredRun(label="good", info=read_run(before).info, scores=scores)
+    path = before.parent / "baseline.json"
+    path.write_text(json.dumps({**stored.model_dump(mode="json"), "generator": "a report"}))
+    return path
+
+
+def test_a_baseline_file_decides_as_the_run_it_stands_for(
+    tmp_path: Path, five: LookSpec, baseline: Path
+) -> None:
+    rules = []
+    for number, against in enumerate((five.against, baseline)):
+        stopping = LookSpec(looks=5, against=against)
+        outcome = run(Known(lambda n: float(n % 10 == 0)), tmp_path / str(number), stopping)
+        assert outcome.stopped == "regression"
+        rules.append(read_run(tmp_path / str(number)).info.stopping_rule)
+    assert rules[0] == rules[1]
+
+
+def test_looks_compare_with_the_stored_baseline_where_no_run_is_named(
+    tmp_path: Path, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def against(**asked: Any) -> Path:
+        stopping = RunOptions(agent="scripted", looks=5, **asked).spec().stopping
+        assert stopping is not None
+        return stopping.against.resolve()
+
+    assert against(out=tmp_path / "run") == baseline
+    monkeypatch.chdir(tmp_path)
+    assert against() == baseline
+    assert against(against=tmp_path / "before") == tmp_path / "before"
+    baseline.unlink()
+    with pytest.raises(InputError, match="by --against"):
+        against()
+
+
+def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path, baseline: Path) -> None:
+    garbage = json.dumps({**json.loads(baseline.read_text()), "kind": "verdict"})
+    for text, said in (("{]", "is not a baseline"), (garbage, "is not a baseline .kind")):
+        baseline.write_text(text)
+        with pytest.raises(InputError, match=said):
+            run(Known(lambda n: 1.0), tmp_path / "run", LookSpec(looks=5, against=baseline))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_without_a_decision_goes_to_its_end(tmp_path: Path, before: Path) -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from bench_core.errors import InputError
 from bench_core.files import add_checksum
+from bench_core.run_folder import stored_run
 from bench_report.cli import main
 from bench_report.comparison.baselines import Baseline, baseline_of, read_side, read_sides
 from bench_report.comparison.regression_gate import gate
@@ -44,6 +45,12 @@ def test_a_baseline_file_stands_in_for_its_run(baseline_file: Path, run: Runs) -
     )
 
     assert from_file.checks == from_folder.checks
+
+
+def test_a_run_that_may_stop_early_reads_the_scores_of_the_file(baseline_file: Path) -> None:
+    stored = stored_run(baseline_file)
+    assert stored.scores == read_side(baseline_file).scores
+    assert stored.info == read_side(baseline_file).info
 
 
 def test_a_baseline_survives_a_round_trip(baseline_file: Path) -> None:

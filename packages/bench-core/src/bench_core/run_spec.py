@@ -128,7 +128,7 @@ class LookSpec(Record):
 
     Attributes:
         looks: How often to look, at complete random batches of tasks.
-        against: The run folder compared with.
+        against: The run folder or baseline file compared with.
         rule: Name of an installed stopping rule.
         settings: What the rule takes beside.
     """

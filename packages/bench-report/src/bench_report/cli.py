@@ -169,7 +169,8 @@ def compare(
     runs: tuple[Path, ...], against: Path | None, *, strict: bool, mix: bool, as_json: bool
 ) -> None:
     """Compare runs with a baseline, paired by task: overall, by slice, by task."""
-    from bench_report.comparison.baselines import read_sides, stored_baseline  # noqa: PLC0415  # loads statistics
+    from bench_core.run_folder import stored_baseline  # noqa: PLC0415  # --help stays quick
+    from bench_report.comparison.baselines import read_sides  # noqa: PLC0415  # loads statistics
     from bench_report.comparison.comparability import check_comparable  # noqa: PLC0415  # as above
     from bench_report.comparison.differences import compare as compare_sides  # noqa: PLC0415  # as above
     from bench_report.terminal import comparison_lines  # noqa: PLC0415  # as above
@@ -245,9 +246,9 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
     not enough evidence for either.
     """
+    from bench_core.run_folder import stored_baseline  # noqa: PLC0415  # as below
     from bench_core.terminal import plain_text  # noqa: PLC0415  # as below
     from bench_report.analysis.integrity import not_clean, read_integrity  # noqa: PLC0415  # as below
-    from bench_report.comparison.baselines import stored_baseline  # noqa: PLC0415  # loads statistics
     from bench_report.comparison.regression_gate import gate as gate_runs  # noqa: PLC0415  # as above
     from bench_report.terminal import gate_lines  # noqa: PLC0415  # as above
 

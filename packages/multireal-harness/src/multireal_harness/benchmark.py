@@ -73,10 +73,10 @@ class MultiRealBenchmark:
     @classmethod
     def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
         """Prepare a run as `multireal-harness run` does by default, for `bench-core run multireal`."""
-        from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # built on this class
-        from multireal_harness.runs import prepare  # noqa: PLC0415  # same
+        from multireal_harness.options import MultiRealRunOptions  # noqa: PLC0415  # only where a run begins
+        from multireal_harness.preparation import prepared_run  # noqa: PLC0415  # same
 
-        return prepare(MultiRealRunOptions(**dict(options)), begins, cls)
+        return prepared_run(cls, MultiRealRunOptions(**dict(options)), begins=begins)
 
     def tasks(self) -> Sequence[Task]:
         """Return the tasks in order of their ids."""

@@ -70,10 +70,10 @@ class WebArenaBenchmark:
     @classmethod
     def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
         """Prepare a run as `webarena-runner run` does by default, for `bench-core run webarena`."""
-        from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # built on this class
-        from webarena_runner.runs import prepare  # noqa: PLC0415  # same
+        from webarena_runner.options import WebArenaRunOptions  # noqa: PLC0415  # only where a run begins
+        from webarena_runner.preparation import prepared_run  # noqa: PLC0415  # same
 
-        return prepare(WebArenaRunOptions(**dict(options)), begins, cls)
+        return prepared_run(cls, WebArenaRunOptions(**dict(options)), begins=begins)
 
     def keep_browser(self) -> None:
         """Keep one Chromium for trials that follow one another, each in a fresh context; see `close`.

@@ -113,6 +113,8 @@ def execute_prepared(
     """
     from bench_core.runs.prepare import plan_prepared, run_prepared  # noqa: PLC0415  # see above
 
+    if options.looks is not None and options.against is None:
+        click.echo(f"compared with {options.baseline()}", err=True)
     if dry_run:
         plan = plan_prepared(prepare, options, on_warning=_warn)
         click.echo(plan.model_dump_json(indent=2) if as_json else _plan_text(plan))

@@ -264,8 +264,9 @@ def _look_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option("--looks", type=click.IntRange(1, 20), metavar="N",
                      help="Stop early where one of N looks at complete random batches decides."),
-        click.option("--against", type=click.Path(exists=True, file_okay=False, path_type=Path),
-                     metavar="RUN", help="The run folder that looks compare with."),
+        click.option("--against", type=click.Path(exists=True, path_type=Path), metavar="RUN|FILE",
+                     help="The run folder or baseline file that looks compare with.  "
+                          "[default: baseline.json beside the run folder]"),
         click.option("--looks-for", type=click.Choice(["drop", "difference"]), default="drop",
                      show_default=True, help="What looks test for."),
         click.option("--planned-drop", type=click.FloatRange(0, 100, min_open=True), metavar="POINTS",

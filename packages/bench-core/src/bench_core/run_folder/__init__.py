@@ -16,6 +16,12 @@ if TYPE_CHECKING:
         list_artifacts,
         read_json,
     )
+    from bench_core.run_folder.baselines import (
+        StoredRun,
+        read_baseline,
+        stored_baseline,
+        stored_run,
+    )
     from bench_core.run_folder.browsergym import (
         REPORTED_ONLY,
         BrowserGymExperiment,
@@ -83,6 +89,7 @@ __all__ = [
     "RunFolder",
     "RunView",
     "SetAside",
+    "StoredRun",
     "TrialArtifacts",
     "browsergym_experiments",
     "canonical_hash",
@@ -98,6 +105,7 @@ __all__ = [
     "list_artifacts",
     "misplaced_lines",
     "package_versions",
+    "read_baseline",
     "read_info",
     "read_json",
     "read_lines",
@@ -112,6 +120,8 @@ __all__ = [
     "set_aside_lines",
     "set_aside_torn",
     "stale_schemas",
+    "stored_baseline",
+    "stored_run",
     "task_set_hash",
     "trial_path",
     "write_info",
@@ -131,6 +141,7 @@ __getattr__ = lazy_exports(
             "list_artifacts",
             "read_json",
         ),
+        "baselines": ("StoredRun", "read_baseline", "stored_baseline", "stored_run"),
         "folder": ("RunFolder", "write_info"),
         "jsonl": (
             "BadLine",

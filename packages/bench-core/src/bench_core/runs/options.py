@@ -19,6 +19,7 @@ from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.records import Limits, Record
+from bench_core.run_folder.baselines import stored_baseline
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.runs.dry_run import default_folder
 
@@ -60,7 +61,8 @@ class RunOptions(TaskOptions):
         time_limit: Seconds a trial may take.
         max_cost: US dollars the run may cost.
         looks: How often to see whether the run may stop early; the rest is in `LookSpec`.
-        against: The run folder that looks compare with.
+        against: The run folder or baseline file that looks compare with; by default the `baseline.json` beside
+            `out` or in the working directory.
         looks_for: What looks test for.
         planned_drop: In points: stop where such a drop would hardly be found any more.
         unscored: Whether looks wait for trials without a score that may run again.
@@ -198,6 +200,14 @@ class RunOptions(TaskOptions):
         """Return the run folder: what `out` says, or one named by the spec."""
         return self.out or Path("runs") / default_folder(benchmark, spec)
 
+    def baseline(self) -> Path:
+        """Return the run folder or file that looks compare with.
+
+        Raises:
+            InputError: None is named, and none is stored.
+        """
+        return self.against or stored_baseline(self.out or Path("runs", "new"))
+
     def _executor(self) -> ExecutorSpec:
         if self.address is not None and self.executor == "inline":
             raise InputError("--address is that of a Ray cluster: add --executor ray")
@@ -206,11 +216,9 @@ class RunOptions(TaskOptions):
     def _stopping(self) -> LookSpec | None:
         if self.looks is None:
             return None
-        if self.against is None:
-            raise InputError("--looks compares with a finished run: give --against RUN")
         settings: dict[str, JsonValue] = {
             "sides": self.looks_for, "unscored": self.unscored.replace("-", "_")
         }  # fmt: skip
         if self.planned_drop is not None:
             settings["drop"] = self.planned_drop / 100.0
-        return LookSpec(looks=self.looks, against=self.against, settings=settings)
+        return LookSpec(looks=self.looks, against=self.baseline(), settings=settings)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bench_core.errors import InputError, NotEstimableError
 from bench_core.records import SUCCESS_SCORE, Record
-from bench_core.run_folder.folder import read_run
+from bench_core.run_folder.baselines import stored_run
 from bench_core.statistics.boundaries import critical_values
 from bench_core.statistics.comparison import task_differences
 from bench_core.statistics.distributions import normal_cdf, t_quantile
@@ -255,22 +255,21 @@ class Looks:
         Raises:
             InputError: The baseline is of another benchmark, task set, world or profile.
         """
-        view = read_run(against)
+        good = stored_run(against)
         for aspect in _COMPARED:
-            mine, other = getattr(info, aspect), getattr(view.info, aspect)
+            mine, other = getattr(info, aspect), getattr(good.info, aspect)
             unstated = aspect == "benchmark_version" and None in {mine, other}
             if mine != other and not unstated:
                 raise InputError(
                     f"{against} cannot be compared with: its {aspect.replace('_', ' ')} is {other!r}, "
                     f"this run's {mine!r}"
                 )
-        scores = _outcomes(view.results.values())
         rule = plan_looks(
             tasks,
-            scores,
+            _successes(good.scores),
             trials=info.trials,
             seed=info.seed,
-            baseline=view.info.run_id,
+            baseline=good.info.run_id,
             **settings,  # type: ignore[arg-type] # checked by the command line
         )
         return rule.model_dump(mode="json")
@@ -315,8 +314,16 @@ def looks_of(
 
 
 def _outcomes(results: Iterable[TrialResult]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[float | None]] = {}
     for each in sorted(results, key=lambda result: (result.task_id, result.trial)):
-        if each.score is not None:
-            found.setdefault(each.task_id, []).append(float(each.score >= SUCCESS_SCORE))
-    return found
+        found.setdefault(each.task_id, []).append(each.score)
+    return _successes(found)
+
+
+def _successes(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[float]]:
+    """Return task id to outcomes of 0 and 1, without tasks that have none."""
+    found = {
+        task: [float(each >= SUCCESS_SCORE) for each in own if each is not None]
+        for task, own in scores.items()
+    }
+    return {task: own for task, own in found.items() if own}

@@ -6,21 +6,22 @@ kilobytes, fit to be committed beside the agent it belongs to.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import ConfigDict, Field
 
-from bench_core.errors import InputError
-from bench_core.records import SUCCESS_SCORE, Record, RunInfo
+from bench_core.records import SUCCESS_SCORE
+from bench_core.run_folder import StoredRun, read_baseline
 from bench_report.__about__ import __version__
-from bench_report.model import Effort, TaskEntry
+from bench_report.model import Effort, TaskEntry  # noqa: TC001  # fields of a record
 from bench_report.run_data.rows import effort_of, task_entries, trial_rows
 from bench_report.run_data.sources import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from bench_core.records import RunInfo
     from bench_report.run_data.sources import Source
 
 __all__ = [
@@ -30,34 +31,23 @@ __all__ = [
     "read_side",
     "read_sides",
     "side_of",
-    "stored_baseline",
 ]
 
 
-_STORED = "baseline.json"
-"""What a stored baseline is called where no other is named."""
-
-
-class Baseline(Record):
+class Baseline(StoredRun):
     """`baseline.json`: one run, reduced to what later runs are compared with.
 
     Attributes:
-        label: The run's short name.
         generator: What wrote it.
-        info: The run's own `run.json`.
         evaluators: Versions of the evaluators that scored it, by name.
-        scores: Task id to the scores of its ended trials; `None` for trials without a score.
         effort: What its trials used.
     """
 
-    schema_version: Literal[1] = 1
-    kind: Literal["baseline"] = "baseline"
-    label: str
+    model_config = ConfigDict(extra="forbid")
+
     generator: str
-    info: RunInfo
     evaluators: dict[str, str] = Field(default_factory=dict)
     tasks: tuple[TaskEntry, ...]
-    scores: dict[str, tuple[FiniteFloat | None, ...]]
     effort: Effort
 
 
@@ -127,23 +117,6 @@ def baseline_of(run: Source) -> Baseline:
     )
 
 
-def stored_baseline(run: Path) -> Path:
-    """Return the baseline kept beside a run folder, else in the working directory: `baseline.json`.
-
-    Raises:
-        InputError: There is none.
-    """
-    places = (run.absolute().parent / _STORED, Path.cwd() / _STORED)
-    found = next((each for each in places if each.is_file()), None)
-    if found is None:
-        raise InputError(
-            f"nothing to compare {run} with: store a good run once by `bench-report export baseline RUN "
-            f"--out {places[0]}` and every later run beside it is compared with that, or name another run "
-            "by --against"
-        )
-    return found
-
-
 def read_sides(paths: Sequence[Path]) -> list[Side]:
     """Read run folders and baseline files, labels made unique.
 
@@ -166,15 +139,7 @@ def read_side(path: Path) -> Side:
     """
     if not path.is_file():
         return side_of(read_runs([path])[0])
-    try:
-        baseline = Baseline.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-        raise InputError(
-            f"{path} is not a baseline ({what}): give a run folder, or a file "
-            "written by `bench-report export baseline RUN`"
-        ) from None
+    baseline = read_baseline(path, Baseline)
     return Side(
         label=baseline.label,
         info=baseline.info,

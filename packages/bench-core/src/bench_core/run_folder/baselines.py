@@ -1,0 +1,91 @@
+"""Finished runs that later ones are compared with: run folders, or small files that stand in for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ConfigDict, FiniteFloat, ValidationError
+
+from bench_core.errors import InputError
+from bench_core.records import Record, RunInfo
+from bench_core.run_folder.folder import read_run
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Stored = TypeVar("Stored", bound="StoredRun")
+
+__all__ = ["StoredRun", "read_baseline", "stored_baseline", "stored_run"]
+
+_NAME = "baseline.json"
+"""What a baseline file is called where no other is named."""
+
+
+class StoredRun(Record):
+    """What is read here of a baseline file; `bench-report export baseline` writes them.
+
+    Attributes:
+        label: The run's short name.
+        info: The run's own `run.json`.
+        scores: Task id to the scores of its ended trials; `None` for trials without a score.
+    """
+
+    model_config = ConfigDict(extra="ignore")  # what reports compare beside
+
+    schema_version: Literal[1] = 1
+    kind: Literal["baseline"] = "baseline"
+    label: str
+    info: RunInfo
+    scores: dict[str, tuple[FiniteFloat | None, ...]]
+
+
+def stored_baseline(run: Path) -> Path:
+    """Return the baseline kept beside a run folder, else in the working directory: `baseline.json`.
+
+    Raises:
+        InputError: There is none.
+    """
+    places = (run.absolute().parent / _NAME, Path.cwd() / _NAME)
+    found = next((each for each in places if each.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"nothing to compare {run} with: store a good run once by `bench-report export baseline RUN "
+            f"--out {places[0]}` and every later run beside it is compared with that, or name another run "
+            "by --against"
+        )
+    return found
+
+
+def stored_run(path: Path) -> StoredRun:
+    """Return the scores of a run folder or of a baseline file.
+
+    Raises:
+        InputError: The file is no baseline.
+        RunFolderError: The folder is missing or damaged.
+    """
+    if path.is_file():
+        return read_baseline(path, StoredRun)
+    view = read_run(path)
+    scores: dict[str, list[float | None]] = {}
+    for result in sorted(view.results.values(), key=lambda each: (each.task_id, each.trial)):
+        scores.setdefault(result.task_id, []).append(result.score)
+    kept = {task: tuple(found) for task, found in scores.items()}
+    return StoredRun(label=path.name, info=view.info, scores=kept)
+
+
+def read_baseline(path: Path, record: type[Stored]) -> Stored:
+    """Return a baseline file as a record of that class.
+
+    Raises:
+        InputError: The file is no baseline.
+    """
+    try:
+        return record.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise InputError(
+            f"{path} is not a baseline ({what}): give a run folder, or a file "
+            "written by `bench-report export baseline RUN`"
+        ) from None

@@ -1,0 +1,129 @@
+"""Preparation of a run from its options: benchmark, spec, folder and sites."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench_core.models import price_row
+from bench_core.runs import PreparedRun, RunEnvironment
+from bench_core.scheduling import FileLocks, NoLocks
+from bench_core.workers import Recipe
+from webarena_runner.capacity import default_workers
+from webarena_runner.environment import EnvironmentSettings
+from webarena_runner.preflight import planned_sites, preflight
+from webarena_runner.provenance import provenance
+from webarena_runner.reset import parse_policies
+from webarena_runner.tasks import BENCHMARK, load_tasks
+from webarena_runner.world.launch import (
+    built_in_world,
+    environment_of,
+    real_environment,
+    with_resets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bench_core.trial import Benchmark
+    from webarena_runner.options import WebArenaRunOptions
+    from webarena_runner.world.launch import Environment
+
+__all__ = ["prepared_run"]
+
+
+@contextmanager
+def prepared_run(
+    make: Callable[..., Benchmark],
+    options: WebArenaRunOptions,
+    *,
+    begins: bool,
+    checked: bool = True,
+) -> Iterator[PreparedRun]:
+    """Prepare the run that `options` ask for; see `bench_core.runs.prepare.Prepare`.
+
+    Args:
+        make: `WebArenaBenchmark`, which itself offers this to `bench-core run webarena`.
+        options: What is asked for.
+        begins: Whether the run begins, so that sites may be reset.
+        checked: Refuse what would fail in every trial; otherwise only the tasks are wanted.
+    """
+    chosen = options.with_ids(load_tasks())
+    chosen = chosen.model_copy(update={"workers": chosen.workers or default_workers()})
+    built_in = chosen.world == "built-in"
+    with (
+        _on_built_in(make, chosen, checked=checked)
+        if built_in
+        else _on_real(make, chosen, begins=begins, checked=checked) as ready
+    ):
+        yield ready
+
+
+@contextmanager
+def _on_real(
+    make: Callable[..., Benchmark], options: WebArenaRunOptions, *, begins: bool, checked: bool
+) -> Iterator[PreparedRun]:
+    environment = real_environment(options.config_file, options.host)
+    spec = options.spec(config={**_site_config(options, environment), **options.agent_config()})
+    out = options.folder(BENCHMARK, spec)
+    environment, resets = with_resets(environment, options.resets, options.reset_batch, out)
+    warnings: list[str] = []
+    if checked:
+        resets.require_reset_methods(planned_sites(spec))
+        warnings = preflight(spec, environment.config)
+    if begins:
+        asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
+    settings = EnvironmentSettings(auth_folder=options.auth_folder)
+    try:
+        yield PreparedRun(
+            make(environment, settings=settings),
+            spec,
+            out,
+            RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(options)),
+            tuple(warnings),
+        )
+    finally:
+        if begins:
+            resets.write()
+
+
+@contextmanager
+def _on_built_in(
+    make: Callable[..., Benchmark], options: WebArenaRunOptions, *, checked: bool
+) -> Iterator[PreparedRun]:
+    spec = options.spec(world="built-in", config=options.agent_config())
+    with built_in_world() as world:
+        environment = environment_of(world)
+        if checked:
+            preflight(spec, environment.config)
+        yield PreparedRun(
+            make(environment),
+            spec,
+            options.folder(BENCHMARK, spec),
+            RunEnvironment(
+                provenance=provenance(),
+                price_of=price_row,
+                locks=NoLocks(),
+                recipe=_recipe(options),
+            ),
+        )
+
+
+def _recipe(options: WebArenaRunOptions) -> Recipe | None:
+    """Return what workers prepare their part from; None where only one process can keep the order of resets."""
+    if any(not each.endswith(("never", "before-run")) for each in options.resets):
+        return None
+    # the sites were reset before the run
+    given = options.model_copy(update={"resets": ()}).model_dump(mode="json")
+    return Recipe(prepare="webarena_runner.runs:prepare_in_worker", options=given)
+
+
+def _site_config(options: WebArenaRunOptions, environment: Environment) -> dict[str, Any]:
+    """Return the run's configuration of the sites, without defaults."""
+    config: dict[str, Any] = {"sites": environment.config.public()}
+    policies = parse_policies(options.resets, environment.config.sites)
+    if chosen := {name: policy for name, policy in policies.items() if policy != "never"}:
+        config["resets"] = chosen
+        config["reset_batch"] = options.reset_batch
+    return config
