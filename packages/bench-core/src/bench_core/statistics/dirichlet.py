@@ -62,8 +62,11 @@ def dirichlet_low(
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha!r}")
     weights = [1.0] * len(totals) if sizes is None else list(sizes)
-    # rounding lets totals that are equal but for the order of their sums count as one
-    units = Counter((round(total, 9), size) for total, size in zip(totals, weights, strict=True))
+    units: Counter[tuple[float, float]] = Counter()
+    # most of thousands are alike, so that few are rounded
+    for (total, size), times in Counter(zip(totals, weights, strict=True)).items():
+        # totals that are equal but for the order of their sums count as one
+        units[round(total, 9), size] += times
     if any(not total >= lowest * size - _PRECISION for total, size in units):
         raise ValueError(f"a value lies below {lowest!r}, the lowest there can be")
     largest = max(weights)
