@@ -42,7 +42,11 @@ REASONS = {
         "needs files of Windows Agent Arena or OSWorld"
     ),
     r"--assets": "needs the network, or what was fetched from it",
-    r"(run|doctor|sites \w+|auth \w+|outputs) .*--config sites\.yaml|submission runs": "needs WebArena's sites",
+    r"(run|doctor|sites \w+|auth \w+|outputs) .*--config sites\.yaml|submission runs|bench-core run webarena": (
+        "needs WebArena's sites"
+    ),
+    r"--app gomail": "needs Multi-REAL's own tasks",
+    r"gate .*--looks": "needs a run that may stop early",
     r"--executor ray": "needs Ray",
     r"--agent-env uv:|--agent-python|--evaluator-python": "needs another environment",
     r"--agent-command": "needs Node",
@@ -59,7 +63,7 @@ SERVED = {
 }
 """What serves until Ctrl-C, and what it prints where it is ready."""
 ENDS = {
-    r"bench-report gate": {0, 1, 3},
+    r"bench-report gate|waa-client compare": {0, 1, 3},
     r"multireal-harness (check-state|lint|validate-ground-truth)": {0, 1},
 }
 """The exit codes of what checks something that is as it happens to be; all else ends with 0."""
@@ -70,7 +74,7 @@ _RESULT = re.compile(
     r"(?:^|\s)(?:--out|-o|--write|--html|--report|--snapshot|--record|--name)[ =](\S+)"
 )
 _AGENT = re.compile(r"(\w+):([A-Z]\w+)")
-_RUN = re.compile(r"(?:^|\s|=)((?:runs/[\w/]+|RUN))(?=\s|$)")
+_RUN = re.compile(r"(?:^|\s|=)((?:runs/[\w/-]+|RUN))(?=\s|$)")
 _SHOWN_LINES = 15
 _STATE_OF = "dining-mail-2"
 _RUNNERS = {"multireal-harness", "waa-client", "webarena-runner"}
