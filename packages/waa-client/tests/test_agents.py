@@ -195,7 +195,7 @@ def test_claude_uses_the_computer_at_the_screens_own_size(
     with FakeVm(size=(1440, 900)) as vm:
         config = {"agent_options": {"base_url": server.base_url("anthropic")}}
         run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="computer-use",
-            model="anthropic:claude-opus-4-5", config=config)  # fmt: skip
+            model="anthropic:claude-opus-4-6", config=config)  # fmt: skip
         assert vm.computer.clicks == [("left", 100, 90)]
         assert vm.computer.typed == "Grüße"
         assert "/accessibility" not in vm.paths()
