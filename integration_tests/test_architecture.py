@@ -83,7 +83,7 @@ def defined_names(path: Path) -> list[str]:
 
 
 def test_every_runner_has_its_jobs_in_the_documented_files(root: Path) -> None:
-    assert len(documented_files(root)) == 15
+    assert len(documented_files(root)) == 16
     assert missing(root) == []
 
 
