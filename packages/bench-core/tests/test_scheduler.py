@@ -72,7 +72,7 @@ class World:
         self.contexts: list[TrialContext] = []
         self.outcome: str | None = None
 
-    def run(
+    def run(  # noqa: PLR0913  # what a scheduler takes
         self,
         trial: Callable[[Task, TrialContext], Awaitable[Any]],
         *,
@@ -80,6 +80,7 @@ class World:
         policy: Policy | None = None,
         budget: RunBudget | None = None,
         meanwhile: Callable[[], Awaitable[None]] | None = None,
+        locks: Any = None,
     ) -> MemorySink:
         async def run_trial(task: Task, context: TrialContext) -> Any:
             self.contexts.append(context)
@@ -94,6 +95,7 @@ class World:
                 progress=NoProgress(),
                 policy=policy or Policy(timeouts=TIMEOUTS),
                 clock=self.clock,
+                locks=locks,
             )
             other = asyncio.ensure_future(meanwhile()) if meanwhile else None
             self.outcome = await self.scheduler.run(trials or [planned()])
@@ -338,6 +340,40 @@ def test_a_trial_past_its_hard_deadline_is_an_environment_error(world: World) ->
     assert result.error is not None
     assert result.error.kind == "hard_deadline"
     assert world.clock.elapsed_s == 80
+
+
+class LostAfter:
+    """Holds resources that are lost after some seconds, the first time they are held."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds: list[float] = [seconds]
+        self.released = 0
+
+    async def acquire(self, resources: object, on_wait: object) -> LostAfter:
+        del resources, on_wait
+        return self
+
+    def when_lost(self, call: Callable[[], object]) -> None:
+        for seconds in self._seconds:
+            asyncio.get_running_loop().call_later(seconds, call)
+        self._seconds.clear()
+
+    def release(self) -> None:
+        self.released += 1
+
+
+def test_an_attempt_whose_lease_is_lost_is_ended_and_tried_again(world: World) -> None:
+    async def work(task: Task, context: TrialContext) -> TrialResult:
+        await asyncio.sleep(100)
+        return scored(task)
+
+    locks = LostAfter(30.0)
+    result = world.run(work, locks=locks).last()
+    first, second = result.attempts
+    assert first.error is not None
+    assert (first.status, first.error.kind) == (Status.ENVIRONMENT_ERROR, "lease_lost")
+    assert first.duration_s == 30.0
+    assert (second.status, result.score, locks.released) == (Status.COMPLETED, 1.0, 2)
 
 
 def test_a_trial_may_evaluate_after_its_time_limit(world: World) -> None:

@@ -48,7 +48,7 @@ class Runs:
         )
         options = {"names": list(known), "place": str(self.place), **more.pop("options", {})}
         with_ = RunEnvironment(
-            locks=NoLocks(),
+            locks=more.pop("locks", NoLocks()),
             policy=policy,
             recipe=Recipe(prepare="worker_toys:prepare", options=options),
             transport=more.pop("transport", PipeTransport(self._variables)) if workers else None,

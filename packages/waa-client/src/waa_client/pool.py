@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.scheduling import MachineLocks
 
-__all__ = ["Machine", "Machines", "VmPool", "vm_urls"]
+__all__ = ["Machine", "Machines", "VmPool", "vm_resource", "vm_urls"]
 
 _LONGEST_REST_S = 600.0
+
+
+def vm_resource(url: str) -> str:
+    """Return the name under which a VM is held."""
+    return f"waa-vm:{url}"
 
 
 def vm_urls(text: str) -> tuple[str, ...]:
@@ -114,7 +119,7 @@ class VmPool:
         url = await self._take()
         machine = Machine(url=url, evaluator=self._evaluators.get(url))
         try:
-            locked = await self._locks.acquire([Resource(name=f"waa-vm:{url}")], lambda _: None)
+            locked = await self._locks.acquire([Resource(name=vm_resource(url))], lambda _: None)
             try:
                 yield machine
             finally:

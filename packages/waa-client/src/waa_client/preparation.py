@@ -15,7 +15,7 @@ from bench_core.workers import Recipe
 from waa_client.desktop import View
 from waa_client.evaluation import EVALUATORS_VARIABLE
 from waa_client.options import WaaRunOptions
-from waa_client.pool import VmPool
+from waa_client.pool import VmPool, vm_resource
 from waa_client.preflight import preflight
 from waa_client.provenance import provenance
 from waa_client.provided import ProvidedVms, read_vm_spec
@@ -168,7 +168,12 @@ def _recipe(options: WaaRunOptions) -> Recipe | None:
         for vm, evaluator in zip(options.vms, evaluators, strict=False)
     )
     given = options.model_dump(mode="json")
-    return Recipe(prepare="waa_client.runs:prepare_in_worker", options=given, slots=slots)
+    return Recipe(
+        prepare="waa_client.runs:prepare_in_worker",
+        options=given,
+        slots=slots,
+        holds=tuple((vm_resource(url),) for url in options.urls()),
+    )
 
 
 def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Machines | None:

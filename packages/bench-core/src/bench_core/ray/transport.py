@@ -7,9 +7,8 @@ import contextlib
 import tempfile
 import threading
 from collections import deque
-from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ray
 from ray.exceptions import RayError
@@ -18,10 +17,9 @@ from bench_core.agent_process.framing import decode_line
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.files.temporary import remove_folder
 from bench_core.ray.actor import SlotActor
+from bench_core.ray.broker import RayBroker
+from bench_core.ray.calls import in_thread, value_of
 from bench_core.workers.executor import WorkerLimits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["RESOURCE", "RayLink", "RayTransport"]
 
@@ -63,9 +61,7 @@ class RayTransport:
             EnvironmentFaultError: No worker starts in time.
         """
         del folder
-        if self._connecting is None:
-            self._connecting = asyncio.ensure_future(self._connect())
-        await asyncio.shield(self._connecting)
+        await self.connected()
         await self._require_room(slot)
         made = ray.remote(SlotActor).options(
             num_cpus=0,
@@ -76,11 +72,11 @@ class RayTransport:
             scheduling_strategy="SPREAD",
         )
         try:
-            actor = await _in_thread(made.remote, _CONNECT_S)
+            actor = await in_thread(made.remote, _CONNECT_S)
         except (RayError, asyncio.TimeoutError) as error:
             raise EnvironmentFaultError(f"the cluster takes no worker: {error!r}"[:500]) from None
         try:
-            facts = await _value(actor.start.remote(f"worker {slot + 1}"), _CONNECT_S)
+            facts = await value_of(actor.start.remote(f"worker {slot + 1}"), _CONNECT_S)
         except (RayError, asyncio.TimeoutError) as error:
             with contextlib.suppress(Exception):
                 ray.kill(actor)
@@ -90,11 +86,25 @@ class RayTransport:
         name = f"worker {slot + 1} on {facts['host']}, process {facts['pid']}"
         return RayLink(actor, name, facts["node"])
 
+    async def connected(self) -> None:
+        """Wait until this process is part of the cluster.
+
+        Raises:
+            InputError: The cluster is not there.
+        """
+        if self._connecting is None:
+            self._connecting = asyncio.ensure_future(self._connect())
+        await asyncio.shield(self._connecting)
+
+    def broker(self) -> RayBroker | None:
+        """Return the cluster's; a cluster that was started for this run has no other."""
+        return None if self._address is None else RayBroker(self.connected)
+
     async def close(self) -> None:
         """Leave the cluster; end the one that was started for the run."""
         if self._connecting is not None and not self._connecting.cancelled():
             with contextlib.suppress(asyncio.TimeoutError):
-                await _in_thread(ray.shutdown, _SHUTDOWN_S)
+                await in_thread(ray.shutdown, _SHUTDOWN_S)
             self._closed.set()
             if self._folder is not None:
                 await asyncio.to_thread(remove_folder, self._folder)
@@ -109,7 +119,7 @@ class RayTransport:
     async def _connect(self) -> None:
         try:
             # the daemons that Ray starts are killed when the thread that started them ends
-            await _in_thread(self._connect_now, _CONNECT_S, until=self._closed)
+            await in_thread(self._connect_now, _CONNECT_S, until=self._closed)
         except Exception as error:  # noqa: BLE001  # of a node that does not start it is nothing more
             answer = str(error)[:500] or "no answer"
             start = f"`ray start --head --resources='{{\"{RESOURCE}\": 4}}'`"
@@ -125,7 +135,7 @@ class RayTransport:
 
     async def _require_room(self, slot: int) -> None:
         try:
-            offered = await _in_thread(ray.cluster_resources, _LOOK_S)
+            offered = await in_thread(ray.cluster_resources, _LOOK_S)
         except (RayError, asyncio.TimeoutError):
             raise EnvironmentFaultError("the head of the cluster does not answer") from None
         if (room := int(offered.get(RESOURCE, 0))) <= slot:
@@ -184,7 +194,7 @@ class RayLink:
             if self._last or self._dead is not None:
                 return None
             try:
-                lines, self._last = await _value(self._actor.receive.remote(), _CALL_S)
+                lines, self._last = await value_of(self._actor.receive.remote(), _CALL_S)
             except RayError as error:
                 self._dead = _in_words(error)
             except asyncio.TimeoutError:
@@ -207,7 +217,7 @@ class RayLink:
         """Wait until the worker has ended, or its lease has, where its node cannot be asked."""
         try:
             if self._dead is None:
-                self._dead = await _value(self._actor.ended.remote(), _CALL_S)
+                self._dead = await value_of(self._actor.ended.remote(), _CALL_S)
                 return self._dead
         except RayError as error:
             self._dead = _in_words(error)
@@ -222,37 +232,10 @@ class RayLink:
 
     async def _node_lives(self) -> bool:
         try:
-            nodes = await _in_thread(ray.nodes, _LOOK_S)
+            nodes = await in_thread(ray.nodes, _LOOK_S)
         except (RayError, asyncio.TimeoutError):
             return False
         return any(each["NodeID"] == self._node and each["Alive"] for each in nodes)
-
-
-async def _value(reference: Any, seconds: float) -> Any:
-    """Return what a call returns; Ray's own deadline does not hold for all of them."""
-    return await asyncio.wait_for(asyncio.wrap_future(reference.future()), seconds)
-
-
-async def _in_thread(
-    call: Callable[[], Any], seconds: float, until: threading.Event | None = None
-) -> Any:
-    """Return what a call returns; one that hangs does not keep this process from ending, as a pool's would.
-
-    Its thread then lives `until` something happens.
-    """
-    done: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            done.set_result(call())
-        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
-            with contextlib.suppress(InvalidStateError):  # no one waits any more
-                done.set_exception(error)
-        if until is not None:
-            until.wait()
-
-    threading.Thread(target=work, daemon=True).start()
-    return await asyncio.wait_for(asyncio.wrap_future(done), seconds)
 
 
 def _in_words(error: RayError) -> str:

@@ -177,7 +177,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
                         budget=budget,
                         progress=with_.progress,
                         policy=replace(policy, workers=workers),
-                        locks=with_.locks,
+                        locks=executor.locks,
                         clock=_RunClock(folder, with_.clock),
                         on_kept=executor.kept,
                     )

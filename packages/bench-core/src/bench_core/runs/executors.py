@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import platform
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.errors import InputError, MissingExtraError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bench_core.run_folder.folder import RunFolder
     from bench_core.run_spec import RunSpec
     from bench_core.runs.environment import RunEnvironment
+    from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Transport
 
@@ -35,7 +37,13 @@ _CANCEL_SHARE = 0.7
 
 
 class Executor(Protocol):
-    """Carries out attempts for a scheduler, which alone decides about them and writes them down."""
+    """Carries out attempts for a scheduler, which alone decides about them and writes them down.
+
+    Attributes:
+        locks: Hold what attempts use against all others that could.
+    """
+
+    locks: MachineLocks
 
     def run(self, task: Task, context: TrialContext) -> Coroutine[Any, Any, TrialResult]:
         """Run one attempt, identified by `context.token`."""
@@ -50,9 +58,12 @@ class _Inline:
     """Attempts as coroutines of this process."""
 
     def __init__(
-        self, run: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]]
+        self,
+        run: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
+        locks: MachineLocks,
     ) -> None:
         self.run = run
+        self.locks = locks
 
     def kept(self, token: str) -> None:
         """Do nothing."""
@@ -76,7 +87,7 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
     """
     transport = with_.transport or _transport(spec)
     if transport is None or not workers:
-        yield _Inline(run_here)
+        yield _Inline(run_here, with_.locks)
         return
     recipe = _recipe(with_)
     # what each worker has alone, such as a VM, is not shared by two
@@ -93,6 +104,8 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
         slots=workers,
         run_folder=folder.path,
         limits=_limits(spec, with_),
+        locks=with_.locks,
+        owner=f"{folder.info.run_id} on {platform.node()}",
         redactor=with_.redactor or Redactor.from_environment(),
         on_event=lambda kind, data: _write(folder, kind, data),
     )

@@ -29,18 +29,22 @@ __all__ = ["HARNESS_ERROR", "NOT_RETRIED", "RunningAttempt", "StopReason", "conc
 class StopReason(enum.Enum):
     """Why an attempt had to stop before it was over."""
 
-    DEADLINE = Status.ENVIRONMENT_ERROR
-    CANCELLED = Status.CANCELLED
-    BUDGET = Status.BUDGET_EXCEEDED
+    DEADLINE = "hard_deadline"
+    CANCELLED = "cancelled"
+    BUDGET = "budget_exceeded"
+    LEASE_LOST = "lease_lost"
+
+    @property
+    def status(self) -> Status:
+        """What becomes of the attempt."""
+        return {
+            StopReason.CANCELLED: Status.CANCELLED,
+            StopReason.BUDGET: Status.BUDGET_EXCEEDED,
+        }.get(self, Status.ENVIRONMENT_ERROR)
 
 
 _RULES = frozenset({"profile", "timing"})
 """What an evaluation may decide of a result's conditions."""
-_KINDS = {
-    StopReason.DEADLINE: "hard_deadline",
-    StopReason.CANCELLED: "cancelled",
-    StopReason.BUDGET: "budget_exceeded",
-}
 
 
 class RunningAttempt:
@@ -110,8 +114,8 @@ def conclude(
     reason = attempt.stop_reason or (StopReason.BUDGET if out_of_budget else None)
     if reason is not None:
         error = _stopped(reason, context, abandoned=attempt.abandoned)
-        mode = FailureMode(reason.value.value)
-        fields = {"status": reason.value, "error": error, "failure_mode": mode}
+        mode = FailureMode(reason.status.value)
+        fields = {"status": reason.status, "error": error, "failure_mode": mode}
         return unscored_result(trial.task, context, fields)
     if attempt.task.cancelled():
         return _harness_error(trial, context, RuntimeError("the trial cancelled itself"))
@@ -127,10 +131,12 @@ def _stopped(reason: StopReason, context: TrialContext, *, abandoned: bool) -> E
         + _limit_in_words(context),
         StopReason.CANCELLED: "the run was stopped",
         StopReason.BUDGET: "the run's budget is spent",
+        StopReason.LEASE_LOST: "what the trial held in the cluster may be another's by now: its lease could "
+        "not be renewed",
     }[reason]
     if abandoned:
         message += "; it ignored its cancellation and was abandoned"
-    return ErrorInfo(kind=_KINDS[reason], message=message)
+    return ErrorInfo(kind=reason.value, message=message)
 
 
 def _limit_in_words(context: TrialContext) -> str:

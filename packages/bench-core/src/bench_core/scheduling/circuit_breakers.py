@@ -161,7 +161,7 @@ def _blamed(claim: Claim, result: TrialResult) -> list[str]:
     if (
         result.status is not Status.ENVIRONMENT_ERROR
         or error is None
-        or error.kind == "hard_deadline"
+        or error.kind in {"hard_deadline", "lease_lost"}
     ):
         return []
     thing = _OF_PHASE.get(error.phase or "")

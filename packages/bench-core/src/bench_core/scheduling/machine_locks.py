@@ -26,6 +26,10 @@ class Held(Protocol):
         """Give them back; safe to call twice."""
         ...
 
+    def when_lost(self, call: Callable[[], object]) -> None:
+        """Call `call`, in the event loop, where they are lost before they are given back."""
+        ...
+
 
 class MachineLocks(Protocol):
     """Holds resources against whoever else might use them."""
@@ -80,6 +84,9 @@ class _HeldFiles:
     def release(self) -> None:
         for lock in reversed(self._locks):
             lock.release()
+
+    def when_lost(self, call: Callable[[], object]) -> None:
+        """Do nothing: the system takes no lock away."""
 
 
 async def _wait_for(

@@ -243,6 +243,7 @@ class Scheduler:
         alone = self._policy.workers == 1
         flight.live = self._runner.start(planned, number, alone=alone)
         self._progress.started(planned, number)
+        flight.held.when_lost(partial(flight.live.running.stop, StopReason.LEASE_LOST))
         await flight.live.running.settled()
         trial.last = self._runner.conclude(flight.live, trial.attempts)
         trial.attempts.append(trial.last.attempts[-1])

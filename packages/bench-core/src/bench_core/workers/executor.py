@@ -7,6 +7,7 @@ import contextlib
 import logging
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -21,6 +22,9 @@ from bench_core.agent_process.messages import (
 from bench_core.agent_process.silence import Silence, sign_s
 from bench_core.errors import BenchError, EnvironmentFaultError, InputError
 from bench_core.records import TrialResult
+from bench_core.scheduling.leased_locks import LeasedLocks
+from bench_core.scheduling.leases import LEASE_TTL_S
+from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.workers.files import Incoming
 from bench_core.workers.messages import refuse_mismatch
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import Task
     from bench_core.redaction import Redactor
+    from bench_core.scheduling.machine_locks import Held, MachineLocks
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
@@ -83,6 +88,9 @@ class WorkerExecutor:
         slots: How many.
         run_folder: Where what attempts leave goes.
         limits: How patient the run is.
+        locks: Hold what attempts use against other processes of this machine; where the workers' cluster has
+            a broker, `locks` of this object hold it in the whole cluster.
+        owner: Whose leases they are, for people.
         redactor: Knows the run's secrets.
         on_event: Receives kind and data of what is to be written down.
     """
@@ -97,6 +105,8 @@ class WorkerExecutor:
         slots: int,
         run_folder: Path,
         limits: WorkerLimits,
+        locks: MachineLocks,
+        owner: str,
         redactor: Redactor,
         on_event: Callable[[str, dict[str, JsonValue]], object],
     ) -> None:
@@ -109,6 +119,10 @@ class WorkerExecutor:
         self._limits = limits
         self._redactor = redactor
         self._on_event = on_event
+        # what no other process can reach needs no lease
+        broker = None if isinstance(locks, NoLocks) else transport.broker()
+        self._leases = None if broker is None else LeasedLocks(broker, owner, locks)
+        self.locks: MachineLocks = self._leases or locks
         self._incoming = Incoming(self._folder)
         self._free: asyncio.LifoQueue[_Slot] = asyncio.LifoQueue()
         self._all: list[_Slot] = []
@@ -119,6 +133,8 @@ class WorkerExecutor:
         self._keep_late()
         self._order["probe"] = self._incoming.probe(f"probe-{secrets.token_hex(8)}")
         self._signs = asyncio.create_task(self._give_signs())
+        if self._leases is not None:
+            await self._leases.__aenter__()
         self._all = [_Slot(number) for number in range(self._slots)]
         try:
             await self._start_all()
@@ -168,6 +184,7 @@ class WorkerExecutor:
                     self._free.put_nowait(slot)
                     raise
                 self._all.remove(slot)
+                slot.give_back()
                 why = self._redactor.redact(str(error))
                 _log.warning("worker %d is given up: %s", slot.number + 1, why)
                 self._on_event("worker_given_up", {"worker": slot.number + 1, "reason": why})
@@ -198,6 +215,7 @@ class WorkerExecutor:
         """
         slot.link = None
         link: Link | None = None
+        await self._hold(slot)
         try:
             # `asyncio.timeout` is 3.11's
             opening = self._transport.open(slot.number, self._folder)
@@ -214,6 +232,27 @@ class WorkerExecutor:
                 f"no worker starts ({self._transport.name}): {cause}"
             ) from None
         slot.link = link
+
+    async def _hold(self, slot: _Slot) -> None:
+        """Hold what the worker of a slot has alone in the whole cluster, such as its VM.
+
+        Raises:
+            InputError: Another run has it.
+        """
+        wanted = self._recipe.held_by(slot.number)
+        if self._leases is None or not wanted or slot.held is not None:
+            return
+        names = ", ".join(each.name for each in wanted)
+        waiting = partial(self._on_event, "waiting", {"resource": names, "mode": "exclusive"})
+        try:
+            # the lease of a run that is gone has run out by then
+            leasing = self._leases.lease(wanted, lambda _: waiting())
+            slot.held = await asyncio.wait_for(leasing, LEASE_TTL_S * 1.25)
+        except asyncio.TimeoutError:
+            raise InputError(
+                f"{names}: another run of the cluster has it. Give each run its own, or wait for the other"
+            ) from None
+        slot.held.when_lost(slot.lose)
 
     async def _introduce(self, link: Link, slot: _Slot) -> None:
         limits = self._limits
@@ -282,6 +321,10 @@ class WorkerExecutor:
                 if not ending.done():
                     link.kill()
             await asyncio.wait(endings, timeout=self._limits.close_s)
+        for slot in self._all:
+            slot.give_back()
+        if self._leases is not None:
+            await self._leases.__aexit__()
         await self._transport.close()
         self._keep_late()
 
@@ -292,6 +335,18 @@ class _Slot:
 
     number: int
     link: Link | None = None
+    held: Held | None = None
+
+    def lose(self) -> None:
+        """End the worker: what it has alone may be another's."""
+        self.give_back()
+        if self.link is not None:
+            self.link.kill()
+
+    def give_back(self) -> None:
+        held, self.held = self.held, None
+        if held is not None:
+            held.release()
 
 
 class _Attempt:

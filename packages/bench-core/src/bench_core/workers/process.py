@@ -175,6 +175,9 @@ class PipeTransport:
         del folder
         return await WorkerProcess.start(f"worker {slot + 1}", self._variables)
 
+    def broker(self) -> None:
+        """Return none: locks on files hold between the runs of one machine."""
+
     async def close(self) -> None:
         """Do nothing: workers share nothing."""
 

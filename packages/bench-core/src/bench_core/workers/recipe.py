@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue
 
-from bench_core.records import Record
+from bench_core.records import Record, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,16 +26,23 @@ class Recipe(Record):
             a worker - and returns a context manager of a `bench_core.runs.PreparedRun`.
         options: The options of the run.
         slots: Of each worker the options that replace these, such as the one VM that it alone uses.
+        holds: Of each worker the names of what it holds alone in the whole cluster, as long as it is there.
     """
 
     prepare: str
     options: dict[str, JsonValue] = Field(default_factory=dict)
     slots: tuple[dict[str, JsonValue], ...] = ()
+    holds: tuple[tuple[str, ...], ...] = ()
 
     def for_slot(self, slot: int) -> Recipe:
         """Return the recipe of one worker."""
         own = self.slots[slot % len(self.slots)] if self.slots else {}
         return Recipe(prepare=self.prepare, options={**self.options, **own})
+
+    def held_by(self, slot: int) -> tuple[Resource, ...]:
+        """Return what one worker holds alone."""
+        names = self.holds[slot % len(self.holds)] if self.holds else ()
+        return tuple(Resource(name=each) for each in names)
 
     @property
     def package(self) -> str:

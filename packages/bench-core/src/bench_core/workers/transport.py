@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench_core.scheduling.leased_locks import Broker
+
 __all__ = ["Link", "Transport"]
 
 
@@ -60,6 +62,10 @@ class Transport(Protocol):
         Raises:
             EnvironmentFaultError: None starts within its time.
         """
+        ...
+
+    def broker(self) -> Broker | None:
+        """Return what gives leases to all runs whose workers are where these are; None where only this one is."""
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,41 @@
+"""Calls of Ray's with deadlines of their own: some of Ray's wait for ever on a cluster without its head."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["in_thread", "value_of"]
+
+
+async def value_of(reference: Any, seconds: float) -> Any:
+    """Return what a call returns; Ray's own deadline does not hold for all of them."""
+    return await asyncio.wait_for(asyncio.wrap_future(reference.future()), seconds)
+
+
+async def in_thread(
+    call: Callable[[], Any], seconds: float, until: threading.Event | None = None
+) -> Any:
+    """Return what a call returns; one that hangs does not keep this process from ending, as a pool's would.
+
+    Its thread then lives `until` something happens.
+    """
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            with contextlib.suppress(InvalidStateError):  # no one waits any more
+                done.set_exception(error)
+        if until is not None:
+            until.wait()
+
+    threading.Thread(target=work, daemon=True).start()
+    return await asyncio.wait_for(asyncio.wrap_future(done), seconds)
