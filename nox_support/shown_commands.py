@@ -47,7 +47,7 @@ REASONS = {
     ),
     r"--app gomail": "needs Multi-REAL's own tasks",
     r"gate .*--looks": "needs a run that may stop early",
-    r"--executor ray": "needs Ray",
+    r"--executor ray|nodes doctor": "needs Ray",
     r"--agent-env uv:|--agent-python|--evaluator-python": "needs another environment",
     r"--agent-command": "needs Node",
     r"import (results|inspect)": "needs what another harness wrote",

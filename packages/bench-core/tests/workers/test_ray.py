@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +18,13 @@ from worker_runs import NAMES, Runs, comparable
 
 from bench_core.records import Status
 from bench_core.run_spec import ExecutorSpec
+from bench_core.scheduling import FileLocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HERE = Path(__file__).parent
+BROKER, NAMESPACE = "proctor-leases-1", "proctor"  # whose module imports Ray
 KEY = "toys-0123456789-planted-abc"
 pytestmark = pytest.mark.filterwarnings("default")  # those of Ray's own code
 
@@ -99,7 +105,9 @@ def test_an_attempt_whose_worker_dies_is_tried_again(cluster: Any, runs: Runs) -
         assert second.status is Status.COMPLETED
 
 
-def test_a_key_is_in_no_file_of_ray_or_of_the_run(cluster: Any, runs: Runs) -> None:
+def test_a_key_is_in_no_file_of_ray_in_nothing_that_its_dashboard_shows_and_not_in_the_run(
+    cluster: Any, runs: Runs
+) -> None:
     runs.run("key-1", attempts=1, **by_ray(cluster))
     error = runs.results["key-1"].error
     assert error is not None
@@ -108,6 +116,117 @@ def test_a_key_is_in_no_file_of_ray_or_of_the_run(cluster: Any, runs: Runs) -> N
     files = [each for folder in folders for each in folder.rglob("*") if each.is_file()]
     assert len(files) > 10
     assert not [each for each in files if KEY.encode() in each.read_bytes()]
+    shown = asyncio.run(told_of_the_cluster(cluster))
+    assert len(shown) > 10
+    assert [name for name, each in shown.items() if b"SlotActor" in each]  # it is the right place
+    assert not [name for name, each in shown.items() if KEY.encode() in each]
+
+
+async def told_of_the_cluster(cluster: Any) -> dict[str, bytes]:
+    """Return what the head knows of nodes, jobs and actors, and all that it stores: what a dashboard shows."""
+    from bench_core.ray import cluster as joined  # noqa: PLC0415  # imports Ray
+
+    transport = joined(cluster.address)
+    await transport.connected()
+    import ray  # noqa: PLC0415  # same
+    from ray._private import state  # noqa: PLC0415  # what the dashboard reads has no public name
+    from ray.experimental import internal_kv  # noqa: PLC0415  # same
+
+    try:
+        found = {"nodes": repr(ray.nodes()).encode()}
+        found |= {each: repr(getattr(state, each)()).encode() for each in ("actors", "jobs")}
+        spaces = [None, b"fun", b"session", b"job", b"cluster", b"_ray_internal", b"dashboard"]
+        for space in spaces:
+            for key in internal_kv._internal_kv_list(b"", namespace=space):
+                found[f"{space}/{key}"] = key + (
+                    internal_kv._internal_kv_get(key, namespace=space) or b""
+                )
+        return found
+    finally:
+        await transport.close()
+
+
+def test_a_site_of_another_run_is_waited_for_and_free_again_when_its_lease_has_run_out(
+    cluster: Any, runs: Runs, tmp_path: Path
+) -> None:
+    command = [sys.executable, str(HERE / "holding.py"), cluster.address, "30"]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(runs.run, "quick-1", locks=FileLocks(tmp_path), **by_ray(cluster))
+            try:
+                wait_for(lambda: (runs.out / "run.json").exists() and runs.events("waiting"))
+                restart_broker()  # which takes the lease over: it is renewed
+                wait_for(lambda: restarted_broker_has(["the other run"]))
+                assert not runs.results
+            finally:
+                other.kill()
+            assert running.result().succeeded == 1
+        assert runs.events("waiting") == [{"resource": "toys", "mode": "shared"}]
+        assert asyncio.run(leases_of(cluster)) == []  # the run's own is given back
+    finally:
+        other.kill()
+        other.communicate()
+
+
+def restart_broker() -> None:
+    """End the process of the leases' actor as a crash would; Ray starts it again."""
+    import ray  # noqa: PLC0415  # may be absent
+
+    ray.kill(ray.get_actor(BROKER, namespace=NAMESPACE), no_restart=False)
+
+
+def test_the_doctor_looks_at_every_node(
+    cluster: Any, run_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    doctor = ["nodes", "doctor", "--address", cluster.address, "--json"]
+    told = run_command(*doctor, "--key", "TOYS_API_KEY", "--reach", cluster.address)
+    assert told.returncode == 0, told.stdout + told.stderr
+    answer = json.loads(told.stdout)
+    assert [each["room"] for each in answer["nodes"]] == [1, 1]
+    assert len({each["node"] for each in answer["nodes"]}) == 2
+    assert KEY not in told.stdout
+    told = run_command(*doctor, "--key", "OTHER_API_KEY", "--package", "no-such-package")
+    assert told.returncode == 1
+    wrong = {
+        each["of"]: each["detail"]
+        for node in json.loads(told.stdout)["nodes"]
+        for each in node["checks"]
+        if each["status"] == "fail"
+    }
+    assert wrong == {
+        "keys": "not set: OTHER_API_KEY",
+        "packages": "no_such_package is absent, is absent here",
+    }
+
+
+async def leases_of(cluster: Any) -> list[Any]:
+    from bench_core.ray import cluster as joined  # noqa: PLC0415  # imports Ray
+
+    transport = joined(cluster.address)
+    try:
+        return await transport.broker().leases()
+    finally:
+        await transport.close()
+
+
+def restarted_broker_has(owners: list[str]) -> bool:
+    import ray  # noqa: PLC0415  # may be absent
+
+    try:
+        leases = ray.get(ray.get_actor(BROKER, namespace=NAMESPACE).leases.remote(), timeout=10)
+    except (ValueError, ray.exceptions.RayError):
+        return False  # it is just started again
+    return [each["owner"] for each in leases] == owners
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 300.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def folders_of_clusters() -> set[Path]:

@@ -18,6 +18,7 @@ EXAMPLES = {
     "machines list": "bench-core machines list",
     "machines reap": "bench-core machines reap",
     "machines stop": "bench-core machines stop desktop-1",
+    "nodes doctor": "bench-core nodes doctor --address first:6379 --key OPENAI_API_KEY",
     "new inspect-task": "bench-core new inspect-task tasks.py",
     "new agent": (
         "bench-core new agent my-agent\n"

@@ -16,6 +16,7 @@ from bench_core.cli.examples import EXAMPLES
 from bench_core.cli.groups import runner_group
 from bench_core.cli.machines import machines
 from bench_core.cli.new import new
+from bench_core.cli.nodes import nodes
 from bench_core.cli.options import json_option, rescore_options, run_options, task_options
 from bench_core.cli.serve import serve
 from bench_core.cli.tables import render_table
@@ -153,6 +154,7 @@ def repair(run: Path, *, as_json: bool) -> None:
 
 main.add_command(machines)
 main.add_command(new)
+main.add_command(nodes)
 main.add_command(serve)
 
 

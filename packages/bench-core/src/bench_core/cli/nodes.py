@@ -1,0 +1,136 @@
+"""The command `nodes doctor`: can every machine of a cluster run trials, and what is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench_core import exit_codes
+from bench_core.cli.options import json_option
+from bench_core.cli.tables import render_table
+from bench_core.terminal import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.workers.nodes import AskedNode, Finding, NodeFacts, NodeQuestions
+
+__all__ = ["nodes"]
+
+_MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
+
+
+@click.group()
+def nodes() -> None:
+    """Look after the machines of a Ray cluster that trials run on."""
+
+
+@nodes.command()
+@click.option("--address", default="auto", metavar="HOST:PORT",
+              help="The cluster.  [default: the one that this machine is part of]")  # fmt: skip
+@click.option("--package", "packages", multiple=True, metavar="NAME",
+              help="A package that has to be the same there as here, such as webarena-runner; bench-core always is.")  # fmt: skip
+@click.option("--key", "keys", multiple=True, metavar="NAME",
+              help="An environment variable that has to be set there; only its name is spoken of.")  # fmt: skip
+@click.option("--reach", multiple=True, metavar="URL|HOST:PORT",
+              help="A site or VM that has to be reached from there.")  # fmt: skip
+@json_option
+def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
+    """Check every node that offers room for workers: Python, packages, Chromium, /dev/shm, disk, clock, keys, network.
+
+    Exit codes: 0 all usable, 1 something must be fixed, 2 there is no cluster, or an option is wrong.
+    """
+    from bench_core.workers.nodes import facts_of_this_node  # noqa: PLC0415  # --help stays quick
+
+    questions = _questions(**asked)
+    found, leases = _ask(address, questions)
+    here = facts_of_this_node(questions.model_copy(update={"reach": ()}))
+    rows = [(each, _findings(here, each)) for each in found]
+    click.echo(_as_json(rows, leases) if as_json else _as_text(rows, leases))
+    if any(one.status == "fail" for _, checks in rows for one in checks):
+        sys.exit(exit_codes.FELL_SHORT)
+
+
+def _questions(
+    packages: tuple[str, ...], keys: tuple[str, ...], reach: tuple[str, ...]
+) -> NodeQuestions:
+    from bench_core.workers.nodes import NodeQuestions, address_of  # noqa: PLC0415  # same
+
+    for each in reach:
+        address_of(each)  # refused here rather than on every node
+    names = ["bench_core", *(each.replace("-", "_") for each in packages)]
+    return NodeQuestions(packages=tuple(dict.fromkeys(names)), keys=keys, reach=reach)
+
+
+def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[dict[str, Any]]]:
+    from bench_core.errors import MissingExtraError  # noqa: PLC0415  # same
+
+    try:
+        # by their names: the base imports no tower
+        transport = import_module("bench_core.ray").cluster(address)
+        ask_nodes = import_module("bench_core.ray.nodes").ask_nodes
+    except ImportError as error:
+        raise MissingExtraError("`nodes doctor`", str(error.name), "bench-core", "ray") from error
+    found: tuple[list[AskedNode], list[dict[str, Any]]] = asyncio.run(
+        ask_nodes(transport, questions)
+    )
+    return found
+
+
+def _findings(here: NodeFacts, node: AskedNode) -> list[Finding]:
+    from bench_core.workers.nodes import Finding, findings  # noqa: PLC0415  # same
+
+    if node.facts is not None:
+        return list(findings(here, node.facts, node.skew_s))
+    fix = "install bench-core on it, and look at `ray status`"
+    return [Finding(of="answer", status="fail", detail=node.why, fix=fix)]
+
+
+def _as_json(rows: Sequence[tuple[AskedNode, list[Finding]]], leases: list[dict[str, Any]]) -> str:
+    listed = [
+        {
+            "node": node.name,
+            "host": node.facts.host if node.facts else None,
+            "room": node.room,
+            "checks": [each.model_dump(mode="json") for each in checks],
+        }
+        for node, checks in rows
+    ]
+    passed = all(each.status != "fail" for _, checks in rows for each in checks)
+    return json.dumps({"ok": passed, "nodes": listed, "leases": leases}, indent=2)
+
+
+def _as_text(rows: Sequence[tuple[AskedNode, list[Finding]]], leases: list[dict[str, Any]]) -> str:
+    things = list(dict.fromkeys(each.of for _, checks in rows for each in checks))
+    table = render_table(
+        ("node", "host", "room", *things),
+        [
+            (node.name, node.facts.host if node.facts else None, node.room, *_cells(things, checks))
+            for node, checks in rows
+        ],
+    )
+    lines = [line for node, checks in rows for each in checks for line in _lines(node, each)]
+    held = [plain_text(f"held: {_held(each)}") for each in leases]
+    return "\n".join([table, *([""] if lines or held else []), *lines, *held])
+
+
+def _cells(things: Sequence[str], checks: Sequence[Finding]) -> list[str | None]:
+    by_thing = {each.of: _MARKS[each.status] for each in checks}
+    return [by_thing.get(each) for each in things]
+
+
+def _lines(node: AskedNode, found: Finding) -> list[str]:
+    if found.status == "ok":
+        return []
+    head = plain_text(f"{_MARKS[found.status]} {node.name}, {found.of}: {found.detail}")
+    return [head, plain_text(f"  fix: {found.fix}")] if found.fix else [head]
+
+
+def _held(lease: dict[str, Any]) -> str:
+    alone = [f"{name} (alone)" for name in lease["exclusive"]]
+    return f"{', '.join([*alone, *lease['shared']])} by {lease['owner']}"

@@ -1,0 +1,294 @@
+"""What a machine is like on which workers would run, and what of that is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from bench_core.errors import InputError
+from bench_core.records import Record
+from bench_core.workers.recipe import load_reference, package_digests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "AskedNode",
+    "Finding",
+    "NodeFacts",
+    "NodeQuestions",
+    "address_of",
+    "facts_of_this_node",
+    "findings",
+]
+
+_SHM = Path("/dev/shm")  # noqa: S108  # its size alone is looked at
+_BROWSER = "bench_core.browser:find_chromium"
+_REACH_S = 5.0
+_PORTS = {"http": 80, "https": 443}
+_MB, _GB = 1 << 20, 1 << 30
+LEAST_SHM, LEAST_DISK, LITTLE_DISK = 256 * _MB, 1 * _GB, 5 * _GB
+LITTLE_SKEW_S, MOST_SKEW_S = 2.0, 30.0
+
+
+class NodeQuestions(Record):
+    """What is asked of every node.
+
+    Attributes:
+        packages: Import names; their versions and files must be those of the run's machine.
+        keys: Names of environment variables that must be set.
+        reach: Addresses, `HOST:PORT` or URLs, of sites and VMs.
+    """
+
+    packages: tuple[str, ...] = ("bench_core",)
+    keys: tuple[str, ...] = ()
+    reach: tuple[str, ...] = ()
+
+
+class NodeFacts(Record):
+    """What a node answers.
+
+    Attributes:
+        packages: Of each the SHA-256 over its files, `absent` where it is not installed.
+        versions: Of each the version, where its distribution says one.
+        chromium: Where it is; None with `no_chromium` saying why.
+        shm: Bytes that `/dev/shm` holds, None where there is none.
+        disk: Bytes that are free where temporary files go.
+        keys: Whether each variable is set; never what it is set to.
+        reach: Of each address why it cannot be reached, empty where it can.
+        clock: Seconds since 1970, by the node.
+    """
+
+    host: str
+    python: str
+    packages: dict[str, str]
+    versions: dict[str, str]
+    chromium: str | None = None
+    no_chromium: str = ""
+    shm: int | None = None
+    disk: int
+    niceness: int | None = None
+    keys: dict[str, bool] = Field(default_factory=dict)
+    reach: dict[str, str] = Field(default_factory=dict)
+    clock: float
+
+
+@dataclass(frozen=True)
+class AskedNode:
+    """A node of a cluster, and what it answered.
+
+    Attributes:
+        name: Its address and the beginning of its id: nodes of one machine differ in the latter alone.
+        room: How many workers.
+        facts: None where it gave no answer, with `why` saying why.
+        skew_s: By how much its clock is off, beyond what the time of the question explains.
+    """
+
+    name: str
+    room: int
+    facts: NodeFacts | None
+    skew_s: float = 0.0
+    why: str = ""
+
+
+class Finding(Record):
+    """What is wrong with a node, and what helps."""
+
+    of: str
+    status: Literal["ok", "warn", "fail"]
+    detail: str
+    fix: str = ""
+
+
+def facts_of_this_node(questions: NodeQuestions) -> NodeFacts:
+    """Return what this machine is like, in a process with the environment that workers would have."""
+    chromium, no_chromium = _chromium()
+    return NodeFacts(
+        host=platform.node(),
+        python=platform.python_version(),
+        packages=package_digests(questions.packages),
+        versions=dict(_versions(questions.packages)),
+        chromium=chromium,
+        no_chromium=no_chromium,
+        shm=shutil.disk_usage(_SHM).total if _SHM.is_dir() else None,
+        disk=shutil.disk_usage(tempfile.gettempdir()).free,
+        niceness=None if sys.platform == "win32" else os.getpriority(os.PRIO_PROCESS, 0),
+        keys={name: bool(os.environ.get(name)) for name in questions.keys},
+        reach={each: _why_not_reached(each) for each in questions.reach},
+        clock=time.time(),
+    )
+
+
+def findings(here: NodeFacts, there: NodeFacts, skew_s: float) -> Iterator[Finding]:
+    """Yield what was found of a node, one for each thing that was looked at.
+
+    Args:
+        here: The facts of the machine that runs would be started from.
+        there: The node's.
+        skew_s: By how many seconds its clock is surely off: what the question's own time cannot explain.
+    """
+    yield _python(here.python, there.python)
+    yield _packages(here, there)
+    yield _browser(there)
+    yield _shm(there.shm)
+    yield _disk(there.disk)
+    yield _clock(skew_s)
+    yield _keys(there.keys)
+    yield _reach(there.reach)
+    yield _niceness(here.niceness, there.niceness)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of a URL or of `HOST:PORT`.
+
+    Raises:
+        InputError: It is neither.
+
+    >>> address_of("https://gitlab.lab/users"), address_of("10.0.0.5:5000")
+    (('gitlab.lab', 443), ('10.0.0.5', 5000))
+    """
+    parts = urlsplit(text if "://" in text else f"//{text}")
+    try:
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        port = None
+    if not parts.hostname or port is None:
+        raise InputError(f"{text!r} is no address: give HOST:PORT or a URL")
+    return parts.hostname, port
+
+
+def _chromium() -> tuple[str | None, str]:
+    try:
+        # by its name: the base imports no tower
+        return str(load_reference(_BROWSER)()), ""
+    except Exception as error:  # noqa: BLE001  # a doctor reports what it meets
+        return None, str(error)
+
+
+def _versions(packages: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for each in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            yield each, version(each.replace("_", "-"))
+
+
+def _why_not_reached(text: str) -> str:
+    host, port = address_of(text)
+    try:
+        socket.create_connection((host, port), timeout=_REACH_S).close()
+    except OSError as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _python(here: str, there: str) -> Finding:
+    if here.split(".")[:2] == there.split(".")[:2]:
+        return Finding(of="python", status="ok", detail=there)
+    fix = f"start Ray on it with Python {here}: Ray refuses others, too"
+    return Finding(of="python", status="fail", detail=f"{there}, and {here} here", fix=fix)
+
+
+def _packages(here: NodeFacts, there: NodeFacts) -> Finding:
+    other = [
+        name
+        for name, digest in here.packages.items()
+        if digest == "absent" or there.packages.get(name) != digest
+    ]
+    if not other:
+        return Finding(of="packages", status="ok", detail="as here")
+    message = ", ".join(
+        f"{name} {_named(there, name)}, {_named(here, name)} here" for name in sorted(other)
+    )
+    return Finding(
+        of="packages", status="fail", detail=message, fix="install the same wheels on every node"
+    )
+
+
+def _named(facts: NodeFacts, name: str) -> str:
+    digest = facts.packages.get(name, "absent")
+    if digest == "absent":
+        return "is absent"
+    return f"{facts.versions.get(name, '')} with files {digest[:12]}".strip()
+
+
+def _browser(there: NodeFacts) -> Finding:
+    if there.chromium is not None:
+        return Finding(of="chromium", status="ok", detail=there.chromium)
+    return Finding(
+        of="chromium", status="warn", detail=there.no_chromium,
+        fix="install one where the benchmark needs a browser",
+    )  # fmt: skip
+
+
+def _shm(size: int | None) -> Finding:
+    if size is None or size >= LEAST_SHM:
+        detail = "none" if size is None else _size(size)
+        return Finding(of="shared memory", status="ok", detail=detail)
+    return Finding(
+        of="shared memory", status="warn", detail=f"{_size(size)}: Ray and browsers share it",
+        fix="start the container with --shm-size=1g",
+    )  # fmt: skip
+
+
+def _disk(free: int) -> Finding:
+    status: Literal["ok", "warn", "fail"] = (
+        "fail" if free < LEAST_DISK else "warn" if free < LITTLE_DISK else "ok"
+    )
+    fix = "" if status == "ok" else "make room where temporary files go, or set TMPDIR"
+    return Finding(of="disk", status=status, detail=f"{_size(free)} free", fix=fix)
+
+
+def _clock(skew_s: float) -> Finding:
+    off = abs(skew_s)
+    status: Literal["ok", "warn", "fail"] = (
+        "fail" if off >= MOST_SKEW_S else "warn" if off >= LITTLE_SKEW_S else "ok"
+    )
+    if status == "ok":
+        return Finding(of="clock", status="ok", detail="as here")
+    ahead = "ahead of" if skew_s > 0 else "behind"
+    fix = "let NTP set both clocks: logins and dates in tasks go by them"
+    return Finding(of="clock", status=status, detail=f"{off:.0f} s {ahead} this one", fix=fix)
+
+
+def _keys(keys: dict[str, bool]) -> Finding:
+    missing = sorted(name for name, is_set in keys.items() if not is_set)
+    if not missing:
+        return Finding(of="keys", status="ok", detail=f"{len(keys)} set")
+    return Finding(
+        of="keys", status="fail", detail=f"not set: {', '.join(missing)}",
+        fix="set them in the shell that runs `ray start`",
+    )  # fmt: skip
+
+
+def _reach(reach: dict[str, str]) -> Finding:
+    missed = {each: why for each, why in reach.items() if why}
+    if not missed:
+        return Finding(of="reach", status="ok", detail=f"{len(reach)} reached")
+    message = "; ".join(f"{each}: {why}" for each, why in sorted(missed.items()))
+    fix = "open the network to it, or bind it to nodes that reach it"
+    return Finding(of="reach", status="fail", detail=message, fix=fix)
+
+
+def _niceness(here: int | None, there: int | None) -> Finding:
+    if here is None or there is None or there <= here:
+        return Finding(of="niceness", status="ok", detail="-" if there is None else str(there))
+    return Finding(
+        of="niceness", status="warn", detail=f"{there}, and {here} here: trials are slower there",
+        fix="start the node with RAY_worker_niceness=0",
+    )  # fmt: skip
+
+
+def _size(count: int) -> str:
+    return f"{count / _GB:.1f} GB" if count >= _GB else f"{count // _MB} MB"
