@@ -245,16 +245,27 @@ def test_keys_are_those_of_the_worker_and_are_in_no_file_of_the_run(
     assert not [each for each in files if key in each.read_bytes()]
 
 
-def test_what_came_under_a_token_that_counts_no_longer_is_kept_apart(runs: Runs) -> None:
-    runs.run("quick-1")
+@pytest.mark.parametrize("workers", [True, False], ids=["by workers", "in this process"])
+def test_what_came_under_a_token_that_counts_no_longer_is_kept_apart(
+    runs: Runs, *, workers: bool
+) -> None:
+    runs.run("quick-1", workers=workers)
     late = runs.out / "incoming" / "0123456789abcdef" / "files"
     late.mkdir(parents=True)
     (late / "answer.txt").write_text("too late")
-    runs.run("quick-1", spec={"trials": 2})
+    runs.run("quick-1", workers=workers, spec={"trials": 2})
     assert (runs.out / "late" / "0123456789abcdef" / "files" / "answer.txt").exists()
     assert runs.events("late_result") == [
         {"token": "0123456789abcdef", "folder": "late/0123456789abcdef"}
     ]
+    assert not (runs.out / "incoming").exists()
+
+
+def test_what_a_killed_run_left_is_gone_although_it_had_nothing_more_to_do(runs: Runs) -> None:
+    runs.run("quick-1", workers=False)
+    (runs.out / "incoming").mkdir()
+    (runs.out / "incoming" / "probe-0123456789abcdef").touch()
+    assert runs.run("quick-1").planned == 1
     assert not (runs.out / "incoming").exists()
 
 

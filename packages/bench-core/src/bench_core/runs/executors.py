@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import platform
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.errors import InputError, MissingExtraError
@@ -12,6 +13,7 @@ from bench_core.records import Event
 from bench_core.redaction import Redactor, remembered_secrets
 from bench_core.runs.opening import timeouts_of
 from bench_core.workers.executor import WorkerExecutor, WorkerLimits
+from bench_core.workers.files import keep_late
 from bench_core.workers.recipe import package_digests
 
 if TYPE_CHECKING:
@@ -86,7 +88,9 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
         EnvironmentFaultError: No worker starts.
     """
     transport = with_.transport or _transport(spec)
+    on_event = partial(_write, folder)
     if transport is None or not workers:
+        keep_late(folder.path, on_event)  # of workers of a session before
         yield _Inline(run_here, with_.locks)
         return
     recipe = _recipe(with_)
@@ -107,7 +111,7 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
         locks=with_.locks,
         owner=f"{folder.info.run_id} on {platform.node()}",
         redactor=with_.redactor or Redactor.from_environment(),
-        on_event=lambda kind, data: _write(folder, kind, data),
+        on_event=on_event,
     )
     with_.progress.note(f"Starting {workers} workers ({transport.name})")
     async with executor:

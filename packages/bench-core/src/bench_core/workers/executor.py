@@ -25,7 +25,7 @@ from bench_core.records import TrialResult
 from bench_core.scheduling.leased_locks import LeasedLocks
 from bench_core.scheduling.leases import LEASE_TTL_S
 from bench_core.scheduling.machine_locks import NoLocks
-from bench_core.workers.files import Incoming
+from bench_core.workers.files import LATE_RESULT, Incoming, keep_late
 from bench_core.workers.messages import refuse_mismatch
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ _log.addHandler(
 _SIGNS_PER_LEASE = 5
 _END_S = 180.0
 """Longer than any transport needs to know that a worker is gone; what outlasts it is given up."""
-_REFUSED = "late_result"
 
 
 class WorkerLostError(EnvironmentFaultError):
@@ -130,7 +129,7 @@ class WorkerExecutor:
         self._signs: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._keep_late()
+        keep_late(self._folder, self._on_event)
         self._order["probe"] = self._incoming.probe(f"probe-{secrets.token_hex(8)}")
         self._signs = asyncio.create_task(self._give_signs())
         if self._leases is not None:
@@ -302,11 +301,7 @@ class WorkerExecutor:
         """Refuse a result under another token than the one that counts."""
         if isinstance(token, str):
             link.send(encode_line("acknowledge", token=token, accepted=False))
-        self._on_event(_REFUSED, {"worker": link.name, "token": str(token)[:64]})
-
-    def _keep_late(self) -> None:
-        for token in self._incoming.keep_late():
-            self._on_event(_REFUSED, {"token": token, "folder": f"late/{token}"})
+        self._on_event(LATE_RESULT, {"worker": link.name, "token": str(token)[:64]})
 
     async def _close(self) -> None:
         if self._signs is not None:
@@ -326,7 +321,7 @@ class WorkerExecutor:
         if self._leases is not None:
             await self._leases.__aexit__()
         await self._transport.close()
-        self._keep_late()
+        keep_late(self._folder, self._on_event)
 
 
 @dataclass(eq=False)

@@ -22,11 +22,24 @@ from bench_core.errors import EnvironmentFaultError
 from bench_core.files.inside import plain_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-__all__ = ["INCOMING", "LATE", "Incoming", "sees", "send_pieces", "stage"]
+    from pydantic import JsonValue
+
+__all__ = [
+    "INCOMING",
+    "LATE",
+    "LATE_RESULT",
+    "Incoming",
+    "keep_late",
+    "sees",
+    "send_pieces",
+    "stage",
+]
 
 INCOMING, LATE = "incoming", "late"
+LATE_RESULT = "late_result"
+"""The kind of the event of a result that was refused."""
 _MANIFEST, _FILES, _PART = "manifest.json", "files", ".part"
 _PIECE = 1 << 20
 """Bytes of a file in one message: what is in memory of it at once."""
@@ -82,7 +95,6 @@ class Incoming:
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / INCOMING
-        self._late = run_folder / LATE
         self._digests: dict[tuple[str, str], Any] = {}
 
     def probe(self, name: str) -> str:
@@ -146,18 +158,20 @@ class Incoming:
         self._digests = {each: d for each, d in self._digests.items() if each[0] != token}
         shutil.rmtree(self._folder / f"{token}{_PART}", ignore_errors=True)
 
-    def keep_late(self) -> Iterator[str]:
-        """Keep what came under tokens that count no longer apart, and yield these; what is torn goes."""
-        if not self._folder.is_dir():
-            return
-        for each in sorted(self._folder.iterdir()):
-            if not each.is_dir():
-                each.unlink()
-            elif each.name.endswith(_PART):
-                shutil.rmtree(each, ignore_errors=True)
-            else:
-                self._late.mkdir(exist_ok=True)
-                each.rename(self._late / each.name)
-                yield each.name
-        with contextlib.suppress(OSError):
-            self._folder.rmdir()  # not where a worker is just bringing something
+
+def keep_late(run_folder: Path, on_event: Callable[[str, dict[str, JsonValue]], object]) -> None:
+    """Keep what came under tokens that count no longer apart, each with an event; what is torn goes."""
+    incoming, late = run_folder / INCOMING, run_folder / LATE
+    if not incoming.is_dir():
+        return
+    for each in sorted(incoming.iterdir()):
+        if not each.is_dir():
+            each.unlink()
+        elif each.name.endswith(_PART):
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            late.mkdir(exist_ok=True)
+            each.rename(late / each.name)
+            on_event(LATE_RESULT, {"token": each.name, "folder": f"{LATE}/{each.name}"})
+    with contextlib.suppress(OSError):
+        incoming.rmdir()  # not where a worker is just bringing something
