@@ -36,6 +36,7 @@ from bench_core.runs import (
     run_benchmark_sync,
     spent_before,
 )
+from bench_core.runs.capacity import Machines
 from bench_core.scheduling import Backoff, NoLocks, Policy
 from bench_core.trial import Benchmark, Evaluation, Evidence, TrialEnvironment, run_trial
 
@@ -356,6 +357,36 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(toy: Toy, out: Path) -> Non
     assert plan.at_most_s == 5 * 180
     assert plan.expected_s is None
     assert not out.exists()
+
+
+def test_a_dry_run_says_where_more_machines_stop_helping(toy: Toy, out: Path) -> None:
+    spec = SPEC.model_copy(update={"trials": 2, "workers": 2})
+    machines = Machines(price=0.5, start_s=600.0)
+    plan = plan_run(toy, spec, out, machines=machines, trial_s=60.0)
+    # four trials need the resource alone, one after another; four share it
+    assert plan.enough_workers == 4
+    found = [(c.workers, c.speed_up, c.expected_s, c.at_most_s) for c in plan.capacities]
+    assert found == [
+        (1, 1.0, 600 + 8 * 60, 600 + 8 * 180),
+        (2, 8 / 6, 600 + 6 * 60, 600 + 6 * 180),
+        (4, 8 / 5, 600 + 5 * 60, 600 + 5 * 180),
+    ]
+    assert [round(c.expected_dollars or 0.0, 4) for c in plan.capacities] == [0.15, 0.2667, 0.5]
+    assert [c.at_most_dollars for c in plan.capacities] == [
+        c.workers * 0.5 * (c.at_most_s or 0.0) / 3600 for c in plan.capacities
+    ]
+    assert plan.expected_s == 600 + 6 * 60
+
+
+def test_without_a_price_there_are_no_dollars(toy: Toy, out: Path) -> None:
+    for each in plan_run(toy, SPEC, out).capacities:
+        assert (each.expected_s, each.expected_dollars, each.at_most_dollars) == (None, None, None)
+
+
+async def test_a_dry_run_of_a_finished_run_needs_no_machines(toy: Toy, out: Path) -> None:
+    await run(toy, out)
+    plan = plan_run(toy, SPEC, out)
+    assert (plan.to_run, plan.capacities, plan.enough_workers) == (0, (), None)
 
 
 async def test_a_dry_run_counts_what_is_done(out: Path) -> None:

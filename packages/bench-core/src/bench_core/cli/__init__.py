@@ -18,6 +18,7 @@ from bench_core.cli.commands import (
 from bench_core.cli.demo import DEMO_COLUMNS, execute_demo
 from bench_core.cli.doctor import Check, CheckResult, execute_doctor
 from bench_core.cli.groups import BenchGroup, CommandFailed, CommandUndecided, runner_group
+from bench_core.cli.machines import machine_commands
 from bench_core.cli.options import (
     demo_out_option,
     demo_workers_option,
@@ -53,6 +54,7 @@ __all__ = [
     "import_options",
     "json_option",
     "list_tasks",
+    "machine_commands",
     "out_option",
     "paid_option",
     "planned_agent_option",

@@ -17,13 +17,14 @@ from bench_core.cli.tables import render_table
 from bench_core.terminal import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import JsonValue
 
     from bench_core.progress.interface import Progress
     from bench_core.records import Task, World
     from bench_core.run_spec import RunSpec, TaskFilter
+    from bench_core.runs.capacity import Capacity
     from bench_core.runs.dry_run import RunPlan
     from bench_core.runs.execute import RunEnvironment, RunOutcome
     from bench_core.runs.options import TaskOptions
@@ -279,11 +280,33 @@ def _plan_text(plan: RunPlan) -> str:
     if plan.at_most_s is not None:
         lines.append(f"Time: at most {duration(plan.at_most_s)} if no trial is tried again")
     if plan.expected_s is not None:
-        lines.append(f"Time: about {duration(plan.expected_s)} from the trials done so far")
+        lines.append(f"Time: about {duration(plan.expected_s)} by what a trial is expected to take")
+    if plan.capacities:
+        lines += ["", _capacity_text(plan)]
     if plan.resources:
         rows = [(each.name, each.shared, each.exclusive) for each in plan.resources]
         lines += ["", render_table(("resource", "shared by", "alone"), rows)]
     return "\n".join(lines)
+
+
+def _capacity_text(plan: RunPlan) -> str:
+    """Show what other numbers of machines would make of a run; columns that no one knows are left out."""
+    columns: list[tuple[str, Callable[[Capacity], str | None]]] = [
+        ("machines", lambda c: str(c.workers)),
+        ("times as fast", lambda c: f"{c.speed_up:.1f}"),
+        ("about", lambda c: None if c.expected_s is None else duration(c.expected_s)),
+        ("dollars", lambda c: _dollars(c.expected_dollars)),
+        ("at most", lambda c: None if c.at_most_s is None else duration(c.at_most_s)),
+        ("dollars at most", lambda c: _dollars(c.at_most_dollars)),
+    ]
+    known = [(name, of) for name, of in columns if of(plan.capacities[0]) is not None]
+    rows = [tuple(of(each) or "-" for _, of in known) for each in plan.capacities]
+    table = render_table(tuple(name for name, _ in known), rows)
+    return f"{table}\nMore than {plan.enough_workers} machines make it less than 2 percent shorter."
+
+
+def _dollars(dollars: float | None) -> str | None:
+    return None if dollars is None else f"{dollars:.2f}"
 
 
 def _rescore_text(outcome: RescoreOutcome) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from bench_core.machines import Machine, Reaped
 
-__all__ = ["machines"]
+__all__ = ["machine_commands", "machines"]
 
 _FOLDER = click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
@@ -84,6 +85,14 @@ def stop(names: Sequence[str], folder: Path | None, *, even_held: bool, as_json:
         click.echo(_as_json(stopped))
     else:
         click.echo("\n".join(f"stopped {each.name}" for each in stopped))
+
+
+def machine_commands() -> list[click.Command]:
+    """Return `list`, `reap` and `stop` for another program's group; their examples are that program's."""
+    found = [copy.copy(each) for each in machines.commands.values()]
+    for each in found:
+        each.epilog = None
+    return found
 
 
 def _as_json(found: Sequence[Machine]) -> str:

@@ -126,10 +126,23 @@ def run_options(
             *_executor_options(),
             *_again_options(),
             click.option("--dry-run", is_flag=True, help="Show the plan and run nothing."),
+            *_plan_options(),
             json_option,
         )  # fmt: skip
 
     return decorate
+
+
+def _plan_options() -> tuple[Callable[[Any], Any], ...]:
+    above = click.FloatRange(min=0, min_open=True)
+    return (
+        click.option("--machine-price", type=above, metavar="USD",
+                     help="With --dry-run: per hour of each worker's machine."),
+        click.option("--machine-start-minutes", type=click.FloatRange(min=0), metavar="MINUTES",
+                     help="With --dry-run: what each machine needs before its first trial."),
+        click.option("--trial-minutes", type=above, metavar="MINUTES",
+                     help="With --dry-run: what a trial takes.  [default: as those done so far]"),
+    )  # fmt: skip
 
 
 def rescore_options(command: _Command) -> _Command:

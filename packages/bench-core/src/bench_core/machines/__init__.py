@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from bench_core.machines.findings import machine_findings
     from bench_core.machines.interface import (
         Backend,
         LostMachineError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bench_core.machines.provider import JournaledProvider
     from bench_core.machines.records import (
         INITIAL,
+        Finding,
         Found,
         Health,
         JournalLine,
@@ -43,6 +45,7 @@ __all__ = [
     "NAMESPACE",
     "NONCE",
     "Backend",
+    "Finding",
     "Found",
     "Health",
     "Journal",
@@ -61,6 +64,7 @@ __all__ = [
     "Reaped",
     "Waits",
     "list_machines",
+    "machine_findings",
     "machine_folder",
     "machine_name",
     "open_provider",
@@ -72,6 +76,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
+        "findings": ("machine_findings",),
         "interface": (
             "Backend",
             "LostMachineError",
@@ -90,6 +95,7 @@ __getattr__ = lazy_exports(
         "provider": ("JournaledProvider",),
         "records": (
             "INITIAL",
+            "Finding",
             "Found",
             "Health",
             "JournalLine",

@@ -74,7 +74,8 @@ async def stop_machines(
     Args:
         names: Names or keys, as `list_machines` gives them.
         folder: Where the journal is; `machine_folder()` by default.
-        even_held: Those of live owners, too; a program that works on one loses it.
+        even_held: Those of live owners, too; a program that works on one loses it. What is kept for
+            later, by no program, is stopped without it.
 
     Raises:
         InputError: There is no such machine; none was stopped.
@@ -88,7 +89,10 @@ async def stop_machines(
     if missing:
         raise InputError(f"no machine is called {missing[0]!r}: {_known(there)}")
     for each in chosen.values():
-        await by_name[each.provider].stop(each, even_held=even_held)
+        # what no one wrote down may have no owner
+        lease = by_name[each.provider].leases.read(each.owner) if each.owner else None
+        kept = lease is not None and lease.pid is None
+        await by_name[each.provider].stop(each, even_held=even_held or kept)
     return list(chosen.values())
 
 

@@ -31,7 +31,7 @@ from bench_core.machines.records import INITIAL, Health, JournalLine, spec_diges
 from bench_core.scheduling import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Collection, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -183,17 +183,19 @@ class JournaledProvider:
         elif machine.state == "unknown":  # it was listed by its labels alone
             await self.backend.remove(machine.name)
 
-    async def stop_all(self) -> None:
-        """Stop every machine of this owner.
+    async def stop_all(self, keep: Collection[str] = ()) -> None:
+        """Stop every machine of this owner, but those of the keys in `keep`.
 
         Raises:
             MachineError: Some are still there; the others were stopped.
         """
         failed = []
         for machine in await self.list(self.owner.name):
+            if machine.key in keep:
+                continue
             try:
                 await self.stop(machine)
-            except MachineError as error:  # noqa: PERF203  # the others are to be stopped all the same
+            except MachineError as error:  # the others are to be stopped all the same
                 failed.append(f"{machine.name}: {error}")
         if failed:
             raise MachineError("; ".join(failed))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INITIAL",
     "Ending",
+    "Finding",
     "Found",
     "Health",
     "JournalEvent",
@@ -150,6 +151,20 @@ class JournalLine(Record):
     digest: str | None = None
     ending: Ending | None = None
     note: str = ""
+
+
+class Finding(Record):
+    """What was found where machines are to run, before one is started.
+
+    Attributes:
+        status: `fail`: none can be started. `warn`: they can, and something will be missing.
+        fix: What can be done about it.
+    """
+
+    name: str
+    status: Literal["ok", "warn", "fail"]
+    detail: str = ""
+    fix: str = ""
 
 
 class Reaped(Record):

@@ -19,11 +19,12 @@ from pydantic import Field, model_validator
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError
+from bench_core.machines import INITIAL, NONCE, Finding, Found, Health, MachineError
 from bench_core.providers.guest import (
     ANSWER_S,
     GuestSpec,
     check_clock,
+    guest_findings,
     mark_of,
     set_clock,
     soil,
@@ -47,6 +48,7 @@ __all__ = ["AttachSpec", "AttachedBackend", "AttachedVm"]
 
 _JOB_S = 900.0
 _POLL_S = 0.05
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _NO_ONE = (ConnectionRefusedError, FileNotFoundError, socket.gaierror)
 
 
@@ -102,6 +104,11 @@ class AttachedBackend(FolderBackend):
         """
         for each in read_spec(AttachSpec, spec).vms:
             _address(each)
+
+    async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
+        """Return for each virtual machine whether its snapshots can be used, and what a reset can prove."""
+        asked = read_spec(AttachSpec, spec)
+        return [*[await self._checked(each) for each in asked.vms], *guest_findings(asked)]
 
     async def create(
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]
@@ -247,6 +254,23 @@ class AttachedBackend(FolderBackend):
             )
 
     # --- asking
+
+    async def _checked(self, vm: AttachedVm) -> Finding:
+        name, address = f"QMP {vm.qmp}", _address(vm)
+        try:
+            async with (
+                only_one(f"attached:{vm.qmp}", self._lock),
+                connected(address, ANSWER_S) as qmp,
+            ):
+                disks = _usable(await _nodes(qmp))
+                status = (await qmp.run("query-status"))["status"]
+        except MachineError as error:
+            fix = "start it with `-qmp`, and with disks that are qcow2; no other program may hold its QMP"
+            return Finding(name=name, status="fail", detail=str(error), fix=fix)
+        if not isinstance(address, Path) and address[0] not in _LOOPBACK:
+            fix = "publish it on 127.0.0.1 alone, and bring it here by `ssh -L`"
+            return Finding(name=name, status="warn", detail="QMP has no password", fix=fix)
+        return Finding(name=name, status="ok", detail=f"{status}, {len(disks)} disk(s) in qcow2")
 
     async def _await_guest(self, name: str, spec: AttachSpec) -> None:
         deadline = time.monotonic() + spec.boot_s

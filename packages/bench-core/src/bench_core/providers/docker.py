@@ -21,6 +21,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.machines import NONCE, Found, Health, MachineError, NameTakenError
+from bench_core.providers.docker_findings import container_findings
 from bench_core.providers.docker_spec import (
     DockerSpec,
     container_body,
@@ -34,6 +35,8 @@ from bench_core.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from bench_core.machines import Finding
 
 __all__ = ["DockerBackend"]
 
@@ -78,6 +81,10 @@ class DockerBackend:
             InputError: Says what is wrong.
         """
         read_spec(DockerSpec, spec)
+
+    async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
+        """Return what engine, image, seeds and devices there are."""
+        return await container_findings(self._engine, read_spec(DockerSpec, spec))
 
     async def create(
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, PositiveFloat
 
-from bench_core.machines import MachineError
+from bench_core.machines import Finding, MachineError
 from bench_core.providers.probes import Probe, ask
 from bench_core.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ANSWER_S", "GuestSpec", "check_clock", "mark_of", "set_clock", "soil", "state_digest"]
+__all__ = [
+    "ANSWER_S",
+    "GuestSpec",
+    "check_clock",
+    "guest_findings",
+    "mark_of",
+    "set_clock",
+    "soil",
+    "state_digest",
+]
 
 ANSWER_S = 10.0
 """How long a guest may take for one answer, in seconds."""
@@ -49,21 +58,27 @@ async def state_digest(spec: GuestSpec, values: Mapping[str, str]) -> str:
     """Return the digest of what a reset has to bring back.
 
     Raises:
-        MachineError: The guest does not answer.
+        MachineError: The guest does not answer, or shows nothing.
     """
     answer = await ask(spec.state, values, within_s=ANSWER_S)
+    if (
+        not answer.strip()
+    ):  # as that of a program that failed: equal before and after whatever was done
+        raise MachineError("the guest's answer to `state` is empty")
     return hashlib.sha256(answer.encode()).hexdigest()
 
 
 async def soil(spec: GuestSpec, values: Mapping[str, str], mark: str) -> None:
-    """Have the guest write `mark`.
+    """Have the guest write `mark`, and see that it is there: one that never was proves no reset.
 
     Raises:
-        MachineError: It does not, or the specification does not say how.
+        MachineError: It is not, or the specification does not say how.
     """
-    if spec.soil is None:
-        raise MachineError("the specification does not say how to write a mark")
+    if spec.soil is None or spec.mark is None:
+        raise MachineError("the specification does not say how to write and show a mark")
     await ask(spec.soil, {**values, "mark": mark}, within_s=ANSWER_S)
+    if await mark_of(spec, values) != mark:
+        raise MachineError("the guest did not write the mark")
 
 
 async def mark_of(spec: GuestSpec, values: Mapping[str, str]) -> str | None:
@@ -103,3 +118,33 @@ async def check_clock(spec: GuestSpec, values: Mapping[str, str]) -> None:
         raise MachineError(f"the guest's clock shows {answer[:40]!r}") from None
     if not off_s <= spec.clock_s:
         raise MachineError(f"the guest's clock is off by {off_s:.0f} s")
+
+
+def guest_findings(spec: GuestSpec) -> list[Finding]:
+    """Return what a specification leaves unproven after a reset."""
+    found = []
+    if spec.set_clock is None or spec.clock is None:
+        found.append(
+            Finding(
+                name="clock",
+                status="warn",
+                detail="a loaded guest goes on from the moment that was saved, and nothing sets its clock",
+                fix="give `set_clock` and `clock`",
+            )
+        )
+    else:
+        detail = f"set and checked after each reset, within {spec.clock_s:.0f} s"
+        found.append(Finding(name="clock", status="ok", detail=detail))
+    if spec.soil is None or spec.mark is None:
+        found.append(
+            Finding(
+                name="mark",
+                status="warn",
+                detail="nothing is written before a reset, so only `state` shows what was left",
+                fix="give `soil` and `mark`",
+            )
+        )
+    else:
+        detail = "written before each reset, and proven gone"
+        found.append(Finding(name="mark", status="ok", detail=detail))
+    return found

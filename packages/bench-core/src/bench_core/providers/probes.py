@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import json
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Literal
@@ -42,12 +43,14 @@ class Probe(Record):
         method: How to ask.
         body: What to send; `{mark}` and `{now}` become what they stand for.
         headers: Beside those of every request.
+        field: The field of the answer, a JSON object, that is meant; None for the whole answer.
     """
 
     url: str
     method: Literal["GET", "POST", "PUT"] = "GET"
     body: str | None = None
     headers: dict[str, str] = {}  # noqa: RUF012  # pydantic copies defaults
+    field: str | None = None
 
 
 async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> str:
@@ -59,14 +62,15 @@ async def ask(probe: Probe, values: Mapping[str, str], *, within_s: float) -> st
         within_s: For connecting and for each part of the answer, in seconds.
 
     Raises:
-        MachineError: It does not answer with status 200, or with more than 1 MB.
+        MachineError: It does not answer with status 200, or with more than 1 MB, or without the field.
     """
     url = filled(probe.url, values)
     body = None if probe.body is None else filled(probe.body, values).encode()
     request = urllib.request.Request(  # noqa: S310  # the user's own machine
         url, data=body, method=probe.method, headers=probe.headers
     )
-    return await asyncio.to_thread(_answer, request, within_s)
+    answer = await asyncio.to_thread(_answer, request, within_s)
+    return answer if probe.field is None else _picked(answer, probe.field, url)
 
 
 async def answers(url: str, *, within_s: float) -> None:
@@ -89,6 +93,16 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
+
+
+def _picked(answer: str, field: str, url: str) -> str:
+    try:
+        found = json.loads(answer)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get(field), str | int | float):
+        raise MachineError(f"{url} answers without {field!r}: {answer[:200]!r}")
+    return str(found[field])
 
 
 def _status(url: str, within_s: float) -> int:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.machines import INITIAL, NONCE, Found, Health, MachineError
+from bench_core.machines import INITIAL, NONCE, Finding, Found, Health, MachineError
+from bench_core.providers.boot_check import boot_finding
 from bench_core.providers.guest import (
     ANSWER_S,
     check_clock,
+    guest_findings,
     mark_of,
     set_clock,
     soil,
@@ -58,6 +60,7 @@ _TRIES = 3
 _BEGIN_S = 120.0
 _SAVE_S = 600.0
 _POLL_S = 0.05
+_MB = 1024 * 1024
 _FASTEST = 10**11  # bytes per second: QEMU would keep to 128 MB
 
 
@@ -92,6 +95,20 @@ class QemuBackend(FolderBackend):
             raise InputError(f"the image {asked.disk!r} must be a path from / that can be read")
         if asked.accelerator == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
             raise InputError("there is no /dev/kvm to use here: set the accelerator `tcg`")
+
+    async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
+        """Return whether a machine boots, whether its state has room, and what a reset can prove."""
+        asked = read_spec(QemuSpec, spec)
+        self._states.mkdir(parents=True, exist_ok=True)
+        free_mb = shutil.disk_usage(self._states).free // _MB
+        enough = free_mb > 2 * asked.memory_mb
+        room = Finding(
+            name="room for states",
+            status="ok" if enough else "warn",
+            detail=f"{free_mb} MB free at {self._states}; a state has up to {asked.memory_mb} MB of memory",
+            fix="" if enough else "free some, or set PROCTOR_MACHINES to a folder on another disk",
+        )
+        return [await boot_finding(asked), room, *guest_findings(asked)]
 
     async def create(
         self, name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]

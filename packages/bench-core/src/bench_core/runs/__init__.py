@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from bench_core.runs.capacity import Capacity, Machines
     from bench_core.runs.demo import DemoRun
     from bench_core.runs.dry_run import (
         PlannedResource,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     )
     from bench_core.runs.early_stopping import Decision, StoppingRule, batches_of, decide, with_rule
     from bench_core.runs.environment import Provenance, RunEnvironment
+    from bench_core.runs.event_sources import EventSource, KeepEvent
     from bench_core.runs.execute import RunOutcome, run_benchmark, run_benchmark_sync
     from bench_core.runs.options import RunOptions, TaskOptions
     from bench_core.runs.prepare import (
@@ -32,9 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROCESS_ENDED",
+    "Capacity",
     "Change",
     "Decision",
     "DemoRun",
+    "EventSource",
+    "KeepEvent",
+    "Machines",
     "PlannedResource",
     "Prepare",
     "PreparedRun",
@@ -68,10 +74,12 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
+        "capacity": ("Capacity", "Machines"),
         "demo": ("DemoRun",),
         "dry_run": ("PlannedResource", "RunPlan", "default_folder", "makespan_s", "plan_run"),
         "early_stopping": ("Decision", "StoppingRule", "batches_of", "decide", "with_rule"),
         "environment": ("Provenance", "RunEnvironment"),
+        "event_sources": ("EventSource", "KeepEvent"),
         "execute": ("RunOutcome", "run_benchmark", "run_benchmark_sync"),
         "options": ("RunOptions", "TaskOptions"),
         "prepare": ("Prepare", "PreparedRun", "plan_prepared", "prepare_installed", "run_prepared"),

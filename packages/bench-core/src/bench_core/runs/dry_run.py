@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -14,6 +15,7 @@ from bench_core.run_folder.folder import read_run
 from bench_core.run_folder.provenance import canonical_hash, hashed_rules
 from bench_core.run_folder.view import plan
 from bench_core.run_spec import plan_trials
+from bench_core.runs.capacity import Capacity, Machines, capacities, enough_machines
 from bench_core.runs.resume import tasks_of_run, trials_to_rerun
 from bench_core.scheduling.resources import ResourceQueue, claim_of
 
@@ -47,6 +49,8 @@ class RunPlan(Record):
             what the resources allow.
         expected_s: From what the trials done so far took, None without any.
         at_most_s: From the trials' time limits, None when one has none.
+        capacities: What other numbers of workers would make of it, each on a machine of its own.
+        enough_workers: After how many of them more help by less than 2 percent; None where nothing is to run.
     """
 
     benchmark: str
@@ -62,10 +66,26 @@ class RunPlan(Record):
     resources: tuple[PlannedResource, ...] = ()
     expected_s: NonNegativeFloat | None = None
     at_most_s: NonNegativeFloat | None = None
+    capacities: tuple[Capacity, ...] = ()
+    enough_workers: PositiveInt | None = None
 
 
-def plan_run(benchmark: Benchmark, spec: RunSpec, out: Path) -> RunPlan:
+def plan_run(
+    benchmark: Benchmark,
+    spec: RunSpec,
+    out: Path,
+    *,
+    machines: Machines | None = None,
+    trial_s: float | None = None,
+) -> RunPlan:
     """Return what `run_benchmark` would do; nothing is written or started.
+
+    Args:
+        benchmark: Has the tasks.
+        spec: What is to run.
+        out: The run folder.
+        machines: What each worker's machine costs, and needs before its first trial.
+        trial_s: What a trial is expected to take; by default what those done so far took.
 
     Raises:
         InputError: The filter fits no task or the folder cannot be read.
@@ -77,7 +97,11 @@ def plan_run(benchmark: Benchmark, spec: RunSpec, out: Path) -> RunPlan:
     done -= {*trials_to_rerun(run, spec.rerun, None), *(run.to_rerun if run else ())}
     left = [key for key in keys if key not in done and key.task_id not in skipped]
     trials = plan_trials(tasks, left, spec)
-    span = makespan_s(trials, spec.workers, lambda _: 1.0)
+    expected_s = trial_s if trial_s is not None else _mean_s(run)
+    asked = machines or Machines()
+    spans = cache(lambda workers: makespan_s(trials, workers, lambda _: 1.0))
+    longest = cache(lambda workers: _at_most_s(trials, spec, workers))
+    span = spans(spec.workers)
     return RunPlan(
         benchmark=benchmark.name,
         folder=str(out),
@@ -90,8 +114,12 @@ def plan_run(benchmark: Benchmark, spec: RunSpec, out: Path) -> RunPlan:
         workers=spec.workers,
         speed_up=len(trials) / span if span else 1.0,
         resources=_resources(trials),
-        expected_s=_expected_s(run, span),
-        at_most_s=_at_most_s(trials, spec),
+        expected_s=None if expected_s is None else asked.start_s + span * expected_s,
+        at_most_s=longest(spec.workers),
+        capacities=capacities(
+            trials, spec.workers, spans, trial_s=expected_s, at_most_s=longest, machines=asked
+        ),
+        enough_workers=enough_machines(len(trials), spans) if trials else None,
     )
 
 
@@ -147,16 +175,16 @@ def _resources(trials: Sequence[PlannedTrial]) -> tuple[PlannedResource, ...]:
     )
 
 
-def _expected_s(run: RunView | None, span: float) -> float | None:
+def _mean_s(run: RunView | None) -> float | None:
     took = (
         [r.timings_s["total"] for r in run.results.values() if "total" in r.timings_s]
         if run
         else []
     )
-    return span * sum(took) / len(took) if took else None
+    return sum(took) / len(took) if took else None
 
 
-def _at_most_s(trials: Sequence[PlannedTrial], spec: RunSpec) -> float | None:
+def _at_most_s(trials: Sequence[PlannedTrial], spec: RunSpec, workers: int) -> float | None:
     if any(trial.limits.time_limit_s is None for trial in trials):
         return None
-    return makespan_s(trials, spec.workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0)
+    return makespan_s(trials, workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0)

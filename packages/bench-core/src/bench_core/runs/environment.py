@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import Agent, TrialContext
     from bench_core.records import Task
     from bench_core.redaction import Redactor
+    from bench_core.runs.event_sources import EventSource
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.scheduling.scheduler import Policy
@@ -66,6 +67,7 @@ class RunEnvironment:
         agent_limits: How patient trials are with their agents.
         recipe: What worker processes build the benchmark from; None where only this process can.
         transport: Starts the workers, instead of the spec's executor.
+        event_sources: What has events of its own for `events.jsonl`, such as a pool of VMs.
     """
 
     progress: Progress = field(default_factory=NoProgress)
@@ -81,3 +83,4 @@ class RunEnvironment:
     agent_limits: AgentLimits = AgentLimits()  # noqa: RUF009  # immutable
     recipe: Recipe | None = None
     transport: Transport | None = None
+    event_sources: tuple[EventSource, ...] = ()

@@ -21,6 +21,7 @@ from bench_core.run_folder.folder import RunFolder, read_run
 from bench_core.run_spec import plan_trials
 from bench_core.runs.early_stopping import batches_of, decide
 from bench_core.runs.environment import Provenance, RunEnvironment
+from bench_core.runs.event_sources import connected_sources
 from bench_core.runs.executors import opened_executor
 from bench_core.runs.opening import opened_agents, opened_run, refuse_agent, timeouts_of
 from bench_core.runs.sealing import SealedRun, sealed_run
@@ -143,7 +144,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
     known, skipped, again = run.known, run.skipped, run.again
     budget = _budget(spec, known, with_.clock)
     opened = RunFolder.open(out, run.info, run.tasks, redactor=with_.redactor, now=with_.clock.now)
-    with opened as folder:
+    with opened as folder, connected_sources(with_.event_sources, folder):
         note_budget(folder, spec.budget)
         if run.changed:
             _note_change(folder, cast("RunView", known).info.agent_code, code)

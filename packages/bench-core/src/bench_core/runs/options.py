@@ -79,6 +79,9 @@ class RunOptions(TaskOptions):
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
         accept_changes: Continue a run although its agent's program has changed.
+        machine_price: Dollars per hour of each worker's machine, for the plan.
+        machine_start_minutes: What each machine needs before its first trial, for the plan.
+        trial_minutes: What a trial is expected to take, for the plan; by default what those done so far took.
     """
 
     agent: str | None = None
@@ -113,6 +116,9 @@ class RunOptions(TaskOptions):
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
+    machine_price: PositiveFloat | None = None
+    machine_start_minutes: NonNegativeFloat | None = None
+    trial_minutes: PositiveFloat | None = None
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, object]) -> Self:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench_core.discovery import load_benchmark
 from bench_core.files.temporary import temporary_folder
+from bench_core.runs.capacity import Machines
 from bench_core.runs.dry_run import RunPlan, plan_run
 from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.execute import RunOutcome, run_benchmark_sync
@@ -103,7 +104,17 @@ def plan_prepared(
         for warning in ready.warnings:
             on_warning(warning)
         check_run(ready.benchmark, ready.spec, ready.out, ready.run_environment)
-        return plan_run(ready.benchmark, ready.spec, ready.out)
+        machines = Machines(
+            price=options.machine_price, start_s=60.0 * (options.machine_start_minutes or 0.0)
+        )
+        minutes = options.trial_minutes
+        return plan_run(
+            ready.benchmark,
+            ready.spec,
+            ready.out,
+            machines=machines,
+            trial_s=None if minutes is None else 60.0 * minutes,
+        )
 
 
 def prepare_installed(name: str) -> Prepare[RunOptions]:

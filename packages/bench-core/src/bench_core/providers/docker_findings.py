@@ -1,0 +1,52 @@
+"""What a container engine has of what a machine needs, before one is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_core.machines import Finding
+from bench_core.providers.engine import EngineRefusedError
+
+if TYPE_CHECKING:
+    from bench_core.providers.docker_spec import DockerSpec
+    from bench_core.providers.engine import Engine
+
+__all__ = ["container_findings"]
+
+_GB = 1e9
+_NOT_FOUND = 404
+
+
+async def container_findings(engine: Engine, spec: DockerSpec) -> list[Finding]:
+    """Return findings on the engine, the image, the seeds of volumes and the devices.
+
+    Raises:
+        MachineError: The engine does not answer.
+    """
+    version = await engine.ask("GET", "/version")
+    known = f"{version.get('Version')}, API {version.get('ApiVersion')}"
+    found = [Finding(name="engine", status="ok", detail=known), await _image(engine, spec.image)]
+    for each in spec.volumes.values():
+        if each.seed is not None and await engine.missing(f"/volumes/{each.seed}"):
+            fix = f"`docker volume create {each.seed}`, and fill it"
+            detail = f"there is no volume {each.seed!r} to begin with"
+            found.append(Finding(name="volume", status="fail", detail=detail, fix=fix))
+    for device in spec.devices:
+        if not Path(device).exists():  # noqa: ASYNC240  # a device of this computer
+            detail = f"there is no {device} on this computer"
+            fix = "leave it out, or use a computer that has it"
+            found.append(Finding(name="device", status="fail", detail=detail, fix=fix))
+    return found
+
+
+async def _image(engine: Engine, image: str) -> Finding:
+    try:
+        described = await engine.ask("GET", f"/images/{image}/json")
+    except EngineRefusedError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        fix = f"`docker pull {image}`"
+        return Finding(name="image", status="fail", detail=f"there is no {image!r}", fix=fix)
+    size = f"{int(described.get('Size', 0)) / _GB:.1f} GB"
+    return Finding(name="image", status="ok", detail=f"{image}, {size}")

@@ -1,0 +1,125 @@
+"""How long a run takes and costs on more or fewer machines, by the scheduler's own order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+
+from bench_core.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bench_core.run_spec import PlannedTrial
+
+__all__ = ["Capacity", "Machines", "capacities", "enough_machines"]
+
+_SHOWN = (1, 2, 4, 8, 16, 40, 100)
+_CLOSE = 1.02
+_HOUR_S = 3600.0
+
+
+class Machines(Record):
+    """What a run is planned for.
+
+    Attributes:
+        price: Dollars per hour of one machine; None where that is not asked.
+        start_s: What each needs before its first trial, in seconds.
+    """
+
+    price: PositiveFloat | None = None
+    start_s: NonNegativeFloat = 0.0
+
+
+class Capacity(Record):
+    """What a number of machines, each for one trial at a time, makes of a run.
+
+    Attributes:
+        workers: How many.
+        speed_up: How many times faster than one, where all trials take equally long.
+        expected_s: From what a trial is expected to take; None where no one knows.
+        at_most_s: From the trials' time limits; None where one has none.
+        expected_dollars: All machines for `expected_s`; None without a price.
+        at_most_dollars: All machines for `at_most_s`.
+    """
+
+    workers: PositiveInt
+    speed_up: NonNegativeFloat
+    expected_s: NonNegativeFloat | None = None
+    at_most_s: NonNegativeFloat | None = None
+    expected_dollars: NonNegativeFloat | None = None
+    at_most_dollars: NonNegativeFloat | None = None
+
+
+def capacities(  # noqa: PLR0913  # keywords that name what each is
+    trials: Sequence[PlannedTrial],
+    workers: int,
+    span: Callable[[int], float],
+    *,
+    trial_s: float | None,
+    at_most_s: Callable[[int], float | None],
+    machines: Machines,
+) -> tuple[Capacity, ...]:
+    """Return what 1, 2, 4, ... machines, and the planned number of them, would make of the run.
+
+    Args:
+        trials: Those to run.
+        workers: The planned number.
+        span: How long they take on a number of machines where each takes one second.
+        trial_s: What one is expected to take.
+        at_most_s: How long they take on a number of machines at their time limits.
+        machines: What a machine costs, and needs before its first trial.
+    """
+    if not trials:
+        return ()
+    enough = enough_machines(len(trials), span)
+    chosen = sorted({each for each in (*_SHOWN, workers, enough) if each <= max(workers, enough)})
+    return tuple(
+        _capacity(len(trials), each, span, trial_s=trial_s, at_most_s=at_most_s, machines=machines)
+        for each in chosen
+    )
+
+
+def enough_machines(trials: int, span: Callable[[int], float]) -> int:
+    """Return after how many machines more of them make the run less than 2 percent shorter.
+
+    A trial that needs a site alone keeps others waiting, whatever the number of machines.
+    """
+    shortest = span(trials)
+    least, most = 1, trials
+    while least < most:
+        middle = (least + most) // 2
+        if span(middle) <= shortest * _CLOSE:
+            most = middle
+        else:
+            least = middle + 1
+    return least
+
+
+def _capacity(  # noqa: PLR0913  # what all share
+    trials: int,
+    workers: int,
+    span: Callable[[int], float],
+    *,
+    trial_s: float | None,
+    at_most_s: Callable[[int], float | None],
+    machines: Machines,
+) -> Capacity:
+    spanned, longest = span(workers), at_most_s(workers)
+    expected = None if trial_s is None else machines.start_s + spanned * trial_s
+    longest = None if longest is None else machines.start_s + longest
+    return Capacity(
+        workers=workers,
+        speed_up=trials / spanned,
+        expected_s=expected,
+        at_most_s=longest,
+        expected_dollars=_dollars(workers, expected, machines),
+        at_most_dollars=_dollars(workers, longest, machines),
+    )
+
+
+def _dollars(workers: int, seconds: float | None, machines: Machines) -> float | None:
+    if machines.price is None or seconds is None:
+        return None
+    return workers * machines.price * seconds / _HOUR_S

@@ -1,0 +1,38 @@
+"""Events of a run that come from beside its trials, such as from the pool of its VMs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bench_core.records import Event
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from bench_core.run_folder.folder import RunFolder
+
+__all__ = ["EventSource", "KeepEvent", "connected_sources"]
+
+KeepEvent = Callable[[str, "Mapping[str, JsonValue]"], None]
+"""Keeps an event of a kind with its data in `events.jsonl`."""
+
+EventSource = Callable[["KeepEvent | None"], None]
+"""Gets what keeps its events, and None once none is kept any more."""
+
+
+@contextmanager
+def connected_sources(sources: Sequence[EventSource], folder: RunFolder) -> Iterator[None]:
+    """Keep the events of `sources` in the run folder for the time of the block."""
+
+    def keep(kind: str, data: Mapping[str, JsonValue]) -> None:
+        folder.event(Event(time=folder.now(), kind=kind, data=dict(data)))
+
+    for each in sources:
+        each(keep)
+    try:
+        yield
+    finally:
+        for each in sources:
+            each(None)
