@@ -28,6 +28,6 @@ def test_solutions_are_rewarded_and_doing_nothing_is_not() -> None:
 def test_options_of_the_benchmark_are_checked() -> None:
     with (
         sessions.open("waa", options={"nonsense": 1}) as session,
-        pytest.raises(InputError, match="no option is called nonsense"),
+        pytest.raises(InputError, match="no option is called 'nonsense'"),
     ):
         session.reset()

@@ -60,14 +60,21 @@ def places(tmp_path: Path) -> Mapping[str, str]:
         "unknown-key.json": json.dumps({"golas": "Buy a lamp.", "criteria": ["A lamp."]}),
         "my_agent.py": "class MyAgent:\n    name = 'mine'\n",
         "sites.yaml": "sites:\n  gitlb:\n    url: http://127.0.0.1:9\n",
+        "misspelt.yaml": "sites:\n  gitlab:\n    urll: http://127.0.0.1:9\n",
+        "torn.yaml": "sites: [a\n",
+        "list.json": "[1, 2]",
+        "scene.yaml": "windows: 3\n",
     }
     for name, text in written.items():
         (tmp_path / name).write_text(text)
     shutil.copytree(HERE / "old_runs/0.1/webarena/scripted", tmp_path / "run")
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "run.json").write_text('{"schema_version": 999}')
     return {
         "run": "run", "missing": "absent.json", "folder": "folder", "new": "new.json",
         "folder_in_use": "in-use", "garbage": "garbage.json", "case": "case.json",
-        "unknown_key": "unknown-key.json", "unknown_site": "sites.yaml",
+        "unknown_key": "unknown-key.json", "unknown_site": "sites.yaml", "misspelt": "misspelt.yaml",
+        "torn": "torn.yaml", "list": "list.json", "scene": "scene.yaml", "newer": "newer",
     }  # fmt: skip
 
 

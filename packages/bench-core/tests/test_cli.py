@@ -329,4 +329,9 @@ def test_the_checks_of_a_planned_run_name_what_it_would_be_refused_for() -> None
     (price,) = price_checks("openai:no-such-model")
     assert (agent.run().status, price.run().status) == ("ok", "warn")
     assert "--max-cost is refused" in price.run().detail
+    (unfit,) = agent_checks("tool-calling")
+    found = unfit.run()
+    assert found.status == "fail"
+    assert "needs a model" in found.detail
+    assert "--model" in found.fix
     assert [*agent_checks(None), *price_checks(None)] == []

@@ -153,7 +153,7 @@ def test_looks_compare_with_the_stored_baseline_where_no_run_is_named(
 
 def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path, baseline: Path) -> None:
     garbage = json.dumps({**json.loads(baseline.read_text()), "kind": "verdict"})
-    for text, said in (("{]", "is not a baseline"), (garbage, "is not a baseline .kind")):
+    for text, said in (("{]", "is not a baseline"), (garbage, "is not a baseline .field kind")):
         baseline.write_text(text)
         with pytest.raises(InputError, match=said):
             run(Known(lambda n: 1.0), tmp_path / "run", LookSpec(looks=5, against=baseline))

@@ -15,10 +15,10 @@ def test_options_of_a_mapping_are_those_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"trails": 3}, "no option is called trails: did you mean trials?"),
-        ({"zzzz": 1}, "no option is called zzzz: there are ids, skip_ids, groups"),
-        ({"trials": "many"}, "option trials, given 'many': Input should be a valid integer"),
-        ({"trials": 0}, "option trials, given 0: Input should be greater than 0"),
+        ({"trails": 3}, "no option is called 'trails'; did you mean 'trials'?"),
+        ({"zzzz": 1}, "no option is called 'zzzz'; there are ids, skip_ids, groups"),
+        ({"trials": "many"}, "option trials must be a whole number, not 'many'"),
+        ({"trials": 0}, "option trials must be greater than 0, not 0"),
     ],
     ids=["nearly", "unknown", "text", "none"],
 )

@@ -239,5 +239,5 @@ def test_a_proxy_of_the_environment_is_ignored(vm: FakeVm, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://vm", "vm:port", "http://[1"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no address of a VM"):
+    with pytest.raises(InputError, match="is no address"):
         vm_url(text)

@@ -89,10 +89,13 @@ class UnknownPluginError(InputError):
 
 def _meant(name: str, installed: Iterable[str]) -> str:
     """Return what may have been meant by a name that is not installed."""
-    file = Path(name)
-    if file.suffix == ".py":
-        module = "".join(each.capitalize() for each in file.stem.split("_"))
-        return f"; for one of your own name module and class, as in `{file.stem}:{module}`, in its folder"
+    head, colon, attribute = name.partition(":")
+    file = Path(head)
+    if colon or file.suffix:
+        module = file.stem or "my_module"
+        attribute = attribute if colon else file.suffix.removeprefix(".").removesuffix("py")
+        attribute = attribute or "".join(each.capitalize() for each in module.split("_"))
+        return f"; for one of your own name module and class, as in `{module}:{attribute}`, in its folder"
     near = difflib.get_close_matches(name, list(installed), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -151,17 +154,24 @@ class RecordError(InputError):
 
 
 class SchemaVersionError(RecordError):
-    """A record was written by a newer Proctor than this one."""
+    """A record was written by a newer Proctor than this one; `file` has it, where that is known."""
 
-    def __init__(self, record: str, found: int, known: int, readable_by: str) -> None:
+    def __init__(
+        self, record: str, found: int, known: int, readable_by: str, file: Path | None = None
+    ) -> None:
         self.record = record
         self.found = found
         self.known = known
         self.readable_by = readable_by
+        self.file = file
         super().__init__(
-            f"{record} has schema version {found}, this bench-core reads up to {known}: "
+            f"{f'{file}: ' if file else ''}{record} has schema version {found}, this bench-core reads up to {known}: "
             f"use {readable_by}"
         )
+
+    def in_file(self, file: Path) -> SchemaVersionError:
+        """Return the same error with the name of the file that has the record."""
+        return SchemaVersionError(self.record, self.found, self.known, self.readable_by, file)
 
 
 class RunFolderError(InputError):

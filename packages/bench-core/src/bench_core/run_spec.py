@@ -307,8 +307,8 @@ def _refuse_unknown(tasks: Sequence[Task], wanted: TaskFilter) -> None:
 def _refuse_unknown_members(what: str, asked: Iterable[str], members: set[str]) -> None:
     unknown = sorted(set(asked) - members)
     if unknown:
-        have = ", ".join(sorted(members)) or "none"
-        raise InputError(f"no task has {', '.join(map(repr, unknown))} among its {what}: {have}")
+        have = f"there are {', '.join(sorted(members))}" if members else "tasks have none here"
+        raise InputError(f"no task has {', '.join(map(repr, unknown))} among its {what}; {have}")
 
 
 def _takes(wanted: TaskFilter, task: Task) -> bool:

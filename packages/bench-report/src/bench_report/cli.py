@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, runner_group
+from bench_core.cli import FiniteRange, json_option, runner_group
 from bench_report.__about__ import __version__
 from bench_report.cli_examples import EXAMPLES
 
@@ -419,7 +419,7 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
 @click.option(
     "--every",
     "every_s",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1),
     metavar="SECONDS",
     default=1.0,
     show_default=True,

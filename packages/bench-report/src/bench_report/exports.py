@@ -68,6 +68,8 @@ def export(  # noqa: PLR0913  # each keyword is an option of the command
     """
     if pdf and what != "figures":
         raise InputError("--pdf is for `figures`; `html` prints from a browser")
+    if template is not None and (what == "figures" or what in _OF_ONE_RUN):
+        raise InputError(f"--template is for `template`; {what!r} has none")
     runs = read_runs(folders)
     if what in _OF_ONE_RUN:
         return _export_single_run(what, runs, out)

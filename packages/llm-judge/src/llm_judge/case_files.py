@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import json
 import zlib
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records.judge import JudgeCase
+from bench_core.records.problems import problems_of
 
 __all__ = ["MAX_BYTES", "case_state", "read_case", "read_json"]
 
@@ -61,23 +61,8 @@ def case_of(data: Any, path: Path, where: str) -> JudgeCase:
     try:
         case = JudgeCase.model_validate(data)
     except ValidationError as error:
-        problems = error.errors(include_url=False)
-        # a field that does not exist says more than that another is missing: it is that one, misspelt
-        unknown = [each for each in problems if each["type"] == "extra_forbidden"]
-        first = (unknown or problems)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        if first in unknown:
-            near = difflib.get_close_matches(field, JudgeCase.model_fields, n=1)
-            hint = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"there are {', '.join(JudgeCase.model_fields)}"
-            )
-            raise InputError(
-                f"{where}: not a case: no field is called {field!r}; {hint}"
-            ) from error
         raise InputError(
-            f"{where}: not a case: {field}: {first['msg']}; a case has goal, criteria "
+            f"{where}: not a case: {problems_of(error, JudgeCase)}; a case has goal, criteria "
             f"(texts, or each with id and text) and state or state_path"
         ) from error
     if "case_id" not in case.model_fields_set:

@@ -10,6 +10,7 @@ import click
 
 from bench_core import exit_codes
 from bench_core.cli import (
+    FiniteRange,
     audit_options,
     demo_out_option,
     demo_workers_option,
@@ -46,6 +47,16 @@ _COLUMNS = ("app", "difficulty")
 _MATCHES = ["equals", "truthy", "exists", "strict"]
 
 
+def _refuse_unknown_zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """Refuse a time zone that nothing knows; where the system has no list of them, Chromium decides."""
+    import zoneinfo  # noqa: PLC0415  # only for commands that open pages
+
+    known = zoneinfo.available_timezones()
+    if known and value not in known:
+        raise click.BadParameter(f"there is no time zone {value!r}: give one such as Europe/Berlin")
+    return value
+
+
 def _tasks_dir_option(command: _Command) -> _Command:
     return click.option(
         "--tasks-dir", metavar="DIR",
@@ -74,9 +85,9 @@ def _judge_options(command: _Command) -> _Command:
         click.option("--label-budget", type=click.IntRange(min=1), metavar="N",
                      help="At the end list N judged trials for a person to label, in labelling/ of the folder."),
         click.option("--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
-        click.option("--audit-passes", type=click.FloatRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
+        click.option("--audit-passes", type=FiniteRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
                      help="Also ask the judge about this share of passed tasks."),
-        click.option("--judge-max-cost", "judge_max_cost_usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
+        click.option("--judge-max-cost", "judge_max_cost_usd", type=FiniteRange(min=0, min_open=True), metavar="USD",
                      help="Budget for judging one trial."),
         click.option("--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                      help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
@@ -135,7 +146,7 @@ def _environment_options(command: _Command) -> _Command:
         click.option("--allow-model-mismatch", is_flag=True, help="Continue when the API answers with another model."),
         click.option("--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
                      help="Your model configs (YAML), for --model NAME."),
-        click.option("--timezone", default="America/Denver", show_default=True, metavar="NAME", help="Time zone of the pages."),
+        click.option("--timezone", default="America/Denver", show_default=True, metavar="NAME", callback=_refuse_unknown_zone, help="Time zone of the pages."),
         click.option("--locale", default="en-US", show_default=True, metavar="NAME", help="Language of the pages."),
         click.option("--no-headless", is_flag=True, help="Show the browser."),
         click.option("--skip-unreachable", is_flag=True, help="Leave out tasks whose apps do not answer."),
@@ -327,7 +338,7 @@ def audit(*, ids: tuple[str, ...], out: Path | None, as_json: bool) -> None:
 @click.option("--judge-model", metavar="PROVIDER:MODEL", help="The judge's model.")
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.8,
     show_default=True,
     metavar="SHARE",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, render_table
+from bench_core.cli import FiniteRange, json_option, render_table
 from bench_core.errors import NotEstimableError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check_state(
 @click.argument("second", type=_FILE)
 @click.option(
     "--at-least",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     metavar="SHARE",
     help="Exit code 1 when they are less similar.",
 )

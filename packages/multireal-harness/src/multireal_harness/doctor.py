@@ -58,7 +58,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
         Check("judge", _judge),
         Check("sealing", sealing_check),
         Check("built-in apps", _built_in),
-        *agent_checks(agent),
+        *agent_checks(agent, model),
         *price_checks(model),
     ]
     if model is not None:

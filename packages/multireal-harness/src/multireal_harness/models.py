@@ -26,6 +26,7 @@ from bench_core.models import (
     published_prices,
 )
 from bench_core.records import Limits, Record
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from bench_core.models import ModelRequest, Prices, Reply
@@ -248,8 +249,8 @@ def _parse(content: bytes, place: str) -> ModelConfig:
             data = {**data, "api_key": data["api_key_env"], "api_key_env": None}
         return ModelConfig.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_input=False)[0]  # the input may be a key
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{place} is no model config: {where}: {first['msg']}") from error
+        raise InputError(
+            f"{place} is no model config: {problems_of(error, ModelConfig)}"
+        ) from error
     except ValueError as error:
         raise InputError(f"{place} is not YAML: {error}") from error

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record, Task
+from bench_core.records.problems import problems_of
 from multireal_harness.definitions import Definition, definition_of
 
 if TYPE_CHECKING:
@@ -184,9 +185,7 @@ def _read(path: Path) -> Definition:
     try:
         return Definition.model_validate(json.loads(path.read_bytes()))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{path} is no task: {place}: {first['msg']}") from error
+        raise InputError(f"{path} is no task: {problems_of(error, Definition)}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
 

@@ -11,6 +11,7 @@ import click
 from bench_core import exit_codes
 from bench_core.cli import (
     CommandUndecided,
+    FiniteRange,
     RenamedOptionsCommand,
     audit_options,
     demo_out_option,
@@ -343,7 +344,7 @@ def import_(results: Path, out: Path, benchmark: str, *, as_json: bool, **option
               help="Also write the comparison as JSON.")  # fmt: skip
 @click.option("--report", "report_folder", type=_FOLDER, metavar="DIR",
               help="Also write bench-report's document on both runs.")  # fmt: skip
-@click.option("--tolerance", type=click.FloatRange(0, 1), default=0.10, show_default=True, metavar="SHARE",
+@click.option("--tolerance", type=FiniteRange(0, 1), default=0.10, show_default=True, metavar="SHARE",
               help="Largest difference of success rates for a match.")  # fmt: skip
 @json_option
 def compare(  # noqa: PLR0913  # one for each option

@@ -47,7 +47,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
         Check("simulated desktop", partial(_world, needed=chosen.world == "built-in" and not vms)),
         Check("disk", _disk),
         Check("sealing", sealing_check),
-        *agent_checks(agent),
+        *agent_checks(agent, model),
         *price_checks(model),
     ]
     if model:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import CommandUndecided, json_option, render_table
+from bench_core.cli import CommandUndecided, FiniteRange, json_option, render_table
 from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _site_options(command: _Command) -> _Command:
 
 
 _timeout_option = click.option(
-    "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+    "--timeout", type=FiniteRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
     help="Longest time until a site can be used.",
 )  # fmt: skip
 _folder_option = click.option(
@@ -68,6 +68,10 @@ def init(host: str, out: Path) -> None:
     """Write a file for all six sites, to be edited."""
     from webarena_runner.config import config_template  # noqa: PLC0415  # pydantic
 
+    if not host or "/" in host:
+        raise click.BadParameter(
+            f"{host!r}: give the name or address alone, as in shop.example", param_hint="--host"
+        )
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(config_template(host))

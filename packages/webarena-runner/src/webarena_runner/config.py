@@ -16,6 +16,7 @@ from pydantic import Field, JsonValue, SecretStr, ValidationError, field_validat
 from bench_core.errors import InputError
 from bench_core.models import parse_yaml
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName
 
@@ -263,9 +264,7 @@ def _validated(sites: dict[str, Any], source: str) -> EnvironmentConfig:
     try:
         return EnvironmentConfig.model_validate({"sites": sites})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{source}: {where}: {first['msg']}") from error
+        raise InputError(f"{source}: {problems_of(error, EnvironmentConfig)}") from error
 
 
 def _filled(name: str, site: Any) -> Any:
@@ -317,7 +316,8 @@ def _read_file(path: Path) -> dict[str, Any]:
     try:
         data = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read the configuration {path}: {error}") from error
+        what = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"cannot read the configuration {path}: {what}") from error
     if isinstance(data, dict) and isinstance(data.get("environments"), dict):
         return {_site_of(key): _from_official(value) for key, value in data["environments"].items()}
     if not isinstance(data, dict) or not isinstance(data.get("sites"), dict):

@@ -70,7 +70,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
         Check("sealing", sealing_check),
         Check("memory", _memory),
         Check("scorable tasks", _scorability),
-        *agent_checks(agent),
+        *agent_checks(agent, model),
         *price_checks(model),
     ]
     if model is not None:
@@ -81,7 +81,8 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     try:
         config = real_environment(config_file, host).config
     except InputError as error:
-        return [*found, Check("sites", partial(_no_sites, str(error)))]
+        named = config_file is not None or host is not None
+        return [*found, Check("sites", partial(_no_sites, str(error), named=named))]
     return [*found, *_site_checks(config)]
 
 
@@ -208,7 +209,9 @@ def _model(model: str) -> CheckResult:
     return ok("its adapter loads and its key is set")
 
 
-def _no_sites(reason: str) -> CheckResult:
+def _no_sites(reason: str, *, named: bool) -> CheckResult:
+    if named:
+        return failed(reason, "`webarena-runner config init` writes a file to be edited")
     return warned(reason, "see docs/webarena.md, or try --world built-in")
 
 

@@ -13,6 +13,7 @@ from bench_core.errors import AgentError, RecordError
 from bench_core.files import read_inside
 from bench_core.records import Step
 from bench_core.records.codec import decode_json
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +61,10 @@ def _actions(trajectory: Path, number: int, line: str) -> tuple[Action, ...]:
     try:
         step = Step.model_validate(decode_json(line))
         return _ACTIONS.validate_python(step.actions)
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:
+        what = problems_of(error) if isinstance(error, ValidationError) else error
         raise RecordError(
-            f"{trajectory}, line {number}: not a step that can be replayed: {error}"
+            f"{trajectory}, line {number}: not a step that can be replayed: {what}"
         ) from error
 
 

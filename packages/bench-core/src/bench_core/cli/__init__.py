@@ -6,6 +6,7 @@ command is imported when it runs.
 
 from __future__ import annotations
 
+from bench_core.cli.amounts import FiniteRange
 from bench_core.cli.audit import audit_options, execute_audit
 from bench_core.cli.commands import (
     execute_prepared,
@@ -41,6 +42,7 @@ __all__ = [
     "CheckResult",
     "CommandFailed",
     "CommandUndecided",
+    "FiniteRange",
     "RenamedOptionsCommand",
     "audit_options",
     "demo_out_option",

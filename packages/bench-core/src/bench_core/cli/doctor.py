@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -76,21 +77,28 @@ def sealing_check() -> CheckResult:
     )
 
 
-def agent_checks(agent: str | None) -> list[Check]:
-    """Return the check of the agent that a run is planned for; none where it is not decided."""
-    return [] if agent is None else [Check(f"agent {agent}", lambda: _agent(agent))]
+def agent_checks(agent: str | None, model: str | None = None) -> list[Check]:
+    """Return the check of the agent that a run with this model is planned for; none where it is not decided."""
+    return [] if agent is None else [Check(f"agent {agent}", lambda: _agent(agent, model))]
 
 
-def _agent(name: str) -> CheckResult:
+def _agent(name: str, model: str | None) -> CheckResult:
     from bench_core.discovery import load_agent  # noqa: PLC0415  # imports the agent
     from bench_core.errors import BenchError  # noqa: PLC0415  # only here
 
     try:
-        load_agent(name)
+        agent = load_agent(name)
     except BenchError as error:
         return failed(
             str(error), "`bench-core plugins --kind agent` lists those that are installed"
         )
+    if model is None and hasattr(agent, "check_model"):
+        from bench_core.protocols import TrialContext  # noqa: PLC0415  # pydantic
+
+        try:
+            agent.check_model(TrialContext(run_id="doctor", folder=Path(), agent=name))
+        except BenchError as error:
+            return failed(str(error), "add --model PROVIDER:MODEL, to this command and to `run`")
     return ok("it can be loaded")
 
 
@@ -111,7 +119,16 @@ def _answer(check: Check) -> CheckResult:
     try:
         return check.run()
     except Exception as error:  # noqa: BLE001  # a check probes foreign software: any fault is its finding
-        return failed(f"{type(error).__name__}: {error}", "run the check by hand to learn more")
+        return failed(*_raised(error))
+
+
+def _raised(error: Exception) -> tuple[str, str]:
+    """Return what a check raised and what to do: our own errors say the latter themselves."""
+    from bench_core.errors import InputError  # noqa: PLC0415  # only here
+
+    if isinstance(error, InputError):
+        return str(error), "correct what it names"
+    return f"{type(error).__name__}: {error}", "run the check by hand to learn more"
 
 
 def _as_json(results: Sequence[tuple[str, CheckResult]]) -> str:

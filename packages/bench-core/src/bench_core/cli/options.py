@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from bench_core.cli.amounts import FiniteRange
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -37,7 +39,7 @@ __all__ = [
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 
 _POSITIVE = click.IntRange(min=1)
-_POSITIVE_AMOUNT = click.FloatRange(min=0, min_open=True)
+_POSITIVE_AMOUNT = FiniteRange(min=0, min_open=True)
 
 
 def json_option(command: _Command) -> _Command:
@@ -212,6 +214,19 @@ def _split_ids(
     return tuple(each.strip() for value in values for each in value.split(",") if each.strip())
 
 
+def _split_names(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the names of variables in all values."""
+    names = _split_ids(context, parameter, values)
+    if wrong := [each for each in names if "=" in each]:
+        name = wrong[0].partition("=")[0]
+        raise click.BadParameter(
+            f"give the name alone, {name!r}; its value is that of the environment"
+        )
+    return names
+
+
 def _split_groups(
     _ctx: click.Context, _parameter: click.Parameter, values: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
@@ -282,7 +297,7 @@ def _look_options() -> tuple[Callable[[Any], Any], ...]:
                           "[default: baseline.json beside the run folder]"),
         click.option("--looks-for", type=click.Choice(["drop", "difference"]), default="drop",
                      show_default=True, help="What looks test for."),
-        click.option("--planned-drop", type=click.FloatRange(0, 100, min_open=True), metavar="POINTS",
+        click.option("--planned-drop", type=FiniteRange(0, 100, min_open=True), metavar="POINTS",
                      help="Stop where such a drop would hardly be found any more.  "
                           "[default: what the run can detect]"),
         click.option("--unscored", type=click.Choice(["wait", "leave-out"]), default="wait",
@@ -298,7 +313,7 @@ def _process_options() -> tuple[Callable[[Any], Any], ...]:
                           "[default: own, shared for Proctor's agents]"),
         click.option("--agent-memory", type=_POSITIVE_AMOUNT, metavar="GB",
                      help="Gigabytes that the agent's own process may write to (Linux)."),
-        click.option("--agent-variables", metavar="NAME[,NAME...]", multiple=True, callback=_split_ids,
+        click.option("--agent-variables", metavar="NAME[,NAME...]", multiple=True, callback=_split_names,
                      help="Environment variables for the agent's own process, beside the system's and "
                           "its model provider's."),
         click.option("--model-proxy", is_flag=True,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bench_core.cli.amounts import FiniteRange
 from bench_core.errors import InputError
 
 __all__ = ["serve"]
@@ -36,9 +37,9 @@ _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
               metavar="N", help="Worlds at once.")  # fmt: skip
 @click.option("--max-steps", type=click.IntRange(1), default=None, metavar="N",
               help="Longest episode, in steps.")  # fmt: skip
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS",
+@click.option("--time-limit", type=FiniteRange(0, min_open=True), default=None, metavar="SECONDS",
               help="Longest episode; its end state is scored.")  # fmt: skip
-@click.option("--idle", type=click.FloatRange(0, min_open=True), default=1800.0, show_default=True,
+@click.option("--idle", type=FiniteRange(0, min_open=True), default=1800.0, show_default=True,
               metavar="SECONDS", help="Longest wait for a client's next step.")  # fmt: skip
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep the artifacts and the record of each episode.")  # fmt: skip

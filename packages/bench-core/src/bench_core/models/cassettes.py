@@ -20,6 +20,7 @@ from bench_core.errors import InputError, RecordError
 from bench_core.files import read_inside
 from bench_core.models.records import Reply
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -185,9 +186,7 @@ def _entry(path: Path, number: int, line: str) -> CassetteEntry:
     try:
         return CassetteEntry.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
         raise RecordError(
-            f"{path}, line {number}: not a cassette entry: {where or 'line'}: {first['msg']}; "
+            f"{path}, line {number}: not a cassette entry: {problems_of(error, CassetteEntry)}; "
             f"remove the line or record the cassette again"
         ) from error

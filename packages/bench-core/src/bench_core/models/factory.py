@@ -97,6 +97,10 @@ def open_model(
     >>> open_model("openai:gpt-5.2", api_key="a key").name
     'openai:gpt-5.2'
     """
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise InputError(
+            f"{base_url!r} is no URL of a model's API: it begins with http:// or https://"
+        )
     provider, separator, model = name.partition(":")
     if not separator or not model:
         raise InputError(f"{name!r} is not a model's name: write `provider:model`")

@@ -16,6 +16,7 @@ from bench_core.errors import InputError
 from bench_core.models.list_files import read_list
 from bench_core.models.records import Price
 from bench_core.records import Record, Usage
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,6 +182,6 @@ def load_prices(path: Path, *, otherwise: Prices | None = None) -> PriceList:
     except ValidationError as error:
         raise InputError(
             f"{path}: not a list of price rows (`- model: openai:gpt-5.2`, `input: 1.75`, "
-            f"`output: 14`): {error}"
+            f"`output: 14`): {problems_of(error, PriceRow)}"
         ) from error
     return PriceList(rows, source=path.name, otherwise=otherwise)

@@ -41,7 +41,7 @@ def parse_yaml(text: str | bytes) -> Any:
         _refuse_excess(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(_where(error)) from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -69,3 +69,11 @@ def _refuse_excess(events: Iterable[Any]) -> None:
             raise ValueError(f"it is nested deeper than {_MAX_DEPTH} levels")
         if values > _MAX_NODES:
             raise ValueError(f"it is of more than {_MAX_NODES:,} values, repeated ones included")
+
+
+def _where(error: Exception) -> str:
+    """Return what PyYAML found, in one line where it would take four."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return " ".join(str(error).split())
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"

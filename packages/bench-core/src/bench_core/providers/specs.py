@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["read_spec"]
 
 S = TypeVar("S", bound=Record)
+_SHOWN_PROBLEMS = 3
 
 
 def read_spec(record: type[S], spec: Mapping[str, JsonValue]) -> S:
@@ -28,8 +30,5 @@ def read_spec(record: type[S], spec: Mapping[str, JsonValue]) -> S:
     try:
         return record.model_validate(spec)
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, each['loc'])) or 'the specification'}: {each['msg']}"
-            for each in error.errors()
-        )
+        wrong = problems_of(error, record, most=_SHOWN_PROBLEMS, kind="setting")
         raise InputError(f"this is no specification of a machine: {wrong}") from error

@@ -12,6 +12,7 @@ from bench_core.errors import RecordError
 from bench_core.files.checksums import add_checksum
 from bench_core.records import Record
 from bench_core.records.migrations import migration
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from bench_core.records.migrations import Migrations
@@ -124,15 +125,7 @@ def _writer(data: dict[str, Any]) -> str | None:
 
 
 def _describe(model: type[Record], error: ValidationError) -> str:
-    problems = [_one(each) for each in error.errors(include_url=False)[:_SHOWN_PROBLEMS]]
-    more = error.error_count() - len(problems)
-    tail = f" and {more} more" if more else ""
-    return f"not a {model.__name__}: {'; '.join(problems)}{tail}"
-
-
-def _one(problem: Any) -> str:
-    where = ".".join(str(part) for part in problem["loc"])
-    return f"{where}: {problem['msg']}" if where else str(problem["msg"])
+    return f"not a {model.__name__}: {problems_of(error, model, most=_SHOWN_PROBLEMS)}"
 
 
 def _without_surrogates(text: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, FiniteFloat, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record, RunInfo
+from bench_core.records.problems import problems_of
 from bench_core.run_folder.folder import read_run
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ def read_baseline(path: Path, record: type[Stored]) -> Stored:
     try:
         return record.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
         raise InputError(
-            f"{path} is not a baseline ({what}): give a run folder, or a file "
+            f"{path} is not a baseline ({problems_of(error, record)}): give a run folder, or a file "
             "written by `bench-report export baseline RUN`"
         ) from None

@@ -135,9 +135,9 @@ def _record_or_problem(
             lines.records.append(record)
             return True
         lines.bad.append(_changed(lines.path, number, start, line))
-    except SchemaVersionError:
+    except SchemaVersionError as error:
         if b'"checksum":' not in line or checksum_holds(line.removesuffix(b"\n")):
-            raise
+            raise error.in_file(lines.path) from None
         lines.bad.append(_changed(lines.path, number, start, line))  # in its version, say
     except RecordError as error:
         if line.strip():

@@ -209,7 +209,7 @@ def _read_info(folder: Path) -> RescoreInfo:
         return decode(RescoreInfo, read_inside(folder, _INFO))
     except FileNotFoundError:
         raise RunFolderError(f"{folder} is no later evaluation: it has no {_INFO}") from None
-    except SchemaVersionError:
-        raise
+    except SchemaVersionError as error:
+        raise error.in_file(folder / _INFO) from None
     except RecordError as error:
         raise RunFolderError(f"{folder / _INFO} is {error}") from error

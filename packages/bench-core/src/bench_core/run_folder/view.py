@@ -273,10 +273,10 @@ def read_info(path: Path) -> RunInfo:
         raise RunFolderError(f"{path} is not a run folder: it has no run.json") from None
     try:
         return decode(RunInfo, text)
-    except SchemaVersionError:
+    except SchemaVersionError as error:
         if b'"checksum":' in text and not checksum_holds(text):  # in its version, say
             raise RunFolderError(f"{file} {_CHANGED}") from None
-        raise
+        raise error.in_file(file) from None
     except RecordError as error:
         raise RunFolderError(f"{file} is {error}; restore it from a copy") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +18,7 @@ from bench_core.agent_process.foreign import name_of_command
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.records import Limits, Record
+from bench_core.records.problems import problems_of
 from bench_core.run_folder.baselines import stored_baseline
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.runs.dry_run import default_folder
@@ -130,17 +130,7 @@ class RunOptions(TaskOptions):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"]))
-            if first["type"] == "extra_forbidden":
-                near = difflib.get_close_matches(name, cls.model_fields, n=1)
-                hint = (
-                    f"did you mean {near[0]}?"
-                    if near
-                    else f"there are {', '.join(cls.model_fields)}"
-                )
-                raise InputError(f"no option is called {name}: {hint}") from error
-            raise InputError(f"option {name}, given {first['input']!r}: {first['msg']}") from error
+            raise InputError(problems_of(error, cls, kind="option")) from error
 
     def spec(
         self,

@@ -60,7 +60,13 @@ def designs(  # noqa: PLR0913  # a design is what its settings say
     if tasks is None and difference is None:
         raise InputError("give --tasks, --difference or both")
     if not 0.5 <= power < 1 or not 0 < level < 1:  # noqa: PLR2004  # a coin has the power 0.5
-        raise InputError(f"power {power} lies below 0.5, or it or the level {level} reaches 1")
+        raise InputError(
+            f"power {power} has to be from 0.5 to below 1, and level {level} above 0 and below 1"
+        )
+    if difference == 0:
+        raise InputError(
+            "a difference of 0 cannot be found: give the smallest that matters, as 5pp"
+        )
     assumed, grouping = _assumed(rate, pilot)
     if templates is not None:
         if tasks is None or templates > tasks:

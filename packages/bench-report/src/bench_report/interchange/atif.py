@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bench_core.errors import InputError
 from bench_core.files import folder_name, plain_files, write_atomic
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
+from bench_core.records.problems import problems_of
 from bench_report.interchange.imported_run import ImportedRun, ImportedTrial, read_json
 from bench_report.interchange.inspect_export import call_of, steps_of
 from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
@@ -171,7 +172,8 @@ def _read(file: Path, document: _Json, benchmark: str, numbers: dict[str, int]) 
     try:
         return _trial(file, document, benchmark, numbers)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        raise InputError(f"{file} cannot be read: {type(error).__name__}: {error}") from None
+        what = problems_of(error) if isinstance(error, ValidationError) else error
+        raise InputError(f"{file} cannot be read: {type(error).__name__}: {what}") from None
 
 
 def _files(path: Path) -> Sequence[Path]:

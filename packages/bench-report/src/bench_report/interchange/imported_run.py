@@ -101,7 +101,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise InputError(f"{path} is not JSON") from None
+        raise InputError(f"{path} is not JSON: is it what that harness wrote, and whole?") from None
     if not isinstance(found, dict):
         raise InputError(f"{path} contains {type(found).__name__}, not a JSON object")
     return found

@@ -14,6 +14,7 @@ from bench_core.errors import InputError
 from bench_core.files import open_inside
 from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
 from bench_core.records.codec import decode_json
+from bench_core.records.problems import problems_of
 from bench_report.interchange.imported_run import (
     ImportedRun,
     ImportedTrial,
@@ -92,8 +93,7 @@ def import_inspect(path: Path, *, scorer: str | None = None) -> ImportedRun:
 
 def _error_text(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return problems_of(error)
     return f"{type(error).__name__} {error}"
 
 
@@ -107,6 +107,8 @@ def _archive(path: Path) -> _Json:
             members = _Members(archive)
             log = decode_json(members.read(header))
             samples = [decode_json(members.read(n)) for n in names if n.startswith("samples/")]
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: give a log that Inspect wrote") from None
     except _UNREADABLE as error:
         raise InputError(
             f"{path} cannot be unpacked ({error}): convert it with `inspect log convert --to json`"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bench_core import exit_codes
-from bench_core.cli import json_option, runner_group
+from bench_core.cli import FiniteRange, json_option, runner_group
 from bench_core.errors import NotEstimableError
 from llm_judge.__about__ import __version__
 from llm_judge.cli.examples import EXAMPLES
@@ -23,7 +23,7 @@ __all__ = ["main"]
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
 _POSITIVE = click.IntRange(min=1)
-_AMOUNT = click.FloatRange(min=0, min_open=True)
+_AMOUNT = FiniteRange(min=0, min_open=True)
 _WORKERS = click.option(
     "--workers",
     "-j",
@@ -209,7 +209,7 @@ def verify(
 @click.argument("labels_file", metavar="LABELS", type=_FILE)
 @click.argument("verdicts_file", metavar="VERDICTS", type=_FILE)
 @click.option("--out", type=_OUT, metavar="FILE", help="Write what `--calibration` reads.")
-@click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, metavar="SHARE",
+@click.option("--level", type=FiniteRange(0.5, 0.999), default=0.95, show_default=True, metavar="SHARE",
               help="Nominal confidence of the intervals.")  # fmt: skip
 @click.option(
     "--by-verdict",

@@ -25,6 +25,7 @@ from bench_core.agents import (
 )
 from bench_core.errors import AgentError, InputError
 from bench_core.files import folder_name
+from bench_core.records.problems import problems_of
 from bench_core.run_folder import TRAJECTORY
 from waa_client.desktop import View
 
@@ -162,8 +163,7 @@ def _step(path: Path, number: int, step: Any) -> tuple[Action, ...]:
     try:
         return tuple(_action(each) for each in given)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise InputError(f"the script {path}, step {number}: {first['msg']}") from error
+        raise InputError(f"the script {path}, step {number}: {problems_of(error)}") from error
 
 
 def _action(given: Any) -> Action:

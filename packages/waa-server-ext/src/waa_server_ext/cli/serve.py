@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bench_core.cli import RenamedOptionsCommand
+from bench_core.cli import FiniteRange, RenamedOptionsCommand
 from waa_server_ext.cli.options import OLD_NAMES, evaluator_options
 
 __all__ = ["serve"]
@@ -24,7 +24,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
               help="Listen on this port; 0 takes a free one.")  # fmt: skip
 @click.option("--tasks-dir", "tasks", type=_FOLDER, metavar="DIR",
               help="Tasks that requests may name; by default the checkout's own.")  # fmt: skip
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=1), default=900.0,
+@click.option("--timeout", "timeout_s", type=FiniteRange(min=1), default=900.0,
               show_default=True, metavar="SECONDS", help="Longest that one evaluation may take.")  # fmt: skip
 @evaluator_options
 def serve(**options: Any) -> None:

@@ -17,6 +17,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 from bench_core.errors import RecordError
 from bench_core.files import write_atomic
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +60,7 @@ class AssetStore:
             return AssetIndex()
         except ValidationError as error:
             raise RecordError(
-                f"{path} does not fit: {error.errors(include_url=False)[0]['msg']}; remove it and "
+                f"{path} does not fit: {problems_of(error, AssetIndex)}; remove it and "
                 f"fetch again with `waa-server-ext assets fetch`"
             ) from error
 

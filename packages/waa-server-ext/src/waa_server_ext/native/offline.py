@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records.codec import decode_json
+from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.downloads import Downloads, HostRule
 from waa_server_ext.evaluation.tasks import TaskFolder, read_task_file
 from waa_server_ext.evaluation.verdicts import Verdict
@@ -188,8 +189,8 @@ def _recorded(path: Path | None) -> _Recorded:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]["msg"]
-        raise InputError(f"{path} is no verdict of POST /evaluate: {first}") from error
+        what = problems_of(error, Verdict)
+        raise InputError(f"{path} is no verdict of POST /evaluate: {what}") from error
     return _Recorded(verdict.transcript, BodyStore(path.parent / "bodies"))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.tasks import BadTaskError, check_task
 from waa_server_ext.server.journal import ANONYMOUS
 from waa_server_ext.vm.exchanges import Exchange
@@ -82,8 +83,7 @@ def _transcript(found: Any) -> tuple[Exchange, ...]:
     try:
         return tuple(Exchange.model_validate(each) for each in found)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadTaskError(f"transcript: {first['loc']}: {first['msg']}") from error
+        raise BadTaskError(f"transcript: {problems_of(error, Exchange)}") from error
 
 
 def _object(body: bytes) -> dict[str, Any]:

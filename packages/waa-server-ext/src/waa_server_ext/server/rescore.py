@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 from waa_server_ext.evaluation.assets import AssetStore
 from waa_server_ext.evaluation.isolation import IsolatedEvaluator
 from waa_server_ext.evaluation.verdicts import Verdict
@@ -86,7 +87,8 @@ def _again(
     try:
         before = Verdict.model_validate(record["answer"])
     except ValidationError as error:
-        raise InputError(f"the stored verdict of {key!r} does not fit: {error}") from error
+        what = problems_of(error, Verdict)
+        raise InputError(f"the stored verdict of {key!r} does not fit: {what}") from error
     _provide(before, bodies, settings)
     with replayed(before.transcript, bodies) as vm:
         after = evaluator.evaluate(task, record["action_history"], vm=vm.address, replayed=True)

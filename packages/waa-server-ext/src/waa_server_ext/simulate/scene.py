@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, NonNegativeInt, PositiveInt, ValidationEr
 from bench_core.errors import InputError
 from bench_core.models import parse_yaml
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 from waa_server_ext.simulate.desktop.composition import Desktop
 from waa_server_ext.simulate.desktop.window_manager import SCREEN
 from waa_server_ext.simulate.machine.clock import START
@@ -168,9 +169,7 @@ def load_scene(path: Path) -> Scene:
     try:
         return Scene.model_validate(data or {})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the scene"
-        raise InputError(f"{path}: {where}: {first['msg']}") from error
+        raise InputError(f"{path} is no scene: {problems_of(error, Scene)}") from error
 
 
 def snapshot(desktop: Desktop) -> Scene:

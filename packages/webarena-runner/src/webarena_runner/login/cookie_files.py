@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record
+from bench_core.records.problems import problems_of
 from webarena_runner.web import Cookie
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def read_cookies(folder: Path, site: str) -> CookieFile | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
+        what = problems_of(error, CookieFile) if isinstance(error, ValidationError) else error
         raise InputError(
-            f"{path} is no login: {error}; write a new one with `webarena-runner auth capture`"
+            f"{path} is no login: {what}; write a new one with `webarena-runner auth capture`"
         ) from error
