@@ -136,11 +136,11 @@ def run_options(
 
 
 def _plan_options() -> tuple[Callable[[Any], Any], ...]:
-    above = click.FloatRange(min=0, min_open=True)
+    above = FiniteRange(min=0, min_open=True)
     return (
         click.option("--machine-price", type=above, metavar="USD",
                      help="With --dry-run: per hour of each worker's machine."),
-        click.option("--machine-start-minutes", type=click.FloatRange(min=0), metavar="MINUTES",
+        click.option("--machine-start-minutes", type=FiniteRange(min=0), metavar="MINUTES",
                      help="With --dry-run: what each machine needs before its first trial."),
         click.option("--trial-minutes", type=above, metavar="MINUTES",
                      help="With --dry-run: what a trial takes.  [default: as those done so far]"),
