@@ -257,10 +257,14 @@ def reply(text: str) -> Reply:
         ("qwen3_vl", ('I click.\n<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", '
          '"coordinate": [500, 500]}}\n</tool_call>'), {"action": "left_click", "coordinate": [500, 500]}),
         ("qwen3_5", ("<tool_call>\n<function=computer_use>\n<parameter=action>\ntype\n</parameter>\n"
-         "<parameter=text>\n12\n</parameter>\n</function>\n</tool_call>"), {"action": "type", "text": 12}),
+         "<parameter=text>\n 1.50\n\n</parameter>\n</function>\n</tool_call>"), {"action": "type", "text": " 1.50\n"}),
+        ("qwen3_5", ("<tool_call>\n<function=computer_use>\n<parameter=action>\nleft_click\n</parameter>\n"
+         "<parameter=coordinate>\n[10, 20]\n</parameter>\n</function>\n</tool_call>"),
+         {"action": "left_click", "coordinate": [10, 20]}),
         ("ui_tars_1_5", "Thought: I click.\nAction: click(start_box='(10,20)')", {"start_box": "(10,20)"}),
         ("ui_tars_1_5", "Thought: t\nAction: click(point='<point>10 20</point>')",
          {"point": "<point>10 20</point>"}),
+        ("ui_tars_1_5", "Thought: t\nAction: click(start_box=(10, 20))", {"start_box": "(10, 20)"}),
         ("ui_tars_1_5", "Thought: t\nAction: type(content='it\\'s (done)\\n')", {"content": "it's (done)\n"}),
         ("ui_tars_1_5", "Thought: t\nAction: finished(content='42')", {"content": "42"}),
     ],

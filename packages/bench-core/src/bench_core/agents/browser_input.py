@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,39 +14,59 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointer", "held", "hold", "key_name", "press"]
 
-_KEYS = {
-    "ctrl": "Control", "control": "Control", "alt": "Alt", "shift": "Shift", "meta": "Meta",
-    "super": "Meta", "cmd": "Meta", "command": "Meta", "win": "Meta", "windows": "Meta",
-    "option": "Alt", "enter": "Enter", "return": "Enter", "tab": "Tab", "escape": "Escape",
-    "esc": "Escape", "backspace": "Backspace", "delete": "Delete", "del": "Delete", "space": "Space",
-    " ": "Space", "spacebar": "Space", "up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft",
-    "right": "ArrowRight", "arrowup": "ArrowUp", "arrowdown": "ArrowDown", "arrowleft": "ArrowLeft",
-    "arrowright": "ArrowRight", "home": "Home", "end": "End", "pageup": "PageUp",
-    "pagedown": "PageDown", "page_up": "PageUp", "page_down": "PageDown", "plus": "+",
-    "minus": "-", "equal": "=", "comma": ",", "period": ".", "slash": "/", "insert": "Insert",
-    "capslock": "CapsLock", "controlormeta": "ControlOrMeta",
+_NAMES = """
+    Alt AltLeft AltRight ArrowDown ArrowLeft ArrowRight ArrowUp Backquote Backslash Backspace BracketLeft
+    BracketRight CapsLock Comma ContextMenu Control ControlLeft ControlOrMeta ControlRight Delete End Enter
+    Equal Escape Home Insert Meta MetaLeft MetaRight Minus NumLock NumpadDivide NumpadEnter NumpadMultiply
+    PageDown PageUp Pause Period PrintScreen Quote ScrollLock Semicolon Shift ShiftLeft ShiftRight Slash
+    Space Tab
+""".split()  # noqa: SIM905  # fifty quoted names are harder to read
+"""Keys as Playwright names them, beside single characters and F1 to F12."""
+
+_KEYS = {each.lower(): each for each in _NAMES} | {
+    # usual spellings, `_`, `-` and blanks left out
+    "ctrl": "Control", "super": "Meta", "cmd": "Meta", "command": "Meta", "win": "Meta", "windows": "Meta",
+    "option": "Alt", "return": "Enter", "esc": "Escape", "del": "Delete", "ins": "Insert",
+    "spacebar": "Space", "up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft", "right": "ArrowRight",
+    "plus": "+", "menu": "ContextMenu", "print": "PrintScreen", "numpadadd": "+", "numpadsubtract": "-",
+    "numpaddecimal": ".",
+    # xdotool and X11
+    "prior": "PageUp", "next": "PageDown", "controll": "ControlLeft", "controlr": "ControlRight",
+    "shiftl": "ShiftLeft", "shiftr": "ShiftRight", "altl": "AltLeft", "altr": "AltRight",
+    "superl": "MetaLeft", "superr": "MetaRight", "kpenter": "NumpadEnter", "kpadd": "+", "kpsubtract": "-",
+    "kpmultiply": "*", "kpdivide": "/", "kpdecimal": ".", "isolefttab": "Tab", "apostrophe": "'",
+    "grave": "`", "underscore": "_", "colon": ":", "quotedbl": '"', "asciitilde": "~", "exclam": "!",
+    "at": "@", "numbersign": "#", "dollar": "$", "percent": "%", "asciicircum": "^", "ampersand": "&",
+    "asterisk": "*", "parenleft": "(", "parenright": ")", "braceleft": "{", "braceright": "}", "bar": "|",
+    "less": "<", "greater": ">", "question": "?",
 }  # fmt: skip
+_SEPARATORS = re.compile(r"[\s_-]+")
+_CODES = re.compile(r"key([a-z])|(?:digit|numpad|kp)([0-9])|(f[0-9]+)")
 _SIDE_BUTTONS = {"back": 8, "forward": 16}
 """Bits of the buttons that Playwright cannot press, in `MouseEvent.buttons`."""
 
 
 def key_name(name: str) -> str:
-    """Return Playwright's name of a key.
+    """Return Playwright's name of a key; a name that is not known stays as it is.
 
-    >>> key_name("ctrl"), key_name("F5"), key_name("f5"), key_name("A")
-    ('Control', 'F5', 'F5', 'A')
+    >>> key_name("ctrl"), key_name("f5"), key_name("Page_Up"), key_name("KP_7"), key_name("A")
+    ('Control', 'F5', 'PageUp', '7', 'A')
     """
-    lower = name.lower()
-    if lower in _KEYS:
-        return _KEYS[lower]
-    return name.upper() if lower[:1] == "f" and lower[1:].isdigit() else name
+    if len(name) == 1:
+        return "Space" if name == " " else name
+    plain = _SEPARATORS.sub("", name).lower()
+    code = _CODES.fullmatch(plain)
+    if code:
+        return code[1] or code[2] or code[3].upper()
+    return _KEYS.get(plain, name)
 
 
 async def press(page: Any, keys: Sequence[str], repeat: int = 1) -> None:
     """Press keys together, so many times."""
-    combination = "+".join(map(key_name, keys))
     for _ in range(repeat):
-        await page.keyboard.press(combination)
+        # Playwright's own combinations leave the first keys pressed where the last does not exist
+        async with held(page, keys[:-1]):
+            await page.keyboard.press(key_name(keys[-1]))
 
 
 @asynccontextmanager

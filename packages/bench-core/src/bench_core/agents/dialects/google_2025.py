@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.google_computer import GoogleComputer, keys_of, pixels, point
-from bench_core.agents.dialects.interface import Member, Screen
+from bench_core.agents.dialects.google_computer import GoogleComputer, pixels, point
+from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
 from bench_core.agents.records import (
     Back,
     Click,
@@ -70,7 +70,7 @@ _MEMBERS = {
     "click_at": Member(lambda a, s: (Click(target=point(a, s)),), ("click",)),
     "hover_at": Member(lambda a, s: (Move(target=point(a, s)),), ("move",)),
     "type_text_at": Member(_type, ("type",)),
-    "key_combination": Member(lambda a, _: (PressKeys(keys=keys_of(a["keys"])),), ("keys",)),
+    "key_combination": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
     "scroll_document": Member(_scroll, ("scroll",)),
     "scroll_at": Member(_scroll_at, ("scroll",)),
     "drag_and_drop": Member(_drag, ("drag",)),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.google_computer import GoogleComputer, keys_of, pixels, point
-from bench_core.agents.dialects.interface import Member, Screen
+from bench_core.agents.dialects.google_computer import GoogleComputer, pixels, point
+from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
 from bench_core.agents.records import (
     Back,
     Click,
@@ -66,7 +66,7 @@ def _wait(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
 
 
 def _key(arguments: dict[str, Any]) -> str:
-    return keys_of(arguments["key"])[0]
+    return names_of_keys(arguments["key"])[0]
 
 
 _MEMBERS = {
@@ -81,10 +81,10 @@ _MEMBERS = {
     "type": Member(_type, ("type",)),
     "drag_and_drop": Member(_drag, ("drag",)),
     "wait": Member(_wait, ("wait",)),
-    "press_key": Member(lambda a, _: (PressKeys(keys=keys_of(a["key"])),), ("keys",)),
+    "press_key": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["key"])),), ("keys",)),
     "key_down": Member(lambda a, _: (KeyDown(key=_key(a)),), ("key_down",)),
     "key_up": Member(lambda a, _: (KeyUp(key=_key(a)),), ("key_up",)),
-    "hotkey": Member(lambda a, _: (PressKeys(keys=keys_of(a["keys"])),), ("keys",)),
+    "hotkey": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
     "take_screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",)),
     "scroll": Member(_scroll, ("scroll",)),
     "go_back": Member(lambda *_: (Back(),), ("back",)),

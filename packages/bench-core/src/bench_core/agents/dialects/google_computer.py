@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from bench_core.agents.records import Point
     from bench_core.models.records import ImagePart, Part, ToolCall
 
-__all__ = ["DIRECTIONS", "GRID", "GoogleComputer", "keys_of", "pixels", "point"]
+__all__ = ["DIRECTIONS", "GRID", "GoogleComputer", "pixels", "point"]
 
 GRID = 1000
 DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
-_KEYS = {"control": "ctrl", "return": "enter", "command": "meta", "cmd": "meta", "super": "meta",
-         "windows": "meta"}  # fmt: skip
 
 
 def point(arguments: dict[str, Any], screen: Screen, prefix: str = "") -> Point:
@@ -42,15 +40,6 @@ def pixels(magnitude: Any, direction: str, screen: Screen) -> tuple[float, float
     across, down = DIRECTIONS[direction]
     share = float(800 if magnitude is None else magnitude) / GRID
     return across * round(share * screen.size[0]), down * round(share * screen.size[1])
-
-
-def keys_of(value: Any) -> tuple[str, ...]:
-    """Return keys of `Control+A`, or of a list."""
-    text = value if isinstance(value, list) else str(value).split("+")
-    keys = tuple(str(each).strip().lower() for each in text if str(each).strip())
-    if not keys:
-        raise InvalidCallError("which key?")
-    return tuple(_KEYS.get(each, each) for each in keys)
 
 
 class GoogleComputer(Dialect):

@@ -34,8 +34,10 @@ __all__ = [
 ]
 
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|@\S+)$")
-_KEYS = {"return": "enter", "super": "meta", "cmd": "meta", "win": "meta", "page_up": "pageup",
-         "page_down": "pagedown", "prior": "pageup", "next": "pagedown", "control": "ctrl"}  # fmt: skip
+_KEYS = {"return": "enter", "super": "meta", "cmd": "meta", "command": "meta", "win": "meta",
+         "windows": "meta", "control": "ctrl", "option": "alt", "esc": "escape", "arrowup": "up",
+         "arrowdown": "down", "arrowleft": "left", "arrowright": "right", "page_up": "pageup",
+         "page_down": "pagedown", "prior": "pageup", "next": "pagedown"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -255,15 +257,18 @@ def _in_browser(screen: Screen, names: set[str]) -> tuple[Tool, ...]:
     return tuple(tool for tool in TOOLS if tool.name in wanted)
 
 
-def names_of_keys(text: str) -> tuple[str, ...]:
-    """Return the keys of `ctrl+s`, in our names.
+def names_of_keys(given: Any) -> tuple[str, ...]:
+    """Return the keys of `ctrl+s`, or of a list of keys, in our names.
 
-    >>> names_of_keys("ctrl+Return"), names_of_keys("ctrl++")
-    (('ctrl', 'enter'), ('ctrl', '+'))
+    >>> names_of_keys("ctrl+Return"), names_of_keys("ctrl++"), names_of_keys(["CTRL", "A"])
+    (('ctrl', 'enter'), ('ctrl', '+'), ('ctrl', 'a'))
     """
-    keys = PressKeys(keys=(text.strip(),)).keys if text.strip() else ()
-    names = tuple(each if len(each) == 1 else each.strip().lower() for each in keys)
-    if not names:
+    listed = [str(each) for each in (given if isinstance(given, list | tuple) else [given])]
+    # a blank is a key, blanks around a name are not
+    texts = tuple(each if len(each) == 1 else each.strip() for each in listed if each)
+    if not any(texts):
         raise InvalidCallError("which key?")
+    keys = PressKeys(keys=tuple(filter(None, texts))).keys
+    names = [each if len(each) == 1 else each.strip().lower() for each in keys]
     lower = (each.lower() if len(names) > 1 else each for each in names)
     return tuple(_KEYS.get(each, each) for each in lower)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.interface import Answered, Dialect, Member, Screen, reply_to
+from bench_core.agents.dialects.interface import (
+    Answered,
+    Dialect,
+    Member,
+    Screen,
+    names_of_keys,
+    reply_to,
+)
 from bench_core.agents.records import (
     Click,
     Drag,
@@ -28,9 +35,6 @@ __all__ = ["OpenAIComputer"]
 _BUTTONS = {"wheel": "middle"}
 _WAIT_S = 2.0
 """The action has no duration; OpenAI's own sample waits so long."""
-_KEYS = {"cmd": "meta", "super": "meta", "win": "meta", "option": "alt", "return": "enter",
-         "control": "ctrl", "esc": "escape", "arrowup": "up", "arrowdown": "down",
-         "arrowleft": "left", "arrowright": "right", "page_up": "pageup", "page_down": "pagedown"}  # fmt: skip
 
 
 def _point(value: dict[str, Any], screen: Screen) -> Point:
@@ -42,10 +46,9 @@ def _point(value: dict[str, Any], screen: Screen) -> Point:
     return Point(x=x, y=y)
 
 
-def _keys(arguments: dict[str, Any]) -> tuple[str, ...]:
-    given = arguments.get("keys") or ()
-    lower = (str(key).lower() if len(str(key)) > 1 else str(key) for key in given)
-    return tuple(_KEYS.get(key, key) for key in lower)
+def _held(arguments: dict[str, Any]) -> tuple[str, ...]:
+    given = arguments.get("keys")
+    return names_of_keys(given) if given else ()
 
 
 def _click(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
@@ -54,37 +57,34 @@ def _click(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
         Click.model_validate(
             {
                 "target": _point(arguments, screen), "button": _BUTTONS.get(button, button),
-                "modifiers": _keys(arguments),
+                "modifiers": _held(arguments),
             }
         ),
     )  # fmt: skip
 
 
 def _double(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    return (Click(target=_point(arguments, screen), count=2, modifiers=_keys(arguments)),)
+    return (Click(target=_point(arguments, screen), count=2, modifiers=_held(arguments)),)
 
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     points = [_point(each, screen) for each in arguments["path"]]
     if len(points) < 2:  # noqa: PLR2004  # where it begins and where it ends
         raise InvalidCallError("a drag has two points at least")
-    held = _keys(arguments)
+    held = _held(arguments)
     return (Drag(start=points[0], path=tuple(points[1:-1]), end=points[-1], modifiers=held),)
 
 
 def _press(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    keys = _keys(arguments)
-    # one letter with Shift or Ctrl is a combination, and letters are given in capitals
-    lower = tuple(key.lower() for key in keys) if len(keys) > 1 else keys
-    return (PressKeys(keys=lower),)
+    return (PressKeys(keys=names_of_keys(arguments["keys"])),)
 
 
 def _move(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    return (Move(target=_point(arguments, screen), modifiers=_keys(arguments)),)
+    return (Move(target=_point(arguments, screen), modifiers=_held(arguments)),)
 
 
 def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    target, held = _point(arguments, screen), _keys(arguments)
+    target, held = _point(arguments, screen), _held(arguments)
     dx, dy = arguments.get("scroll_x") or 0, arguments.get("scroll_y") or 0
     return (Scroll(target=target, dx=dx, dy=dy, modifiers=held),)
 

@@ -13,6 +13,7 @@ from bench_core.agents.dialects.interface import (
     Dialect,
     Member,
     Screen,
+    names_of_keys,
     reply_to,
     tools_for_tabs,
 )
@@ -47,7 +48,7 @@ _NAME = "computer_use"
 _MOST_WAIT_S = 60.0
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
 _XML = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|$)", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\s*(.*?)\s*</parameter>", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
 def qwen_members(most: int) -> dict[str, Member]:
@@ -82,7 +83,7 @@ def qwen_members(most: int) -> dict[str, Member]:
         return make
 
     return {
-        "key": Member(lambda a, _: (PressKeys(keys=_keys(a["keys"])),), ("keys",)),
+        "key": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
         "type": Member(lambda a, _: (TypeText(text=str(a["text"])),), ("type",)),
         "mouse_move": Member(lambda a, s: (Move(target=place(a["coordinate"], s)),), ("move",)),
         "left_click": click(),
@@ -98,15 +99,6 @@ def qwen_members(most: int) -> dict[str, Member]:
         "answer": Member(lambda a, _: (Done(answer=str(a["text"])),), ()),
         "terminate": Member(_terminate, ()),
     }
-
-
-def _keys(value: Any) -> tuple[str, ...]:
-    keys = tuple(str(each).lower() for each in (value if isinstance(value, list) else [value]))
-    return keys or (_no_key(),)
-
-
-def _no_key() -> str:
-    raise InvalidCallError("which key?")
 
 
 def _wait(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
@@ -197,12 +189,14 @@ def _xml(body: str) -> tuple[str, dict[str, Any]] | None:
     function = _XML.search(body)
     if function is None:
         return None
-    return function[1], {key: _value(value) for key, value in _PARAMETER.findall(function[2])}
+    return function[1], {key: _value(key, value) for key, value in _PARAMETER.findall(function[2])}
 
 
-def _value(text: str) -> Any:
+def _value(name: str, written: str) -> Any:
+    if name == "text":
+        return written  # typed as it is: 1.50 is no number here
     try:
-        value = json.loads(text)
+        value = json.loads(written)
     except (RecursionError, ValueError):
-        return text
-    return value if isinstance(value, list | int | float) else text
+        return written.strip()
+    return value if isinstance(value, list | int | float) else written.strip()

@@ -8,7 +8,14 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.dialects.coordinates import resized
-from bench_core.agents.dialects.interface import Answered, Declaration, Dialect, Member, Screen
+from bench_core.agents.dialects.interface import (
+    Answered,
+    Declaration,
+    Dialect,
+    Member,
+    Screen,
+    names_of_keys,
+)
 from bench_core.agents.prompts import observation_parts
 from bench_core.agents.records import Click, Done, Drag, Fail, PressKeys, Scroll, TypeText, Wait
 from bench_core.agents.tools import InvalidCallError
@@ -85,9 +92,7 @@ def _type(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
 
 
 def _keys(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    names = {"arrowup": "up", "arrowdown": "down", "arrowleft": "left", "arrowright": "right"}
-    keys = tuple(names.get(each, each) for each in str(arguments["key"]).lower().split())
-    return (PressKeys(keys=keys),)
+    return (PressKeys(keys=names_of_keys(str(arguments["key"]).split())),)
 
 
 _MEMBERS = {
@@ -144,7 +149,8 @@ def _arguments(body: str) -> dict[str, Any]:
     try:
         call = ast.parse(text, mode="eval").body
         if isinstance(call, ast.Call):
-            return {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+            # a place may be written without quotes
+            return {str(each.arg): str(ast.literal_eval(each.value)) for each in call.keywords}
     except (RecursionError, SyntaxError, ValueError):
         pass
     return {}
