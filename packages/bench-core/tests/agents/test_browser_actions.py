@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import struct
+import threading
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +50,7 @@ from bench_core.browser import launch_chromium
 from bench_core.protocols import BrowserHandle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from bench_core.agents.records import Action
 
@@ -111,6 +116,84 @@ async def test_the_pointer_stays_where_it_is_for_a_click_without_a_target(
         "mousedown 2 200 300 S", "mouseup 2 200 300 S",
     ]  # fmt: skip
     assert (await live.act(PointerPosition())).text == "X=200,Y=300"
+
+
+async def test_a_key_that_does_not_exist_leaves_no_other_key_pressed(
+    live: BrowserEnvironment,
+) -> None:
+    result = await live.act(PressKeys(keys=("ctrl", "shift", "nosuchkey")))
+    assert not result.ok
+    assert "nosuchkey" in str(result.error)
+    await log_of(live)
+    assert (await done(live, Click(target=P)))[0] == "mousedown 0 200 300 "
+
+
+async def test_keys_have_the_names_that_models_know(live: BrowserEnvironment) -> None:
+    names = {
+        "KP_Enter": "Enter", "Control_L": "Control", "Shift_R": "Shift", "Super_L": "Meta",
+        "Print": "PrintScreen", "Caps_Lock": "CapsLock", "Num_Lock": "NumLock", "Menu": "ContextMenu",
+        "bracketleft": "[", "apostrophe": "'", "underscore": "_", "question": "?", "KP_7": "7",
+        "numpad_add": "+", "KeyA": "a", "Digit1": "1", "ISO_Left_Tab": "Tab", "page_down": "PageDown",
+        " ": " ", "f2": "F2", "Z": "Z",
+    }  # fmt: skip
+    for name, key in names.items():
+        assert f"keydown {key}" in await done(live, PressKeys(keys=(name,))), name
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    """A site whose `/admin` leads elsewhere."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302 if self.path == "/admin" else 200)
+            self.send_header("Location", "/dashboard")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def test_start_pages_that_are_open_are_not_opened_again(site: str) -> None:
+    starts = (site, f"{site}/admin", f"{site}/third")
+    async with launch_chromium() as chromium:
+        handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=starts[:2])
+        async with connect_browser(handle) as browser:
+            urls = [tab.url for tab in (await browser.observe()).open_tabs]
+            assert urls == [f"{site}/", f"{site}/dashboard"]
+        async with connect_browser(handle.model_copy(update={"start_urls": starts})) as browser:
+            urls = [tab.url for tab in (await browser.observe()).open_tabs]
+            assert urls == [f"{site}/", f"{site}/dashboard", f"{site}/third"]
+
+
+async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:
+    async with launch_chromium() as chromium:
+        handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=(f"{site}/first",))
+        async with connect_browser(handle) as browser:
+            async with page_of(browser).expect_popup() as popup:
+                await page_of(browser).evaluate("url => { open(url) }", f"{site}/popup")
+            await (await popup.value).wait_for_load_state()
+            assert (await _in_front(chromium.cdp_url)).endswith("/popup")
+            assert (await browser.observe()).url == f"{site}/first"
+            assert (await _in_front(chromium.cdp_url)).endswith("/first")
+
+
+async def _in_front(cdp_url: str) -> str:
+    """Return the page that was in front last, which Chromium lists first."""
+    listed = await asyncio.to_thread(urllib.request.urlopen, f"{cdp_url}/json/list")
+    with listed:
+        return str(next(each["url"] for each in json.load(listed) if each["type"] == "page"))
 
 
 async def test_buttons_are_pressed_and_released_apart(live: BrowserEnvironment) -> None:

@@ -109,6 +109,9 @@ class BrowserEnvironment:
         raise AssertionError("unreachable: the last look returns or raises")
 
     async def _look(self, page: Any, timeout_ms: int) -> Observation:
+        if len(self._context.pages) > 1:
+            # pages open others by themselves, and Chromium may never draw a page behind another
+            await page.bring_to_front()
         await _settle(page)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
         found = await self._reader.elements(page)
@@ -317,9 +320,20 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
 async def _open(context: Any, handle: BrowserHandle) -> None:
     width, height = handle.viewport
     blank = [page for page in context.pages if page.url in {"about:blank", "chrome://newtab/"}]
-    missing = [url for url in handle.start_urls if not any(p.url == url for p in context.pages)]
-    for url in missing:
-        page = blank.pop(0) if blank else await context.new_page()
-        await page.goto(url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
+    opened = {url for page in context.pages for url in await _asked_for(page)}
+    for url in handle.start_urls:
+        if url.rstrip("/") not in opened:
+            page = blank.pop(0) if blank else await context.new_page()
+            await page.goto(url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
     for page in context.pages:
         await page.set_viewport_size({"width": width, "height": height})
+
+
+async def _asked_for(page: Any) -> set[str]:
+    """Return the addresses that a page was opened with, each of which may have led to another."""
+    session = await page.context.new_cdp_session(page)
+    try:
+        history = await session.send("Page.getNavigationHistory")
+    finally:
+        await session.detach()
+    return {str(entry["userTypedURL"]).rstrip("/") for entry in history["entries"]}
