@@ -26,6 +26,7 @@ from bench_core.statistics import (
     summarise,
     task_successes,
 )
+from bench_core.statistics.dirichlet import remembered_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,6 +141,7 @@ def tables(
     tasks: list[Task], models: dict[str, list[TrialResult]], templates: dict[str, str]
 ) -> None:
     """Make everything a report prints: summaries, the published bootstrap, comparisons."""
+    remembered_limit.cache_clear()  # a report is made once
     for found in models.values():
         summarise(tasks, found)
         scores = task_successes(found)

@@ -231,6 +231,13 @@ def test_plan_shows_what_a_design_can_detect() -> None:
     assert "11.2 pp" in out
 
 
+def test_plan_names_no_difference_of_more_than_all() -> None:
+    code, out, _ = invoke("plan", "--tasks", 2, "--trials", 1)
+
+    assert code == 0
+    assert out.splitlines()[2].split() == ["2", "2", "1", "4", "none", "50.0", "pp"]
+
+
 def test_plan_shows_what_a_difference_takes() -> None:
     _, out, _ = invoke("plan", "--difference", "5pp", "--trials", 3, "--json")
 
@@ -261,7 +268,14 @@ def test_plan_counts_templates(run: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--tasks", "68", "--power", "20%"], ["--difference", "two"], ["--rate", "7"]]
+    "arguments",
+    [
+        [],
+        ["--tasks", "68", "--power", "20%"],
+        ["--difference", "two"],
+        ["--difference", "0"],
+        ["--rate", "7"],
+    ],
 )
 def test_plan_refuses_what_makes_no_design(arguments: list[str]) -> None:
     code, _, err = invoke("plan", *arguments)

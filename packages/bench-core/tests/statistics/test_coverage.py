@@ -1,7 +1,8 @@
+"""Intervals hold what they are about as often as they say; the full tables are in docs/coverage-tables.md."""
+
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,9 @@ np = pytest.importorskip("numpy", reason="simulations need the extra 'statistics
 TEMPLATE_SIZES = json.loads(
     (Path(__file__).parent / "data" / "webarena_template_sizes.json").read_text("utf-8")
 )
-SITES = [name for name in TEMPLATE_SIZES if name != "about"]
-POPULATIONS = [Population(rate, alike) for rate, alike in product((0.2, 0.45), (0.25, 0.62))]
-TEMPLATED = [Population(rate, 0.3, alike) for rate, alike in product((0.15, 0.45), (0.2, 0.5))]
-REPLICATIONS = 600
+POPULATIONS = [Population(0.2, 0.62), Population(0.45, 0.25)]
+TEMPLATED = [Population(0.03, 0.25, 0.5), Population(0.45, 0.3, 0.2)]
+REPLICATIONS = 300
 
 
 def template_sizes(site: str) -> list[int]:
@@ -71,8 +71,8 @@ def test_simulated_tasks_of_a_template_agree_as_strongly_as_asked() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [1, 3, 5])
-@pytest.mark.parametrize("tasks", [7, 30, 68, 154, 812])
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize("tasks", [7, 30, 154])
 def test_the_default_interval_covers_new_tasks(tasks: int, trials: int) -> None:
     covered = [
         simulate_coverage(
@@ -85,8 +85,7 @@ def test_the_default_interval_covers_new_tasks(tasks: int, trials: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trials", [3, 5])
-@pytest.mark.parametrize("tasks", [30, 68, 154, 812])
+@pytest.mark.parametrize(("tasks", "trials"), [(30, 5), (154, 3)])
 def test_the_default_interval_covers_the_same_tasks_run_again(tasks: int, trials: int) -> None:
     covered = [
         simulate_coverage(
@@ -94,7 +93,7 @@ def test_the_default_interval_covers_the_same_tasks_run_again(tasks: int, trials
             sizes=[1] * tasks,
             trials=trials,
             estimand="same_tasks",
-            replications=REPLICATIONS,
+            replications=4 * REPLICATIONS,
             seed=12,
         ).covered
         for each in POPULATIONS
@@ -103,12 +102,11 @@ def test_the_default_interval_covers_the_same_tasks_run_again(tasks: int, trials
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("average", ["templates", "tasks"])
-@pytest.mark.parametrize("trials", [1, 3])
-@pytest.mark.parametrize("site", SITES)
-def test_averages_cover_over_the_template_sizes_of_every_site(
-    site: str, trials: int, average: str
-) -> None:
+@pytest.mark.parametrize(
+    ("site", "trials", "average"),
+    [("all", 1, "templates"), ("map", 3, "templates"), ("reddit", 3, "tasks")],
+)
+def test_averages_cover_over_real_template_sizes(site: str, trials: int, average: str) -> None:
     covered = [
         simulate_coverage(
             each,
@@ -120,8 +118,7 @@ def test_averages_cover_over_the_template_sizes_of_every_site(
         ).covered
         for each in TEMPLATED
     ]
-    assert sum(covered) / len(covered) >= 0.92
-    assert min(covered) >= 0.90
+    assert min(covered) >= 0.92
 
 
 def test_the_template_sizes_are_those_of_all_812_tasks() -> None:

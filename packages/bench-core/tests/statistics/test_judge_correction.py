@@ -167,9 +167,10 @@ def test_a_correction_survives_json(example: tuple[Verdicts, Verdicts]) -> None:
 def test_the_credible_intervals_cover_with_twenty_known_cases(
     rate: float, sensitivity: float, specificity: float
 ) -> None:
+    """A few draws of `integration_tests/campaigns/campaign_statistics.py`."""
     generator = np.random.default_rng(6)
     new_tasks = these_results = tried = 0
-    for _ in range(200):
+    for _ in range(25):
         judged, truth, reality = cases(
             generator, n=68, known=20, rate=rate, sensitivity=sensitivity, specificity=specificity
         )

@@ -56,6 +56,14 @@ def test_any_values_agree_with_drawn_weights(totals: list[float], sizes: list[fl
     )
 
 
+@pytest.mark.parametrize("different", [3, 40], ids=["remembered", "too many to remember"])
+def test_the_order_of_values_does_not_move_a_limit(different: int) -> None:
+    totals = [n % different / different for n in range(80)]
+    low = dirichlet_low(totals)
+    assert dirichlet_low(totals[::-1]) == low
+    assert dirichlet_low(totals, alpha=0.2) > low
+
+
 def test_limits_enclose_the_mean_and_stay_in_range() -> None:
     chance = random.Random(1)  # noqa: S311 - inputs, not secrets
     for _ in range(500):

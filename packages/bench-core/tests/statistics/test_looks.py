@@ -155,13 +155,14 @@ def test_looking_at_planned_batches_keeps_the_level_and_saves_trials() -> None:
     from bench_core.statistics.look_simulation import simulate_looks  # noqa: PLC0415 - needs numpy
     from bench_core.statistics.simulation import Population  # noqa: PLC0415 - same
 
-    how = {"sizes": [1] * 68, "trials": 3, "replications": 800, "seed": 3}
+    how = {"sizes": [1] * 68, "trials": 3, "replications": 400, "seed": 3}
     agent, name = Population(0.42, 0.5), "O'Brien-Fleming, 5 looks"
     same, planned, twice = (simulate_looks(agent, times=times, **how) for times in (0.0, 1.0, 2.0))
     assert same[name].found <= 0.07
     assert same["t at every cluster"].found > 0.15
     assert min(each[name].covered for each in (same, planned, twice)) >= 0.93
-    assert (planned[name].share, twice[name].share) < (0.87, 0.59)
+    assert planned[name].share < 0.87
+    assert twice[name].share < 0.59
     futile = simulate_looks(agent, times=0.0, one_sided=True, **how)[name]
     assert futile.found <= 0.07
     assert futile.share <= 0.69

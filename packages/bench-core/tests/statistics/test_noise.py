@@ -66,6 +66,7 @@ def test_what_shows_no_noise_is_refused(scores: dict[str, list[float]]) -> None:
 def test_equal_outcomes_have_no_noise() -> None:
     found = noise_of({n: [1.0, 1.0] for n in range(5)})
     assert (found.icc, found.task, found.trial) == (0.0, 0.0, 0.0)
+    assert (found.icc_low, found.icc_high) == (None, None)
     assert set(found.shares.values()) == {0.0}
 
 
@@ -95,6 +96,12 @@ def test_eight_models_show_which_item_goes_against_the_rest() -> None:
     assert found["4"] < 0
     assert found["5"] is None
     assert items_of(models).reason is None
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")], ids=str)
+def test_items_are_not_made_of_what_is_no_number(wrong: float) -> None:
+    with pytest.raises(ValueError, match="a score is"):
+        items_of({"a": {1: [1]}, "b": {1: [wrong]}})
 
 
 def test_models_without_a_common_task_have_no_items() -> None:

@@ -51,7 +51,7 @@ outcomes = st.lists(st.sampled_from([0.0, 1.0]), min_size=3, max_size=3)
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(outcomes, outcomes), min_size=1, max_size=3))
+@given(st.lists(st.tuples(outcomes, outcomes), min_size=1, max_size=2))
 def test_equal_numbers_of_trials_agree_with_enumeration(
     tasks: list[tuple[list[float], list[float]]],
 ) -> None:

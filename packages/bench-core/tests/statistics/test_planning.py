@@ -70,6 +70,16 @@ def test_the_expected_half_width_is_that_of_one_agents_interval() -> None:
     )
 
 
+def test_no_half_width_reaches_beyond_all_rates() -> None:
+    assert plan(2, 1).half_width == 0.5
+    assert plan(2, 1).detectable > 1.0
+
+
+def test_a_pilot_of_scores_that_are_no_rates_is_refused() -> None:
+    with pytest.raises(NotEstimableError, match=r"mean score is -0\.5"):
+        Variability.of({"a": [-3.0, 2.0], "b": [-3.0, 2.0]})
+
+
 def test_a_pilot_gives_rate_and_likeness() -> None:
     pilot = {"a": [1, 1, 1], "b": [1, 1, 0], "c": [0, 0, 0], "d": [0, 0, 1], "e": [1]}
     found = Variability.of(pilot)

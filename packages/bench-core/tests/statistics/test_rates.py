@@ -178,6 +178,14 @@ def test_scores_beyond_one_fall_back_to_a_t_interval_and_say_so() -> None:
     assert same.width == pytest.approx(2 * normal_quantile(0.975) * math.sqrt(0.5 / 2 / 6))
 
 
+@pytest.mark.parametrize("estimand", ["new_tasks", "same_tasks"])
+def test_equal_scores_beyond_one_have_no_interval_rather_than_one_of_no_width(
+    estimand: str,
+) -> None:
+    with pytest.raises(NotEstimableError, match="all alike"):
+        success_rate_interval({task: [2.0, 2.0] for task in range(6)}, estimand=estimand)
+
+
 @given(score_tables)
 def test_the_effective_size_lies_between_tasks_and_trials(scores: Scores) -> None:
     interval = success_rate_interval(scores)

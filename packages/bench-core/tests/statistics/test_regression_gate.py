@@ -40,6 +40,15 @@ def test_the_same_scores_on_seven_tasks_are_not_enough_evidence(before: Scores) 
     assert result.needed == 59
 
 
+def test_an_agent_that_always_succeeds_is_not_said_to_leave_every_drop_unseen() -> None:
+    same = {n: [1, 1, 1] for n in range(70)}
+    halves = {"low": range(35), "high": range(35, 70)}
+    assert gate(same, same).checks[0].power == pytest.approx(0.96, abs=0.02)
+    assert gate(same, same, slices=halves).checks[0].power == pytest.approx(0.94, abs=0.02)
+    small = {n: [1] for n in range(9)}
+    assert "a true -5.0 points would be found in 0% of runs" in gate(small, small).reason
+
+
 def test_a_small_benchmark_prints_the_power_it_has() -> None:
     before = {n: [float(n % 2), 1.0] for n in range(30)}
     now = {n: [float(n // 2 % 2), 1.0] for n in range(30)}

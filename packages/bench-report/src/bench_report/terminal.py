@@ -184,7 +184,7 @@ def plans_text(plans: Sequence[PlannedDesign]) -> str:
             each.templates,
             each.trials,
             each.runs,
-            numbers.points(each.detectable).lstrip("+"),
+            numbers.points(each.detectable).lstrip("+") if each.detectable <= 1 else "none",
             numbers.points(each.half_width).lstrip("+"),
         ]
         for each in plans

@@ -55,7 +55,8 @@ class Comparison(Record):
         p_same_tasks: Two-sided and exact: that both are one agent on these tasks (`within_task`).
         p_adjusted: `p_value` after Holm, where several models were compared.
         detectable: The smallest true difference this comparison would find in four of five
-            repetitions; smaller ones it mostly cannot.
+            repetitions; smaller ones it mostly cannot. `None` where no difference of rates would be
+            large enough, or where all clusters differ by the same.
         better: Tasks on which new has the higher mean.
         worse: Tasks on which it has the lower one.
         only_new: Tasks left out because baseline has no score.
@@ -150,7 +151,7 @@ def compare(  # noqa: PLR0913 - the choices a methods section has to state
         p_same_tasks=(
             within_task(new, baseline, seed=seed).p_value if p_same_tasks is None else p_same_tasks
         ),
-        detectable=_detectable(t_test, level),
+        detectable=_detectable(t_test, pairs, level),
         better=sum(each > 0 for each in shared),
         worse=sum(each < 0 for each in shared),
         equal=sum(each == 0 for each in shared),
@@ -306,11 +307,13 @@ def _cluster_totals(
     return list(totals.values())
 
 
-def _detectable(t_test: PairedT, level: float) -> float | None:
+def _detectable(t_test: PairedT, pairs: Mapping[Key, _Pair], level: float) -> float | None:
     if t_test.standard_error == 0.0:
         return None
     quantiles = t_quantile(0.5 + level / 2.0, t_test.df) + t_quantile(POWER, t_test.df)
-    return quantiles * t_test.standard_error
+    found = quantiles * t_test.standard_error
+    rates = all(0.0 <= rate <= 1.0 for pair in pairs.values() for rate in pair[:2])
+    return None if rates and found > 1.0 else found
 
 
 def _successes(scores: Sequence[float]) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from bench_core.errors import NotEstimableError
 from bench_core.statistics.distributions import beta_quantile, normal_quantile
@@ -24,6 +25,8 @@ _LARGEST = 1e12
 """Where the integrand has fallen below rounding."""
 _PRECISION = 1e-9
 _TWO = 2
+_FEW = 12
+"""So many different units are remembered with their limit, and no more: a key of hundreds is large."""
 _RARE = 3
 """So many values of the rarer kind are too few for limits that stand on the variance: with one success
 among 12 tasks Wilson's lower limit is 1.5%, and 11 of 100 benchmarks of a rate of 1% show one."""
@@ -71,11 +74,8 @@ def dirichlet_low(
         raise ValueError(f"a value lies below {lowest!r}, the lowest there can be")
     largest = max(weights)
     units[lowest * largest, largest] += 1
-    known = [(total, size, times) for (total, size), times in units.items()]
-    if len(known) == _TWO and len(set(weights)) == 1:
-        (low, _, losses), (high, _, gains) = sorted(known)
-        return (low + (high - low) * beta_quantile(alpha, gains, losses)) / largest
-    return _solve(known, alpha)
+    known = tuple(sorted((total, size, times) for (total, size), times in units.items()))
+    return remembered_limit(known, alpha) if len(known) <= _FEW else _limit(known, alpha)
 
 
 def dirichlet_high(
@@ -130,7 +130,18 @@ def units_needed(tolerance: float, alpha: float = 0.05) -> int:
     return math.ceil(math.log(alpha) / math.log1p(-tolerance) - _PRECISION)
 
 
-_Units = list[tuple[float, float, int]]
+_Units: TypeAlias = "tuple[tuple[float, float, int], ...]"
+
+
+def _limit(units: _Units, alpha: float) -> float:
+    if len(units) == _TWO and units[0][1] == units[1][1]:
+        (low, size, losses), (high, _, gains) = units
+        return (low + (high - low) * beta_quantile(alpha, gains, losses)) / size
+    return _solve(units, alpha)
+
+
+remembered_limit = lru_cache(maxsize=1_000)(_limit)
+"""The same, remembered: hundreds of templates of a few tasks come in some dozen patterns."""
 
 
 def _solve(units: _Units, alpha: float) -> float:

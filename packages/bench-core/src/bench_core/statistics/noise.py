@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import NotEstimableError
 from bench_core.records import Record
-from bench_core.statistics.clustering import reduce_tasks
+from bench_core.statistics.clustering import finite, reduce_tasks
 from bench_core.statistics.distributions import t_quantile
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ def items_of(models: Mapping[str, Scores[Key]]) -> Items:
 
     Raises:
         NotEstimableError: No task has scores of every model.
+        ValueError: A score is NaN or infinite.
 
     >>> found = items_of({"a": {1: [1], 2: [0], 3: [1]}, "b": {1: [1], 2: [0], 3: [0]}})
     >>> found.always, found.never, found.reason
@@ -151,7 +152,7 @@ def items_of(models: Mapping[str, Scores[Key]]) -> Items:
     ]
     if not shared:
         raise NotEstimableError("no task has scores of every model")
-    rates = {key: [_mean(scores[key]) for scores in models.values()] for key in shared}
+    rates = {key: [_mean(finite(scores[key])) for scores in models.values()] for key in shared}
     sums = [math.fsum(each) for each in zip(*rates.values(), strict=True)]
     enough = len(models) >= _LEAST_MODELS
     items = [
@@ -213,7 +214,7 @@ def _icc_interval(tasks: Sequence[TaskMean]) -> tuple[float | None, float | None
     for each in tasks:
         groups[each.cluster].append(each)
     whole = _components(tasks)
-    if len(groups) < _LEAST_CLUSTERS or whole is None:
+    if len(groups) < _LEAST_CLUSTERS or whole is None or not any(whole):
         return None, None
     blocks: defaultdict[int, list[TaskMean]] = defaultdict(list)
     for place, group in enumerate(groups.values()):

@@ -117,12 +117,16 @@ class Variability(Record):
         are is estimated, too.
 
         Raises:
-            NotEstimableError: No task has two trials, or all outcomes are equal.
+            NotEstimableError: No task has two trials, all outcomes are equal, or they are no rates.
 
         >>> Variability.of({"a": [1, 1], "b": [0, 1], "c": [0, 0]}).alike
         0.5
         """
         noise = noise_of(scores, clusters)
+        if not 0.0 <= noise.rate <= 1.0:
+            raise NotEstimableError(
+                f"the pilot's mean score is {noise.rate:g}: only success rates, from 0 to 1, are planned with"
+            )
         if noise.trial + noise.task + noise.template <= 0.0:
             raise NotEstimableError("all outcomes of the pilot are equal: they show no variability")
         found = cls(rate=noise.rate, alike=noise.icc, task_effect_sd=task_effect_sd)
@@ -139,8 +143,10 @@ class Plan(Record):
         trials: Trials per task and agent.
         templates: Independent groups of tasks of each agent.
         runs: Trials of both agents together.
-        detectable: Smallest true difference found with probability `power`.
-        half_width: Expected half width of one agent's interval for new tasks (normal scale).
+        detectable: Smallest true difference found with probability `power`; above 1 where no
+            difference of rates would be.
+        half_width: Expected half width of one agent's interval for new tasks (normal scale); at most
+            .5, as an interval lies within 0 to 1.
     """
 
     design: Design
@@ -199,8 +205,11 @@ def plan(  # noqa: PLR0913 - a design is what its settings say
         level=level,
         power=power,
         detectable=_quantiles(clusters, design, level, power) * error,
-        half_width=t_quantile(0.5 + level / 2.0, clusters - 1)
-        * math.sqrt(known.variance_of_one(trials, templates) / tasks),
+        half_width=min(
+            0.5,
+            t_quantile(0.5 + level / 2.0, clusters - 1)
+            * math.sqrt(known.variance_of_one(trials, templates) / tasks),
+        ),
     )
 
 

@@ -52,7 +52,7 @@ def success_rate_interval(
 
     Raises:
         NotEstimableError: Nothing was scored; one cluster only (new tasks); no task with two
-            trials (same tasks).
+            trials (same tasks); scores beyond 0 to 1 that do not vary.
 
     >>> print(success_rate_interval({"a": [1, 1, 0], "b": [0, 0, 0], "c": [1, 1, 1]}))
     0.556 [0.041, 0.971]
@@ -186,6 +186,10 @@ def _wilson(mean: WeightedMean, effective: float, question: _Question, method: s
 
 
 def _unbounded(mean: WeightedMean, variance: float, question: _Question, method: str) -> Interval:
+    if variance <= 0.0:
+        raise NotEstimableError(
+            "scores outside 0 to 1 that are all alike do not show how much others vary"
+        )
     half = question.quantile * math.sqrt(variance)
     notes = (*question.notes, "scores outside 0 to 1: no Wilson interval")
     limits = (mean.estimate - half, mean.estimate + half)
