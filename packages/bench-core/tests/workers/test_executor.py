@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,18 +52,19 @@ class MortalLink:
 
 
 class LostNode:
-    """Starts workers, in the first place only once."""
+    """Starts workers, but in the first place, after the first, fails so often."""
 
     name = "toys"
 
-    def __init__(self, broker: MemoryBroker | None = None) -> None:
+    def __init__(self, broker: MemoryBroker | None = None, failures: int = 1000) -> None:
         self.opened: list[int] = []
+        self._failures = failures
         self._broker = broker
 
     async def open(self, slot: int, folder: Path) -> MortalLink:
         del folder
         self.opened.append(slot)
-        if self.opened.count(0) > 1 and slot == 0:
+        if slot == 0 and 1 < self.opened.count(0) <= 1 + self._failures:
             raise EnvironmentFaultError("the node is gone")
         return MortalLink(f"worker {slot + 1}")
 
@@ -88,23 +90,39 @@ def executor_of(
     )  # fmt: skip
 
 
+async def run_two(executor: WorkerExecutor, folder: Path, tokens: str) -> set[str]:
+    """Run two attempts at once and return what became of their workers, which all die."""
+    context = TrialContext(run_id="1", folder=folder)
+    owns = [
+        context.for_attempt(context.meter, context.processes, {}, token=each) for each in tokens
+    ]
+    found = await asyncio.gather(*(executor.run(TASK, own) for own in owns), return_exceptions=True)
+    assert {type(each) for each in found} == {WorkerLostError}
+    return {str(each) for each in found}
+
+
+DIED = [f"worker {number} ended with exit code 1" for number in (1, 2)]
+
+
 async def test_a_place_in_which_no_worker_starts_any_more_is_given_up_while_others_go_on(
     tmp_path: Path,
 ) -> None:
-    transport = LostNode()
-    events: Events = []
-    executor = executor_of(transport, tmp_path, events)
-    context = TrialContext(run_id="1", folder=tmp_path)
-    lost = []
-    async with executor:
-        for token in ("a", "b", "c"):
-            own = context.for_attempt(context.meter, context.processes, {}, token=token)
-            with pytest.raises(WorkerLostError) as raised:
-                await executor.run(TASK, own)
-            lost.append(str(raised.value))
-    assert lost == [f"worker {number} ended with exit code 1" for number in (1, 2, 2)]
+    transport, events = LostNode(), []
+    async with executor_of(transport, tmp_path, events) as executor:
+        assert await run_two(executor, tmp_path, "ab") == set(DIED)
+        assert await run_two(executor, tmp_path, "cd") == {DIED[1]}
     given_up = [data for kind, data in events if kind == "worker_given_up"]
     assert given_up == [{"worker": 1, "reason": "the node is gone"}]
+    assert transport.opened.count(0) == 1 + 3
+
+
+async def test_a_worker_that_did_not_start_once_is_started_again(tmp_path: Path) -> None:
+    transport, events = LostNode(failures=2), []
+    async with executor_of(transport, tmp_path, events) as executor:
+        assert await run_two(executor, tmp_path, "ab") == set(DIED)
+        assert await run_two(executor, tmp_path, "cd") == set(DIED)
+    assert [kind for kind, _ in events if kind == "worker_given_up"] == []
+    assert transport.opened.count(0) == 1 + 2 + 1
 
 
 VMS = (("vm:one",), ("vm:two",))

@@ -27,6 +27,7 @@ from bench_core.scheduling.leases import LEASE_TTL_S
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.workers.files import LATE_RESULT, Incoming, keep_late
 from bench_core.workers.messages import refuse_mismatch
+from bench_core.workers.slots import Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from bench_core.protocols import TrialContext
     from bench_core.records import Task
     from bench_core.redaction import Redactor
-    from bench_core.scheduling.machine_locks import Held, MachineLocks
+    from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
@@ -49,6 +50,9 @@ _log.addHandler(
     logging.NullHandler()
 )  # else what no one asked for is printed between lines of progress
 _SIGNS_PER_LEASE = 5
+_DOES_NOT_START = (EnvironmentFaultError, InputError)
+_STARTS = 3
+"""So often in a row a worker may fail to start before its place is given up: one may have been killed by chance."""
 _END_S = 180.0
 """Longer than any transport needs to know that a worker is gone; what outlasts it is given up."""
 
@@ -123,8 +127,8 @@ class WorkerExecutor:
         self._leases = None if broker is None else LeasedLocks(broker, owner, locks)
         self.locks: MachineLocks = self._leases or locks
         self._incoming = Incoming(self._folder)
-        self._free: asyncio.LifoQueue[_Slot] = asyncio.LifoQueue()
-        self._all: list[_Slot] = []
+        self._free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
+        self._all: list[Slot] = []
         self._holders: dict[str, Link] = {}
         self._signs: asyncio.Task[None] | None = None
 
@@ -134,7 +138,7 @@ class WorkerExecutor:
         self._signs = asyncio.create_task(self._give_signs())
         if self._leases is not None:
             await self._leases.__aenter__()
-        self._all = [_Slot(number) for number in range(self._slots)]
+        self._all = [Slot(number) for number in range(self._slots)]
         try:
             await self._start_all()
         except BaseException:
@@ -171,27 +175,41 @@ class WorkerExecutor:
         finally:
             self._free.put_nowait(slot)
 
-    async def _ready_slot(self) -> _Slot:
+    async def _ready_slot(self) -> Slot:
         """Return a slot whose worker runs; one in which none starts any more is given up while others have theirs."""
-        while True:
-            slot = await self._free.get()
-            try:
-                if slot.link is None or not slot.link.alive:
-                    await self._start(slot)
-            except (EnvironmentFaultError, InputError) as error:
-                if len(self._all) == 1:
-                    self._free.put_nowait(slot)
-                    raise
-                self._all.remove(slot)
-                slot.give_back()
-                why = self._redactor.redact(str(error))
-                _log.warning("worker %d is given up: %s", slot.number + 1, why)
-                self._on_event("worker_given_up", {"worker": slot.number + 1, "reason": why})
-            except BaseException:
-                self._free.put_nowait(slot)
-                raise
-            else:
-                return slot
+        tired: list[Slot] = []
+        try:
+            while True:
+                others = not (tired and self._free.empty())
+                slot = await self._free.get() if others else tired.pop(0)
+                try:
+                    if slot.link is None or not slot.link.alive:
+                        await self._start(slot)
+                except BaseException as error:
+                    if not self._is_given_up(slot, error):
+                        tired.append(slot)
+                    if len(tired) == len(self._all) == 1 or not isinstance(error, _DOES_NOT_START):
+                        raise
+                else:
+                    slot.failed_starts = 0
+                    return slot
+        finally:
+            for each in tired:
+                self._free.put_nowait(each)
+
+    def _is_given_up(self, slot: Slot, error: BaseException) -> bool:
+        """Whether a slot is given up: its worker would run other code, or has failed to start time and again."""
+        if len(self._all) == 1 or not isinstance(error, _DOES_NOT_START):
+            return False
+        slot.failed_starts += 1
+        if isinstance(error, EnvironmentFaultError) and slot.failed_starts < _STARTS:
+            return False
+        self._all.remove(slot)
+        slot.give_back()
+        why = self._redactor.redact(str(error))
+        _log.warning("worker %d is given up: %s", slot.number + 1, why)
+        self._on_event("worker_given_up", {"worker": slot.number + 1, "reason": why})
+        return True
 
     def kept(self, token: str) -> None:
         """Let a worker know that the result of an attempt is written down, so that it may forget it."""
@@ -205,7 +223,7 @@ class WorkerExecutor:
         if errors:
             raise next((each for each in errors if isinstance(each, InputError)), errors[0])
 
-    async def _start(self, slot: _Slot) -> None:
+    async def _start(self, slot: Slot) -> None:
         """Start the worker of a slot.
 
         Raises:
@@ -232,7 +250,7 @@ class WorkerExecutor:
             ) from None
         slot.link = link
 
-    async def _hold(self, slot: _Slot) -> None:
+    async def _hold(self, slot: Slot) -> None:
         """Hold what the worker of a slot has alone in the whole cluster, such as its VM.
 
         Raises:
@@ -253,7 +271,7 @@ class WorkerExecutor:
             ) from None
         slot.held.when_lost(slot.lose)
 
-    async def _introduce(self, link: Link, slot: _Slot) -> None:
+    async def _introduce(self, link: Link, slot: Slot) -> None:
         limits = self._limits
         recipe = self._recipe.for_slot(slot.number).model_dump(mode="json")
         link.send(hello())
@@ -322,26 +340,6 @@ class WorkerExecutor:
             await self._leases.__aexit__()
         await self._transport.close()
         keep_late(self._folder, self._on_event)
-
-
-@dataclass(eq=False)
-class _Slot:
-    """Room for one worker."""
-
-    number: int
-    link: Link | None = None
-    held: Held | None = None
-
-    def lose(self) -> None:
-        """End the worker: what it has alone may be another's."""
-        self.give_back()
-        if self.link is not None:
-            self.link.kill()
-
-    def give_back(self) -> None:
-        held, self.held = self.held, None
-        if held is not None:
-            held.release()
 
 
 class _Attempt:
