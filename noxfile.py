@@ -303,11 +303,14 @@ def foreign_agents(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def machines(session: nox.Session) -> None:
     """Test providers on real machines: QEMU with a kernel of apt's, and Podman as root; needs Linux."""
-    core = package(CORE)
-    install(session, [core], group("test", core.folder))
+    core, webarena = package(CORE), package("webarena-runner")
+    install(session, [core, webarena], groups("test"))
     folder = core.folder / "tests" / "machines"
-    tests = [str(folder / f"test_{each}_provider.py") for each in ("qemu", "attached", "docker")]
-    session.run("pytest", "-s", "-rs", *tests, *session.posargs, env={"REAL_MACHINES": "1"})
+    tests = [folder / f"test_{each}_provider.py" for each in ("qemu", "attached", "docker")]
+    tests.append(webarena.folder / "tests" / "test_real_site_copies.py")
+    # one at a time: the conftest of each package is its own
+    for each in tests:
+        session.run("pytest", "-s", "-rs", str(each), *session.posargs, env={"REAL_MACHINES": "1"})
 
 
 @nox.session(requires=["build"])

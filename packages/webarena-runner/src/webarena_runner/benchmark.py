@@ -19,6 +19,7 @@ from webarena_runner.environment import (
 )
 from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
 from webarena_runner.results import as_evaluation
+from webarena_runner.site_copies import choose_copies, copy_config
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
 from webarena_runner.world.launch import real_environment
 
@@ -66,6 +67,7 @@ class WebArenaBenchmark:
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
         self._kept: KeptBrowser | None = None
+        self._copies: dict[str, dict[str, int]] | None = None
 
     @classmethod
     def prepare(cls, options: RunOptions, begins: bool) -> AbstractContextManager[PreparedRun]:  # noqa: FBT001  # see Prepare
@@ -87,6 +89,14 @@ class WebArenaBenchmark:
         if self._kept is not None:
             await self._kept.close()
 
+    def config_of(self, task: Task) -> EnvironmentConfig:
+        """Return the sites with the copies that a task uses."""
+        config = self.sites.config
+        if self._copies is None:
+            self._copies = choose_copies(load_tasks(), config)
+        chosen = self._copies.get(task.task_id)
+        return copy_config(config, chosen) if chosen else config
+
     @property
     def sites(self) -> Environment:
         """The sites; read from the environment variables when none were given."""
@@ -99,7 +109,7 @@ class WebArenaBenchmark:
         tasks = load_tasks()
         if self._sites is None or not self._sites.shared:
             return tasks
-        return [_locked_by_url(task, self._sites.config) for task in tasks]
+        return [_locked_by_url(task, self.config_of(task)) for task in tasks]
 
     def answers(self) -> tuple[Path, ...]:
         """Return the folders with expected answers: the dataset, and the reference solutions."""
@@ -115,7 +125,7 @@ class WebArenaBenchmark:
             EnvironmentFaultError: A site, Chromium or the recorder failed.
         """
         kept = self._kept if getattr(agent, "in_process", False) else None
-        config = self.sites.config
+        config = self.config_of(task)
         reset_s = await self._reset(task)
         # before the agent begins: scoring needs it even where the trial breaks off
         write_config(context.folder, config)
@@ -151,7 +161,7 @@ class WebArenaBenchmark:
         if self.sites.reset is None or task_type(task) != "MUTATE":
             return {}
         began = time.monotonic()
-        await self.sites.reset(task_sites(task))
+        await self.sites.reset(task_sites(task), self.config_of(task))
         return {"reset": time.monotonic() - began}
 
 

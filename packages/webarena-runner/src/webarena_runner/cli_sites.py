@@ -116,7 +116,7 @@ def status(
     from webarena_runner.site_control import site_status  # noqa: PLC0415  # imports the evaluator
 
     found = _config(config_file, host)
-    statuses = [site_status(found, name) for name in _names(found, names)]
+    statuses = [site_status(each, name) for name, each in _copies(found, names)]
     if options["as_json"]:
         click.echo(json.dumps([each.model_dump(mode="json") for each in statuses], indent=2))
     else:
@@ -138,10 +138,12 @@ def start(
 ) -> None:
     """Recreate the sites' containers and wait until they can be used."""
     from webarena_runner.site_control import start_site  # noqa: PLC0415  # imports the evaluator
+    from webarena_runner.site_copies import needs_text  # noqa: PLC0415  # same
 
     found = _config(config_file, host)
-    for name in _names(found, names):
-        click.echo(f"{name}: started in {start_site(found, name, timeout):.1f} s")
+    click.echo(needs_text(found, _names(found, names)), err=True)
+    for name, each in _copies(found, names):
+        click.echo(f"{_called(each, name)}: started in {start_site(each, name, timeout):.1f} s")
 
 
 @sites.command()
@@ -151,9 +153,9 @@ def stop(config_file: Path | None, host: str | None, names: tuple[str, ...]) -> 
     from webarena_runner.site_control import stop_site  # noqa: PLC0415  # imports the evaluator
 
     found = _config(config_file, host)
-    for name in _names(found, names):
-        stop_site(found, name)
-        click.echo(f"{name}: stopped")
+    for name, each in _copies(found, names):
+        stop_site(each, name)
+        click.echo(f"{_called(each, name)}: stopped")
 
 
 @sites.command()
@@ -177,7 +179,8 @@ def reset(
     resets.require_reset_methods(chosen)
     asyncio.run(resets.before_run(chosen, FileLocks()))
     for each in resets.done:
-        click.echo(f"{each.site}: reset in {each.seconds:.1f} s")
+        name = f"{each.site} at {each.url}" if each.url else each.site
+        click.echo(f"{name}: reset in {each.seconds:.1f} s")
 
 
 @click.group()
@@ -237,6 +240,20 @@ def _config(path: Path | None, host: str | None) -> EnvironmentConfig:
     from webarena_runner.world.launch import real_environment  # noqa: PLC0415  # pydantic
 
     return real_environment(path, host).config
+
+
+def _copies(
+    config: EnvironmentConfig, chosen: Sequence[str]
+) -> list[tuple[str, EnvironmentConfig]]:
+    """Return each site that is meant, with the configuration of each of its copies."""
+    from webarena_runner.site_copies import copy_configs  # noqa: PLC0415  # pydantic
+
+    return [(name, each) for name in _names(config, chosen) for each in copy_configs(config, name)]
+
+
+def _called(config: EnvironmentConfig, name: str) -> str:
+    site = config.site(name)
+    return f"{name} at {site.origin}" if site.copies else name
 
 
 def _names(config: EnvironmentConfig, chosen: Sequence[str]) -> list[str]:

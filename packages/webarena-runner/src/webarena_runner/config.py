@@ -23,6 +23,8 @@ from webarena_runner.site_facts import SITE_FACTS, SITES, SiteName
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from typing_extensions import Self
+
 __all__ = [
     "Credentials",
     "EnvironmentConfig",
@@ -38,6 +40,7 @@ __all__ = [
 # Cookies ignore ports: on one host these sites overwrite each other's session cookie (PHPSESSID of the shop
 # and of reddit), so that a login on one ends the login on another.
 _SAME_COOKIE = ("reddit", "shopping", "shopping_admin")
+_READ_ONLY = frozenset({"map", "wikipedia"})
 
 
 LoginWay = Literal["form", "header", "browser"]
@@ -61,6 +64,8 @@ class SiteConfig(Record):
         local_storage: Entries that are set in the localStorage of every page of the site.
         reset_hook: A command (`{site}` is filled in), or a URL to POST to, that resets the site.
         data_dir: The data folder for the container of wikipedia.
+        copies: How many containers of it the provider `docker` runs here; see `site_copies`. None leaves the
+            one there is to webarena-verified's manager.
     """
 
     urls: tuple[str, ...] = Field(min_length=1)
@@ -69,6 +74,7 @@ class SiteConfig(Record):
     local_storage: dict[str, str] = Field(default_factory=dict)
     reset_hook: str | None = Field(default=None, min_length=1)
     data_dir: Path | None = None
+    copies: int | None = Field(default=None, ge=1, le=20)
 
     @field_validator("urls")
     @classmethod
@@ -96,6 +102,19 @@ class EnvironmentConfig(Record):
 
     schema_version: Literal[1] = 1
     sites: dict[SiteName, SiteConfig]
+
+    @model_validator(mode="after")
+    def _copies_help(self) -> Self:
+        for name, site in self.sites.items():
+            if site.copies and name in _READ_ONLY:
+                raise ValueError(
+                    f"{name}: no task changes it, so its trials share one: leave out `copies`"
+                )
+            if site.copies and site.reset_hook:
+                raise ValueError(
+                    f"{name}: give either `copies`, which are made anew here, or `reset_hook`"
+                )
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -254,7 +273,7 @@ def _described(site: SiteConfig) -> dict[str, JsonValue]:
             "password": "***",
             "login": site.login,
         }
-    for name in ("local_storage", "reset_hook", "data_dir"):
+    for name in ("local_storage", "reset_hook", "data_dir", "copies"):
         if value := getattr(site, name):
             described[name] = str(value) if isinstance(value, Path) else value
     return described

@@ -14,6 +14,7 @@ from bench_core.run_spec import select_tasks
 from webarena_runner.config import shared_cookie_hosts
 from webarena_runner.reference_solutions.scorability import installed_notes
 from webarena_runner.site_checks import check_sites
+from webarena_runner.site_copies import copy_configs
 from webarena_runner.tasks import load_tasks, task_sites
 
 if TYPE_CHECKING:
@@ -55,13 +56,22 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
     _refuse_shared_cookies(tasks, config)
     _refuse_unusable_agent(spec)
     find_chromium()
-    faults = asyncio.run(check_sites(config, sites, timeout_s))
     down = [
         f"the site {site!r} is down, its trials will end without a score: {fault}"
-        for site, fault in faults.items()
+        for site, fault in asyncio.run(_faults(config, sites, timeout_s))
         if fault is not None
     ]
     return [*down, *_notes(tasks)]
+
+
+async def _faults(
+    config: EnvironmentConfig, sites: Sequence[str], timeout_s: float
+) -> list[tuple[str, str | None]]:
+    """Return why each site, and each copy of one, cannot be used."""
+    first = await check_sites(config, sites, timeout_s)
+    others = [(name, each) for name in sites for each in copy_configs(config, name)[1:]]
+    found = await asyncio.gather(*(check_sites(each, [name], timeout_s) for name, each in others))
+    return [*first.items(), *(item for each in found for item in each.items())]
 
 
 def _notes(tasks: Sequence[Task]) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from bench_core.errors import InputError
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment
 from bench_core.scheduling import FileLocks, NoLocks
@@ -74,6 +75,10 @@ def _on_real(
         warnings = preflight(spec, environment.config)
     if begins:
         asyncio.run(resets.before_run(planned_sites(spec), FileLocks()))
+    if options.auth_folder and any(each.copies for each in environment.config.sites.values()):
+        raise InputError(
+            "--auth keeps one login for each site, and copies have logins of their own: leave it out"
+        )
     settings = EnvironmentSettings(auth_folder=options.auth_folder)
     try:
         yield PreparedRun(

@@ -25,6 +25,7 @@ from bench_core.records import Record, Resource
 from bench_core.records.codec import encode
 from bench_core.redaction import Redactor
 from webarena_runner.site_control import reset_method_of, reset_site
+from webarena_runner.site_copies import copy_configs
 from webarena_runner.tasks import BENCHMARK
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ RESETS_FILE = "resets.jsonl"
 
 
 class Reset(Record):
-    """One reset of one site; `seconds` is the time until the site could be used again."""
+    """One reset of one site, or copy of it; `seconds` is the time until it could be used again."""
 
     site: str
+    url: str | None = None
     policy: ResetPolicy
     started: datetime
     seconds: NonNegativeFloat
@@ -93,6 +95,7 @@ class Resets:
         self._batch = batch
         self._folder = folder
         self._do = do
+        # by origin: each copy of a site has its own state
         self._since: Counter[str] = Counter()
         self._written = 0
 
@@ -111,18 +114,31 @@ class Resets:
 
     async def before_run(self, sites: Iterable[str], locks: MachineLocks) -> None:
         """Reset the sites with the policy `before-run`, locked against other processes."""
-        due = [name for name in sites if self._policy(name) == "before-run"]
-        locked = await locks.acquire([self._resource(name) for name in due], lambda _: None)
+        due = [
+            (name, copy)
+            for name in sites
+            if self._policy(name) == "before-run"
+            for copy in copy_configs(self._config, name)
+        ]
+        resources = [self._resource(name, copy) for name, copy in due]
+        locked = await locks.acquire(resources, lambda _: None)
         try:
-            await asyncio.gather(*(self._reset(name) for name in due))
+            await asyncio.gather(*(self._reset(name, copy) for name, copy in due))
         finally:
             locked.release()
 
-    async def __call__(self, sites: Sequence[str]) -> None:
-        """Do the resets that are due before a mutating trial, which has exclusive use of `sites`."""
-        due = [name for name in sites if self._is_due(name)]
-        await asyncio.gather(*(self._reset(name) for name in due))
-        self._since.update(sites)
+    async def __call__(self, sites: Sequence[str], config: EnvironmentConfig | None = None) -> None:
+        """Do the resets that are due before a mutating trial, which has exclusive use of `sites`.
+
+        Args:
+            sites: Their names.
+            config: Those that the trial uses, where there are copies.
+        """
+        config = config or self._config
+        origins = {name: config.site(name).origin for name in sites}
+        due = [name for name in sites if self._is_due(name, origins[name])]
+        await asyncio.gather(*(self._reset(name, config) for name in due))
+        self._since.update(origins.values())
         self.write()
 
     def write(self) -> None:
@@ -137,20 +153,24 @@ class Resets:
     def _policy(self, name: str) -> ResetPolicy:
         return self._policies.get(name, "never")
 
-    def _is_due(self, name: str) -> bool:
+    def _is_due(self, name: str, origin: str) -> bool:
         policy = self._policy(name)
-        first = name not in self._since
-        full = self._since[name] >= self._batch
+        first = origin not in self._since
+        full = self._since[origin] >= self._batch
         return policy == "before-mutating-trial" or (policy == "per-batch" and (first or full))
 
-    async def _reset(self, name: str) -> None:
+    async def _reset(self, name: str, config: EnvironmentConfig) -> None:
         started = datetime.now(timezone.utc)
         # a reset may take minutes, in which trials on other sites go on
-        seconds = await asyncio.to_thread(self._do, self._config, name)
-        self._since[name] = 0
-        record = Reset(site=name, policy=self._policy(name), started=started, seconds=seconds)
+        seconds = await asyncio.to_thread(self._do, config, name)
+        origin = config.site(name).origin
+        self._since[origin] = 0
+        url = origin if config.site(name).copies else None
+        record = Reset(
+            site=name, url=url, policy=self._policy(name), started=started, seconds=seconds
+        )
         self.done.append(record)
 
-    def _resource(self, name: str) -> Resource:
-        origin = self._config.site(name).origin
+    def _resource(self, name: str, config: EnvironmentConfig | None = None) -> Resource:
+        origin = (config or self._config).site(name).origin
         return Resource(name=f"{BENCHMARK}:{name}@{origin}", mode="exclusive")

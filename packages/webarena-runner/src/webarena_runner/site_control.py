@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,11 +20,12 @@ from bench_core.records import Record
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.login.http_login import log_in
 from webarena_runner.site_checks import site_fault
+from webarena_runner.site_copies import reset_copy, start_copy, stop_copy
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.web import WebClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from webarena_runner.config import EnvironmentConfig
 
@@ -61,6 +63,8 @@ def reset_method_of(config: EnvironmentConfig, name: str) -> ResetMethod | None:
     site = config.site(name)
     if site.reset_hook:
         return "hook"
+    if site.copies:
+        return "docker"
     host = str(urlsplit(site.url).hostname)
     is_local = host in _LOCAL or host.endswith(".localhost")
     return "docker" if is_local and shutil.which("docker") else None
@@ -70,7 +74,7 @@ def site_status(config: EnvironmentConfig, name: str, timeout_s: float = _PROBE_
     """Return the state of a site, and of its container where Docker runs it."""
     method = reset_method_of(config, name)
     container = None
-    if method == "docker":
+    if method == "docker" and not config.site(name).copies:
         manager = _manager(config, name)
         exists = manager.backend.container_exists(name=manager.container_name)
         running = exists and manager.backend.container_running(name=manager.container_name)
@@ -91,6 +95,8 @@ def start_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_
         InputError: Docker does not run the site.
         EnvironmentFaultError: It cannot be used within `timeout_s`.
     """
+    if config.site(name).copies:
+        return _timed(partial(_copied, start_copy, config, name), config, name, timeout_s)
     _require_docker(config, name)
     return _timed(lambda deadline: _recreate(config, name, deadline), config, name, timeout_s)
 
@@ -102,6 +108,9 @@ def stop_site(config: EnvironmentConfig, name: str) -> None:
         InputError: Docker does not run the site.
         EnvironmentFaultError: Docker refuses.
     """
+    if config.site(name).copies:
+        asyncio.run(stop_copy(config, name))
+        return
     _require_docker(config, name)
     try:
         _manager(config, name).stop()
@@ -122,6 +131,8 @@ def reset_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_
             f"the site {name!r} at {config.site(name).url} cannot be reset: Docker does not run it on "
             "this machine; give the configuration a `reset_hook` for it, a command or a URL"
         )
+    if config.site(name).copies:
+        return _timed(partial(_copied, reset_copy, config, name), config, name, timeout_s)
     work = _call_hook if method == "hook" else _recreate
     return _timed(lambda deadline: work(config, name, deadline), config, name, timeout_s)
 
@@ -139,6 +150,15 @@ def _timed(
     work(began + timeout_s)
     _wait(config, name, began + timeout_s)
     return time.monotonic() - began
+
+
+def _copied(
+    work: Callable[[EnvironmentConfig, str, float], Coroutine[Any, Any, object]],
+    config: EnvironmentConfig,
+    name: str,
+    deadline: float,
+) -> None:
+    asyncio.run(work(config, name, max(1.0, deadline - time.monotonic())))
 
 
 def _call_hook(config: EnvironmentConfig, name: str, deadline: float) -> None:

@@ -25,6 +25,9 @@ class SiteFacts:
         health_path: A page that answers below 500 when the site is up.
         login_header: The header that logs in without a form; its value is `user:password`.
         logout_path: The path below which a user logs out.
+        image_gb: Size of its image, as its registry has it.
+        memory_gb: Memory of a container, where it is known to need much.
+        shm_mb: Shared memory that the image's compose file asks for.
         login_field: A field of the login form, where the image shows the form at any address.
     """
 
@@ -38,12 +41,18 @@ class SiteFacts:
     login_header: str | None = None
     logout_path: str | None = None
     login_field: str | None = None
+    image_gb: float = 0.0
+    memory_gb: int | None = None
+    shm_mb: int | None = None
 
 
 SITE_FACTS: dict[str, SiteFacts] = {
     # GitLab's image has no login header.
     "gitlab": SiteFacts(
         port=8023,
+        image_gb=31.6,
+        memory_gb=4,
+        shm_mb=2048,
         account=("byteblaze", "hello1234"),
         login_path="/users/sign_in",
         logout_path="/users/sign_out",
@@ -51,9 +60,10 @@ SITE_FACTS: dict[str, SiteFacts] = {
         health_path="/users/sign_in",
     ),
     # webarena-verified's documentation and compose file publish the map on 3030 instead.
-    "map": SiteFacts(port=3000, other_ports=(3030,)),
+    "map": SiteFacts(port=3000, other_ports=(3030,), image_gb=3.3),
     "reddit": SiteFacts(
         port=9999,
+        image_gb=8.4,
         account=("MarvelsGrantMan136", "test1234"),
         login_path="/login",
         private_path="/user/{username}/edit_biography",
@@ -63,6 +73,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
     ),
     "shopping": SiteFacts(
         port=7770,
+        image_gb=13.3,
         account=("emma.lopez@gmail.com", "Password.123"),
         login_path="/customer/account/login/",
         private_path="/customer/account/",
@@ -72,6 +83,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
     ),
     "shopping_admin": SiteFacts(
         port=7780,
+        image_gb=2.9,
         base_path="/admin",
         account=("admin", "admin1234"),
         login_path="",

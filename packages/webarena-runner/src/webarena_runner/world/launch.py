@@ -42,7 +42,7 @@ class Environment:
     """
 
     config: EnvironmentConfig
-    reset: Callable[[Sequence[str]], Awaitable[None]] | None = None
+    reset: Callable[[Sequence[str], EnvironmentConfig], Awaitable[None]] | None = None
     shared: bool = True
     ports: Mapping[int, IntegrityCode] = field(default_factory=dict)
     served: Callable[[float], Collection[tuple[str, str]]] | None = None
@@ -54,8 +54,9 @@ class WorldReset:
     def __init__(self, world: BuiltInWorld) -> None:
         self._world = world
 
-    async def __call__(self, sites: Sequence[str]) -> None:
+    async def __call__(self, sites: Sequence[str], config: EnvironmentConfig) -> None:
         """Reset `sites`, which no other trial may use meanwhile."""
+        del config  # there is one of each
         await asyncio.to_thread(self._world.reset, sites)
 
 
