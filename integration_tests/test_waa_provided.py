@@ -86,7 +86,9 @@ def test_a_pool_goes_on_when_one_vm_dies_and_one_cannot_be_reset(tmp_path: Path)
     try:
         run_benchmark_sync(
             WaaBenchmark(tasks, pool=pool), spec, tmp_path / "run",
-            run_environment=RunEnvironment(agent_for=lambda *_: agent),
+            run_environment=RunEnvironment(
+                agent_for=lambda *_: agent, event_sources=(pool.keep_events,)
+            ),
         )  # fmt: skip
     finally:
         pool.stop()
@@ -98,7 +100,14 @@ def test_a_pool_goes_on_when_one_vm_dies_and_one_cannot_be_reset(tmp_path: Path)
     assert "quarantined" in story[failed]
     assert entries[failed].last.ending == "replaced"
     assert all(events[0] == "intent" and events[-1] == "ended" for events in story.values())
-    assert [name for name in story if "vm-1" in name and name != failed]  # what replaced it
+    (replaced_by,) = [name for name in story if "vm-1" in name and name != failed]
+    told = [event.data for event in read_run(tmp_path / "run").events if event.kind == "vm"]
+    by_name = {name: [each["what"] for each in told if each.get("vm") == name] for name in story}
+    (killed,) = [name for name in story if "vm-0" in name]
+    assert by_name[killed][:3] == ["started", "reset", "failed"]
+    assert by_name[failed] == ["started", "quarantined"]
+    assert by_name[replaced_by][:2] == ["started", "reset"]
+    assert next(each["reason"] for each in told if each["what"] == "quarantined").count("planted")
 
 
 def test_a_run_starts_its_vms_and_leaves_none(

@@ -37,7 +37,7 @@ REASONS = {
     r"\bpip install\b|-m venv|/bin/nox\b": "installs packages",
     r" \.\.\.( |$)": "is cut short",
     r"(anthropic|openai):|--model (gpt52|claude_opus55|\$model)": "needs a key",
-    r"--vm (localhost|VM|qemu:|20\.)|--url http|--evaluate \S*localhost": "needs a Windows VM",
+    r"--vm (localhost|VM|qemu:|attached:(?!.*--write-only)|20\.)|--url http|--evaluate \S*localhost": "needs a Windows VM",
     r"WindowsAgentArena|WAA_TASKS|--check-hosts|--tasks-dir ~/|task\.json|--server main\.py|cache/$": (
         "needs files of Windows Agent Arena or OSWorld"
     ),
@@ -52,7 +52,7 @@ REASONS = {
     r"--agent-command": "needs Node",
     r"import (results|inspect)": "needs what another harness wrote",
     r"--agent mine|script\.json|tea\.yaml|my-states|my-benchmark": "needs a file of the reader's",
-    r"machines stop": "needs a machine that runs",
+    r"machines stop|vm (snapshot|reset|stop) ": "needs a machine that runs",
     r"llm-judge (label|calibrate)|--judge llm-judge": "needs a person's labels, or a judge's key",
 }
 """Why a line is not run, by what is found in it; the first that fits is the reason."""

@@ -33,6 +33,7 @@ from bench_core.cli import (
 from bench_core.errors import EnvironmentFaultError, EvaluationError
 from waa_client.__about__ import __version__
 from waa_client.cli_examples import EXAMPLES
+from waa_client.cli_vm import vm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,6 +136,8 @@ def _episode_options(command: _Command) -> _Command:
                      help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
         click.option("--reset-command", metavar="COMMAND",
                      help="Command that restores a VM before each trial; {url} and {host} are filled in."),
+        click.option("--reset", metavar="snapshot[:TAG]",
+                     help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
         click.option("--asset-cache", type=_FOLDER, metavar="DIR", help="Folder that caches downloads of --setup client."),
         click.option("--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
                      callback=_named, help="A setting of the agent; repeat it for several."),
@@ -148,6 +151,9 @@ def _episode_options(command: _Command) -> _Command:
 @runner_group("waa-client", __version__, examples=EXAMPLES)
 def main() -> None:
     """Run and score agents on Windows Agent Arena."""
+
+
+main.add_command(vm)
 
 
 @main.command(cls=RenamedOptionsCommand, renamed=_OLD_SOURCE)

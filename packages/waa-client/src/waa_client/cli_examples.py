@@ -24,6 +24,17 @@ EXAMPLES = {
     "import": ("waa-client import results/ --tasks-dir WindowsAgentArena --out runs/imported"),
     "compare": "waa-client compare runs/before runs/new --report report",
     "doctor": "waa-client doctor --world built-in",
+    "vm doctor": "waa-client vm doctor --vm process:1",
+    "vm prepare": (
+        "waa-client vm prepare --vm attached:1 --vm-spec windows.json --qmp 127.0.0.1:7200 --write-only"
+    ),
+    "vm start": "waa-client vm start --vm process:2 --hours 1",
+    "vm snapshot": "waa-client vm snapshot waa-1a2b3c4d/vm-0 ready",
+    "vm reset": "waa-client vm reset waa-1a2b3c4d/vm-0",
+    "vm measure": "waa-client vm measure --vm process:1 --times 3",
+    "vm list": "waa-client vm list",
+    "vm reap": "waa-client vm reap",
+    "vm stop": "waa-client vm stop waa-1a2b3c4d/vm-0",
     "demo": "waa-client demo --out runs/demo",
 }
 """Command lines by the words of the command."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, JsonValue
 
 from bench_core.errors import InputError
+from bench_core.machines import INITIAL
 from bench_core.runs import RunOptions, TaskOptions
 from waa_client.demonstrations import Demonstrations
 from waa_client.environment import EnvironmentSettings
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["WaaRunOptions", "WaaTaskOptions"]
+
+_SNAPSHOT = "snapshot"
 
 
 class WaaTaskOptions(TaskOptions):
@@ -87,6 +90,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
         timing: The sleeps of trials; see `waa_client.timing`.
         setup: Where the tasks' set-up steps run: in the evaluator's server or in this client.
         reset_command: Command that restores a VM before each trial; `{url}` and `{host}` are filled in.
+        reset: `snapshot` or `snapshot:TAG`: the state that a provider brings its VMs back to.
         asset_cache: Folder that caches downloads of the client's own set-up.
         agent_options: Options of the agent.
         observe: Parts of observations; None for those the agent asks for.
@@ -100,6 +104,7 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     timing: Literal["fast", "vanilla"] = "fast"
     setup: Literal["server", "client"] = "server"
     reset_command: str | None = None
+    reset: str | None = None
     asset_cache: Path | None = None
     agent_options: dict[str, JsonValue] = Field(default_factory=dict)
     observe: tuple[str, ...] | None = None
@@ -116,6 +121,17 @@ class WaaRunOptions(WaaTaskOptions, RunOptions):
     def provided(self) -> tuple[str, int] | None:
         """Return which provider is to start how many VMs; None where none is."""
         return provided_vms(self.vms)
+
+    def reset_tag(self) -> str:
+        """Return the state that a provider's VMs are brought back to before each trial.
+
+        Raises:
+            InputError: `reset` is neither `snapshot` nor `snapshot:TAG`.
+        """
+        kind, colon, tag = (self.reset or _SNAPSHOT).partition(":")
+        if kind != _SNAPSHOT or (colon and not tag):
+            raise InputError(f"--reset takes snapshot or snapshot:TAG, not {self.reset!r}")
+        return tag or INITIAL
 
     def evaluator_urls(self) -> tuple[str, ...]:
         """Return the evaluators' base URLs.

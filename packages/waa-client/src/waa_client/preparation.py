@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
-from bench_core.machines import spec_digest
+from bench_core.machines import INITIAL, spec_digest
 from bench_core.models import price_row
 from bench_core.runs import PreparedRun, RunEnvironment
 from bench_core.workers import Recipe
@@ -87,7 +87,12 @@ def prepared_run(
             benchmark,
             spec,
             chosen.folder(BENCHMARK, spec),
-            RunEnvironment(provenance=provenance(), price_of=price_row, recipe=_recipe(chosen)),
+            RunEnvironment(
+                provenance=provenance(),
+                price_of=price_row,
+                recipe=_recipe(chosen),
+                event_sources=(pool.keep_events,) if isinstance(pool, ProvidedVms) else (),
+            ),
             tuple(warnings),
         )
     finally:
@@ -141,6 +146,8 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
         config["demonstrations"] = demonstrations.sha256
     if options.reset_command:
         config["reset_command"] = options.reset_command
+    if options.reset_tag() != INITIAL:
+        config["reset"] = options.reset
     provided = options.provided()
     if provided is not None:
         config["vm_spec"] = spec_digest(read_vm_spec(options.vm_spec, provided[0]))
@@ -187,6 +194,11 @@ def _machines(options: WaaRunOptions, *, needed: bool, kept: bool = False) -> Ma
         return _provided(options, *provided)
     if options.vm_spec is not None:
         raise InputError("--vm-spec needs a provider: pass --vm PROVIDER:N, such as --vm qemu:4")
+    if options.reset is not None:
+        raise InputError(
+            "--reset snapshot needs a provider: pass --vm PROVIDER:N; `--vm attached:N` uses VMs that run "
+            "already, by their QMP"
+        )
     if options.vms:
         return VmPool(options.urls(), evaluators=options.evaluator_urls())
     if options.world == "built-in":
@@ -211,7 +223,9 @@ def _provided(options: WaaRunOptions, provider: str, count: int) -> ProvidedVms:
     spec = read_vm_spec(options.vm_spec, provider)
     if spec.get("world") and options.world != "built-in":
         raise InputError(f"--vm {provider}:{count} starts simulated desktops: add --world built-in")
-    return ProvidedVms(provider, count, spec)
+    pool = ProvidedVms(provider, count, spec, tag=options.reset_tag())
+    pool.refuse_unsaved()
+    return pool
 
 
 def _refuse_own_vms(options: WaaRunOptions, why: str) -> None:

@@ -1,4 +1,4 @@
-"""VMs that a provider starts for a run, brings back to their start before each trial, and removes.
+"""VMs that a provider starts for a run, brings back to a saved state before each trial, and removes.
 
 A VM that is not proven clean after its reset is replaced, while the others go on.
 """
@@ -9,22 +9,23 @@ import asyncio
 import json
 import logging
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bench_core.discovery import find_plugins
-from bench_core.errors import InputError
+from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.machines import (
+    INITIAL,
     Leases,
-    MachineBusyError,
     MachineError,
     Owner,
+    QuarantinedError,
     machine_folder,
-    open_provider,
-    spec_digest,
 )
 from bench_core.scheduling import NoLocks
+from waa_client.kept_vms import give_back, open_vms, start_vm, vm_key
 from waa_client.pool import VmPool
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.machines import JournaledProvider
+    from bench_core.machines import JournaledProvider, Lease
     from bench_core.machines import Machine as Provided
     from bench_core.records import Task
+    from bench_core.runs import KeepEvent
     from waa_client.pool import Machine
 
 __all__ = ["ProvidedVms", "provided_vms", "read_vm_spec"]
@@ -44,7 +46,6 @@ _log = logging.getLogger(__name__)
 _ASKED = re.compile(r"([a-z][a-z0-9_-]*):([1-9][0-9]{0,2})")
 _BUILT_IN: Mapping[str, JsonValue] = {"world": "waa"}
 _TRIES = 3
-_OTHER_RUNS = 100
 
 
 def provided_vms(vms: Sequence[str]) -> tuple[str, int] | None:
@@ -82,30 +83,58 @@ def read_vm_spec(path: Path | None, provider: str) -> dict[str, JsonValue]:
 class ProvidedVms:
     """A source of VMs for trials: those of a provider, each reset before each trial.
 
+    VMs that `waa-client vm start` keeps are used first, and kept again afterwards.
+
     Args:
         provider: Its name, or its reference `module:name`.
         count: How many VMs.
         spec: What each is asked to be; its address `vm` is WAA's server, `evaluate` the evaluator.
+        tag: The state before each trial; another one than the initial state was saved in kept VMs.
         folder: Where machines are written down; that of this user by default.
         settings: Of the provider.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keywords with defaults
         self,
         provider: str,
         count: int,
         spec: Mapping[str, JsonValue],
         *,
+        tag: str = INITIAL,
         folder: Path | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._name, self._count, self._spec = provider, count, spec
+        self._name, self._count, self._spec, self._tag = provider, count, spec, tag
         self._folder = folder or machine_folder()
         self._settings = dict(settings or {})
         # it takes turns among the numbers of VMs; the provider excludes other processes
         self._pool = VmPool([str(slot) for slot in range(count)], NoLocks())
         self._there: dict[int, Provided] = {}
+        self._kept: dict[str, Lease] = {}
         self._opened: JournaledProvider | None = None
+        self._keep: KeepEvent | None = None
+
+    def keep_events(self, keep: KeepEvent | None) -> None:
+        """Have `keep` get from now on what becomes of each VM; None for no one."""
+        self._keep = keep
+
+    def refuse_unsaved(self) -> None:
+        """Refuse a state that no kept VM has.
+
+        Raises:
+            InputError: There is none.
+        """
+        if self._tag == INITIAL:
+            return
+        provider = open_vms(self._name, Owner(Leases(self._folder)), self._folder, self._settings)
+        entries = provider.journal.entries(provider.name).values()
+        kind = vm_key(self._spec, 0).partition("/")[0]
+        of_kind = [each for each in entries if each.usable and each.last.key.startswith(kind)]
+        if not any(each.digest_of(self._tag) for each in of_kind):
+            raise InputError(
+                f"no VM that is kept has the state {self._tag!r}: start some with `waa-client vm start`, and "
+                f"save it in each with `waa-client vm snapshot NAME {self._tag}`"
+            )
 
     @asynccontextmanager
     async def lease(self, task: Task) -> AsyncIterator[Machine]:
@@ -118,21 +147,28 @@ class ProvidedVms:
             InputError: The provider cannot make what is asked for.
         """
         async with self._pool.lease(task) as machine:
-            urls = (await self._clean(int(machine.url))).urls
+            slot = int(machine.url)
+            urls = (await self._clean(slot)).urls
             if "vm" not in urls:
                 raise InputError(f"the VMs of {self._name!r} need an address `vm`: {dict(urls)}")
             # connections of an earlier trial may hang after a reset: each trial makes its own
             machine.url, machine.evaluator = urls["vm"].rstrip("/"), urls.get("evaluate")
-            yield machine
+            try:
+                yield machine
+            except EnvironmentFaultError as fault:
+                self._report(slot, "failed", task=task.task_id, reason=str(fault))
+                raise
+            if machine.fault is not None:
+                self._report(slot, "failed", task=task.task_id, reason=str(machine.fault))
 
     def stop(self) -> None:
-        """Remove the VMs; those that cannot be removed are left to `bench-core machines reap`."""
+        """Remove the VMs but those that are kept; what cannot be removed is left to the reaper."""
         if self._opened is None:
             return
         try:
             # the caller's thread may have a loop that runs
             with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, self._opened.stop_all()).result()
+                thread.submit(asyncio.run, self._end(self._opened)).result()
         except (MachineError, OSError) as error:  # the run is over and its results are kept
             _log.warning("VMs are left, which `bench-core machines reap` removes: %s", error)
         finally:
@@ -140,8 +176,16 @@ class ProvidedVms:
             self._opened = None
             self._there.clear()
 
+    async def _end(self, provider: JournaledProvider) -> None:
+        try:
+            await provider.stop_all(keep=self._kept)
+        finally:
+            provider.owner.close()
+            for key, lease in self._kept.items():
+                await give_back(self._name, key, self._spec, lease, self._folder)
+
     async def _clean(self, slot: int) -> Provided:
-        """Return the VM of a slot as it was at its start; another one where it cannot be reset."""
+        """Return the VM of a slot as it was saved; another one where it cannot be reset."""
         for _ in range(_TRIES - 1):
             with suppress(MachineError):
                 return await self._reset(slot)
@@ -150,24 +194,41 @@ class ProvidedVms:
     async def _reset(self, slot: int) -> Provided:
         # without an entry `start` adopts, or replaces what may not be used any more
         machine = self._there.pop(slot, None) or await self._start(slot)
-        self._there[slot] = await self._provider().reset(machine)
-        return self._there[slot]
+        began = time.monotonic()
+        try:
+            again = await self._provider().reset(machine, self._tag)
+        except InputError as error:  # what replaces a VM has none of the states saved in it
+            self._report(slot, "not reset", vm=machine.name, reason=str(error))
+            raise MachineError(str(error)) from error
+        except MachineError as error:
+            what = "quarantined" if isinstance(error, QuarantinedError) else "lost"
+            self._report(slot, what, vm=machine.name, reason=str(error))
+            raise
+        self._there[slot] = again
+        self._report(slot, "reset", seconds=round(time.monotonic() - began, 3))
+        return again
 
     async def _start(self, slot: int) -> Provided:
-        digest = spec_digest(self._spec)[:8]
-        for other in range(_OTHER_RUNS):
-            number = slot + other * self._count
-            try:
-                return await self._provider().start(f"waa-{digest}/vm-{number}", self._spec)
-            except MachineBusyError:  # another run's
-                continue
-        raise MachineError(
-            f"{_OTHER_RUNS} runs hold VMs of this kind: see `bench-core machines list`"
-        )
+        began = time.monotonic()
+        try:
+            machine = await start_vm(self._provider(), self._spec, slot, self._count, self._kept)
+        except MachineError as error:
+            self._report(slot, "not started", vm=None, reason=str(error))
+            raise
+        seconds = round(time.monotonic() - began, 3)
+        kept = machine.key in self._kept
+        self._report(slot, "started", vm=machine.name, seconds=seconds, kept=kept)
+        return machine
+
+    def _report(self, slot: int, what: str, **data: JsonValue) -> None:
+        if self._keep is not None:
+            there = self._there.get(slot)
+            name = {} if "vm" in data or there is None else {"vm": there.name}
+            self._keep("vm", {"slot": slot, "what": what, **name, **data})
 
     def _provider(self) -> JournaledProvider:
         if self._opened is None:
             owner = Owner(Leases(self._folder))
-            self._opened = open_provider(self._name, owner, self._folder, **self._settings)
+            self._opened = open_vms(self._name, owner, self._folder, self._settings)
             owner.keep_renewing()
         return self._opened
