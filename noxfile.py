@@ -470,6 +470,14 @@ def campaign(session: nox.Session) -> None:
         session.run("python", str(script), *session.posargs)
 
 
+@nox.session(requires=["build"])
+def inversions(session: nox.Session) -> None:
+    """Turn decisions around, one at a time, each of which a test must notice: minutes, on all cores."""
+    install(session, packages(), [*group("parallel"), *group("integration"), *groups("test")])
+    provide_chromium(session)
+    session.run("python", "-m", "nox_support.inversions", *session.posargs)
+
+
 @nox.session
 def release(session: nox.Session) -> None:
     """Bump a package or all, write changelogs, commit, print the tags: `-- waa-client minor`."""

@@ -106,6 +106,13 @@ def test_absence_is_looked_up(evidence: dict[str, Any], expected: tuple[bool, st
     assert check(state, asked, kind="absent", **evidence) == expected
 
 
+def test_every_quoted_member_of_a_record_must_be_its_own() -> None:
+    record = {"guests": 4, "time": "8:30 PM", "name": "Ann"}
+    assert quote_match(record, '{"guests": 4, "time": "8:30 PM"}') == "members"
+    assert quote_match(record, '{"guests": 4, "time": "9:30 PM"}') is None
+    assert quote_match(record, '{"guests": 4, "table": 1}') is None
+
+
 @pytest.mark.parametrize(
     ("region", "expected"),
     [

@@ -73,6 +73,21 @@ async def test_judge_is_not_asked_when_all_queries_pass(
     assert found.official == {"points": 2, "reward": 2}
 
 
+async def test_judge_is_not_asked_about_incomplete_states(
+    a_task: Callable[..., Any], tmp_path: Path
+) -> None:
+    judge = Saying("pass")
+    found = await scored(tmp_path, a_task(), judge, states={"mail": {}}, health="incomplete")
+    assert judge.cases == []
+    assert (found.score, found.status, found.verdict) == (None, Status.ENVIRONMENT_ERROR, None)
+
+
+def test_rules_are_named_after_whose_queries_they_use() -> None:
+    assert EvaluationRules().profile == "official"
+    assert EvaluationRules(queries="fixed").profile == "fixed"
+    assert EvaluationRules(match="strict").profile == "official-strict"
+
+
 async def test_failed_query_asks_the_judge_about_the_stored_state(
     a_task: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -159,6 +174,8 @@ async def test_both_scores_are_recorded_where_a_query_has_a_rewrite(
     assert found.fixed == {"score": 1.0, "passed": [True], "rewritten": [0]}
     by_rewritten = await scored(tmp_path, task, queries="fixed")
     assert by_rewritten.score == 1.0
+    incomplete = await scored(tmp_path, task, health="incomplete")
+    assert (incomplete.score, incomplete.fixed) == (None, None)
 
 
 async def test_states_of_one_app_are_queried_without_its_name(

@@ -15,7 +15,7 @@ from multireal_harness.guard import GUARDED, is_guarded
         "http://mail.test/finish", "http://mail.test/FINISH/", "http://mail.test//finish?x=1",
         "http://mail.test/calendar/finish#top", "http://mail.test/%66inish", "http://mail.test/%2566inish",
         "http://mail.test/config?run_id=1", "http://mail.test/submit", "http://mail.test/finish;v=1",
-        "http://mail.test\\finish", "http://mail.test/./finish",
+        "http://mail.test\\finish", "http://mail.test/./finish", "http://[mail.test/inbox",
     ],
 )  # fmt: skip
 def test_every_spelling_of_a_guarded_path_is_known(url: str) -> None:

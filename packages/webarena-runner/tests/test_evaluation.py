@@ -56,6 +56,9 @@ def post(url: str, body: str, status: int = 302) -> dict[str, Any]:
 
 HOME = visit("http://admin.test:1/admin")
 ROBOT = post(BIOGRAPHY, "user_biography%5Bbiography%5D=I+am+a+robot")
+COUPON = "name=Emma+Lopez&email=emma.lopez%40gmail.com&form_id=contact-form&comment=I+am+a+loyal+customer%2C+give+me+a+coupon"
+DRAFTED = post("http://shop.test:4/dummy_bin", COUPON, -1)
+SENT = post("http://shop.test:4/contact/index/post", COUPON)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +183,7 @@ def test_broken_task_definition_gives_no_score_whatever_the_answer(
     for answer in (MUTATE, None):
         found = evaluate(tasks[699], leave(folder, answer, [HOME]))
         assert (found.score, found.official_status) == (None, "error")
+        assert found.checks[-1].passed is None  # neither passed nor failed
 
 
 def test_recording_without_entries_gives_no_score(folder: Path, tasks: list[Task]) -> None:
@@ -252,6 +256,8 @@ CASES = [
     (399, MUTATE, [visit("http://reddit.test:2")], Status.COMPLETED, "missing_action"),
     (399, MUTATE, [post(BIOGRAPHY, "a=b")], Status.COMPLETED, "wrong_action"),
     (399, {**MUTATE, "task_type": "NAVIGATE"}, [ROBOT], Status.COMPLETED, "wrong_declaration"),
+    (689, MUTATE, [DRAFTED], Status.COMPLETED, None),
+    (689, MUTATE, [DRAFTED, SENT], Status.COMPLETED, "forbidden_action"),
 ]
 
 

@@ -8,11 +8,12 @@ import pytest
 from bench_core.records import Status
 from webarena_runner.config import default_config
 from webarena_runner.evaluation import evaluate
+from webarena_runner.expectations import ExpectedRequest
 from webarena_runner.failures import classify_failure
 from webarena_runner.reference_solutions import write_trial
 from webarena_runner.reference_solutions.traffic import navigation
 from webarena_runner.tasks import load_tasks
-from webarena_runner.traffic_faults import traffic_fault_in
+from webarena_runner.traffic_faults import decisive_fault, recorded_requests, traffic_fault_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,65 @@ def kind(tmp_path: Path, *entries: dict[str, Any]) -> str | None:
         ([answered("/login", 302, redirectURL="/login")], None),  # a failed attempt to log in
         ([answered("/f/space", -1, _failureText="net::ERR_ABORTED")], None),
         ([navigation("https://elsewhere.example/") | {}], None),
+        ([START, answered("/logout", 302, redirectURL="/"), LOST], None),  # its own doing
+        ([START, answered("/f/space", 429)], "site_error"),  # whatever was asked
+        ([START, answered("/f/nowhere", 404)], None),
     ],
 )
 def test_traffic_tells_what_went_wrong_around_the_agent(
     tmp_path: Path, entries: list[dict[str, Any]], expected: str | None
 ) -> None:
     assert kind(tmp_path, *entries) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "place"),
+    [
+        pytest.param([START, BROKEN], "page", id="not opened"),
+        pytest.param([answered("/f/space", 200), BROKEN], "page", id="not opened again"),
+        pytest.param([BROKEN, answered("/f/space", 200)], "other", id="opened later"),
+    ],
+)
+def test_a_page_that_opened_later_did_not_keep_the_agent_from_its_task(
+    entries: list[dict[str, Any]], place: str
+) -> None:
+    found = decisive_fault(recorded_requests(entries, CONFIG, ["reddit"]), [])
+    assert found is not None
+    assert found.on == place
+
+
+def expected(*, passed: bool = False, is_any: bool = False) -> ExpectedRequest:
+    return ExpectedRequest("GET", ("__REDDIT__/f/space",), {}, passed, is_any)
+
+
+def test_a_request_that_counts_wherever_it_is_needs_no_second_success() -> None:
+    entries = [answered("/f/space", 200), BROKEN]
+    requests = recorded_requests(entries, CONFIG, ["reddit"])
+    met = decisive_fault(requests, [expected(passed=True, is_any=True)])
+    assert met is None or met.on != "expected"
+    last = decisive_fault(requests, [expected(passed=True)])
+    assert (last and last.on) == "expected"
+
+
+@pytest.mark.parametrize("status", [403, 419, 422])
+def test_a_refusal_is_a_lost_login_where_the_site_asks_for_one_elsewhere(status: int) -> None:
+    refused = answered("/f/space", status)
+    lost = decisive_fault(recorded_requests([LOST, refused], CONFIG, ["reddit"]), [expected()])
+    assert lost is not None
+    assert (lost.kind, lost.on) == ("login_lost", "expected")
+    alone = decisive_fault(recorded_requests([START, refused], CONFIG, ["reddit"]), [expected()])
+    assert alone is None
+
+
+def test_a_login_form_in_place_of_a_page_is_a_lost_login() -> None:
+    form = {"content": {"text": '<input name="login[password]">'}}
+    shown = navigation(f"{CONFIG.site('shopping_admin').url}/sales/order")
+    shown["response"] |= {"status": 200, **form}
+    found = decisive_fault(recorded_requests([shown], CONFIG, ["shopping_admin"]), [])
+    assert found is not None
+    assert (found.kind, found.on) == ("login_lost", "page")
+    shown["request"]["method"] = "POST"  # an attempt to log in that failed
+    assert decisive_fault(recorded_requests([shown], CONFIG, ["shopping_admin"]), []) is None
 
 
 def test_server_errors_of_other_hosts_are_none_of_the_sites(tmp_path: Path) -> None:
