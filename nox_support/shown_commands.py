@@ -133,13 +133,21 @@ def run_place(lines: list[Line], folder: Path, kit: Kit) -> list[Outcome]:
         if reason is not None:
             found.append(Outcome(line, None, f"not run: {REASONS[reason]}"))
             continue
-        kit.give(line, place, lines)
-        each = run_line(line, place, kit.home)
+        each = _given_and_run(line, place, lines, kit)
         print(f"{each.seconds or 0:7.1f} s  {each.said}  {line.place}  {line.text}", flush=True)
         if each.wrong is not None:
             print(each.wrong, flush=True)
         found.append(each)
     return found
+
+
+def _given_and_run(line: Line, place: Path, beside: list[Line], kit: Kit) -> Outcome:
+    """Run a line with what it reads; where that cannot be made, that is how the line went."""
+    try:
+        kit.give(line, place, beside)
+    except RuntimeError as error:
+        return Outcome(line, None, "what it reads could not be made", str(error))
+    return run_line(line, place, kit.home)
 
 
 def run_line(line: Line, place: Path, home: Path) -> Outcome:
