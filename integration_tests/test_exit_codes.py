@@ -108,6 +108,12 @@ waa-client rescore RUN:waa --evaluate =nowhere
 waa-client run --world built-in --agent do-nothing -t =waa-task --out OUT-FOLDER
 waa-client tasks --tasks-dir FOLDER:waa-tasks
 waa-client tasks --tasks-dir =waa-tasks --index FILE:labels.jsonl
+waa-client vm list --folder MISSING-FOLDER
+waa-client vm measure --vm process:1 --vm-spec MISSING-FILE
+waa-client vm prepare --vm attached:1 --qmp 127.0.0.1:9 --write-only --vm-spec OUT-FILE
+waa-client vm reap --folder MISSING-FOLDER
+waa-client vm start --vm process:1 --vm-spec MISSING-FILE
+waa-client vm stop slot-1 --folder MISSING-FOLDER
 waa-server-ext assets fetch --tasks-dir FOLDER:waa-tasks --assets OUT-FOLDER
 waa-server-ext assets list --assets MISSING-FOLDER
 waa-server-ext evaluate =waa-task --tasks-dir FOLDER:waa-tasks --files =vanilla --cache OUT-FOLDER
