@@ -47,6 +47,11 @@ KEYS = {
     "slack": "xoxb-123456789012-abcdefGHIJKL",
     "aws": "AKIAIOSFODNN7EXAMPLE",
     "groq": "gsk_AbCdEfGhIjKlMnOpQrStUvWx",
+    "gitlab-deploy": "gldt-AbCdEfGhIjKl0123MnOp",
+    "docker": "dckr_pat_AbCdEfGhIjKl0123MnOpQrStU",
+    "vault": "hvs.AbCdEfGhIjKl0123MnOpQrStUvWx",
+    "google-oauth": "GOCSPX-AbCdEfGhIjKl0123MnOpQrStU",
+    "slack-session": "xoxc-1234567890-abcdefGHIJKL",
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
 }
 
@@ -87,8 +92,49 @@ def test_what_follows_a_header_of_keys_is_removed(line: str, clean: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("https://a.test/x?sig=abcDEF0123456789xyz&se=1", "https://a.test/x?sig={}&se=1"),
+        ("x?X-Amz-Signature=0123456789abcdef0123&a=b", "x?X-Amz-Signature={}&a=b"),
+        ("https://a.test/#token=abcDEF0123456789xyz", "https://a.test/#token={}"),
+        ("password=Zq81xcvbn&username=u", "password={}&username=u"),
+        ('{"api_key": "Zq81xcvbn"}', '{{"api_key": "{}"}}'),
+        ('{\\"password\\": \\"Zq81xcvbn\\"}', '{{\\"password\\": \\"{}\\"}}'),
+        ("aws_secret_access_key = abcDEF0123456789", "aws_secret_access_key = {}"),
+        ("//registry.test/:_authToken=abcDEF0123456789", "//registry.test/:_authToken={}"),
+        ("Server=s;Uid=u;Pwd=Zq81xcvbn;", "Server=s;Uid=u;Pwd={};"),
+        ("X-Vault-Token: abcdefghijkl", "X-Vault-Token: {}"),
+        ("https://api.telegram.org/bot123456789:AbCdEfGhIjKlMnOpQrStUvWxYz01234/x",
+         "https://api.telegram.org/bot123456789:{}/x"),
+        ("https://discord.com/api/webhooks/12/AbCdEfGhIjKlMnOpQrStUvWxYz01234",
+         "https://discord.com/api/webhooks/12/{}"),
+    ],
+)  # fmt: skip
+def test_what_stands_where_a_secret_does_is_removed(line: str, kept: str) -> None:
+    assert Redactor().redact(line) == kept.format(MARKER)
+    assert Redactor().redact(kept.format(MARKER)) == kept.format(MARKER)
+
+
+@pytest.mark.parametrize(
+    "lines", ["\n{}\n{}\n", "\\n{}\\n{}\\n", "\\\\n{}\\\\n{}", "<br>{}<br>{}", "%0A{}%0A{}"]
+)
+def test_the_body_of_a_private_key_is_removed_however_its_lines_end(lines: str) -> None:
+    first, second = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    found = Redactor().redact(f"-----BEGIN PRIVATE KEY-----{lines.format(first, second)}")
+    assert first not in found
+    assert second not in found
+
+
+@pytest.mark.parametrize(
     "harmless",
     [
+        "hf_hub_download_with_retries",
+        "wandb_project_name_for_experiments",
+        "https://a.test/x?key=ArrowDown&token=yes",
+        "password: must have at least eight characters",
+        "api_key=os.environ",
+        "input_tokens=123456789",
+        "?keyword=sony+playstation5+bundle+2023",
         "task-management-for-large-organisations",
         "disk-usage-monitoring-service-name",
         "the bearer of good news",
@@ -239,12 +285,17 @@ def test_variables_are_known_by_name_and_by_what_they_hold() -> None:
             "COMMON_PASSWORD": "changeme",
             "PORT_TOKEN": "1234567890",
             "CLOUD_CREDENTIALS": __file__,
+            "HTTPS_PROXY": "http://user:value-of-proxy@proxy.test:1",
+            "POSTGRES_DSN": "host=h user=u password=value-of-postgres",
+            "MY_CREDS": "value-of-creds",
+            "DB_PASSWORD_OLD": "value-of-old",
         }
     )
-    names = ["openai", "github", "database", "aws", "second", "home", "tokenizers"]
+    names = ["openai", "github", "database", "aws", "second", "proxy", "postgres", "creds", "old",
+             "home", "tokenizers"]  # fmt: skip
     line = " ".join(f"value-of-{name}" for name in names)
     kept = "value-of-home value-of-tokenizers"
-    assert redactor.redact(line) == f"{(MARKER + ' ') * 5}{kept}"
+    assert redactor.redact(line) == f"{(MARKER + ' ') * 9}{kept}"
     assert redactor.redact(__file__) == __file__
     assert redactor.redact("abc1234 xxxxxxxxxxxx changeme 1234567890") == (
         "abc1234 xxxxxxxxxxxx changeme 1234567890"

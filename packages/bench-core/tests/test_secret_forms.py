@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import quopri
+from email.quoprimime import header_encode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
@@ -73,6 +74,25 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "base64, lines in JSON": lambda s: json.dumps(mime(b"x" * 40 + s.encode(), 64))[1:-1],
     "quoted-printable": lambda s: quopri.encodestring(s.encode(), quotetabs=True).decode(),
     "octal": each_byte("\\{:03o}"),
+    "percent, three times": lambda s: quote(quote(quote(s, safe=""), safe=""), safe=""),
+    "JSON, three times": lambda s: json.dumps(json.dumps(json.dumps(s)[1:-1])[1:-1])[1:-1],
+    "HTML, numbers of four digits": each_letter("&#{:04};"),
+    "HTML, hexadecimal of four digits": each_letter("&#x{:04X};"),
+    "HTML, numbers without semicolons": each_letter("&#{}"),
+    "Python, escaped": lambda s: s.encode("unicode_escape").decode(),
+    "bytes of Python": lambda s: repr(s.encode())[2:-1],
+    "CSV": lambda s: s.replace('"', '""'),
+    "base32": lambda s: base64.b32encode(s.encode()).decode().rstrip("="),
+    "base32, small letters": lambda s: base64.b32encode(s.encode()).decode().rstrip("=").lower(),
+    "base85": lambda s: base64.b85encode(s.encode()).decode(),
+    "Ascii85": lambda s: base64.a85encode(s.encode()).decode(),
+    "reversed": lambda s: s[::-1],
+    "quoted-printable, all": each_byte("={:02X}"),
+    "quoted-printable, lines": lambda s: quopri.encodestring(b"x" * 64 + s.encode()).decode(),
+    "quoted-printable in a header": lambda s: header_encode(s.encode(), "utf-8"),
+    "base64, UTF-16, the other order": lambda s: base64.b64encode(s.encode("utf-16-be")).decode(),
+    "percent in base64": lambda s: base64.b64encode(b"p=" + quote(s, safe="").encode()).decode(),
+    "JSON in base64": lambda s: base64.b64encode(json.dumps({"k": s}).encode()).decode(),
 }
 
 

@@ -14,11 +14,11 @@ import logging
 import os
 import re
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from bench_core.secret_forms import forms_of, wrapped_forms_of
+from bench_core.secret_shapes import HEADERS, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,146 +34,24 @@ _SHORTEST_NEEDLE = 4
 _MIN_DISTINCT = 4
 _MIN_DIGITS = 16
 _SECRET_NAME = re.compile(
-    r"(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE"
-    r"|CREDENTIALS?|_KEY|_PAT|_AUTH|_PASS|_PWD|_DSN)(?:_\d+)?$|_KEY_",
+    r"(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|TOKEN|SECRETS?|PASSWORD|PASSWD|PASSPHRASE"
+    r"|CREDENTIALS?|CREDS|COOKIE|JWT|BEARER|CONNECTION_STRING|WEBHOOK"
+    r"|_KEY|_PAT|(?:^|_)AUTH|_PASS|_PW|_PWD|_DSN)(?:_\d+)?$|_KEY_|PASSWORD_|SECRET_",
     re.IGNORECASE,
 )
+_LOGIN = re.compile(r"(?:password|pwd|accountkey)=([^\s;]+)", re.IGNORECASE)
+"""A password in a variable like `POSTGRES_DSN`, which need not be a URL."""
 _URL_NAME = re.compile(r"(?:_|^)(?:URL|URI|DSN)(?:_\d+)?$", re.IGNORECASE)
 """Variables like `DATABASE_URL`: secret where the URL has a password in it."""
 _LONG_USER = 16
 """From here on the user of a URL without password is a key, as in `SENTRY_DSN`."""
 _COMMON = frozenset({"password", "changeme", "disabled", "undefined", "anonymous", "localhost"})
 
-# A key starts where a word does. Inside JSON and URLs the letter before it may belong to an
-# escape (`\nsk-...`, `%20sk-...`).
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))"
-_WORD = r"[A-Za-z0-9_-]"
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A pattern whose group 1 is the secret, tried only where one of `anchors` occurs.
-
-    Anchors are in small letters and found in any case, unless the shape is `exact`. Secrets run to the
-    end of the word, so that what follows one never starts another.
-    """
-
-    anchors: tuple[str, ...]
-    pattern: re.Pattern[str]
-    exact: bool = False
-
-    def may_be_in(self, text: str, lowered: str) -> bool:
-        """Return whether an anchor occurs in `text`, of which `lowered` is the same in small letters."""
-        there = text if self.exact else lowered
-        return any(anchor in there for anchor in self.anchors)
-
-
-def _prefixed(*prefixes: str, length: int, anchors: tuple[str, ...] = ()) -> _Shape:
-    heads = "|".join(re.escape(each) for each in prefixes)
-    return _Shape(
-        anchors or prefixes,
-        re.compile(f"{_START}((?:{heads}){_WORD}{{{length},}})"),
-        exact=True,
-    )
-
-
-_HEADERS = (
-    "x-api-key", "x-goog-api-key", "api-key", "ocp-apim-subscription-key", "x-auth-token",
-    "authorization", "proxy-authorization", "private-token", "job-token", "cookie", "set-cookie",
-)  # fmt: skip
-_HEADER_SET = frozenset(_HEADERS)
-_KEY_HEADERS = [each for each in _HEADERS if "cookie" not in each]
-_SHAPES = (
-    _prefixed("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", length=10),
-    _Shape(("ya29.",), re.compile(rf"(ya29\.{_WORD}{{20,}})")),
-    # variables of npm's begin alike, but have words and underscores
-    _Shape(("npm_",), re.compile(r"(npm_[A-Za-z0-9]{36,})")),
-    _Shape(
-        ("pypi-",),
-        re.compile(
-            rf"{_START}(pypi-(?={_WORD}{{0,40}}[A-Z])(?={_WORD}{{0,40}}[0-9]){_WORD}{{32,}})"
-        ),
-    ),
-    _Shape(("SG.",), re.compile(rf"(SG\.{_WORD}{{16,}}\.{_WORD}{{16,}})"), exact=True),
-    _Shape(
-        ("hooks.slack.com",),
-        re.compile(r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/]{20,})"),
-    ),
-    _Shape(
-        tuple(
-            f"{name}{sign}"
-            for name in ("key", "token", "secret", "password")
-            for sign in ("=", "%3d")
-        ),
-        re.compile(
-            # also after `%3F`, `%26`, `&amp;` and an escaped `&`
-            r"[?&;Ff6](?i:api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?token"
-            r"|client[_-]?secret|password)(?:=|%3[Dd])([A-Za-z0-9_\-.~+/%]{8,})"
-        ),
-    ),
-    _Shape(("://",), re.compile(r"""://[^\s/:@"'<>\\]{0,64}:([^\s/@"'<>\\]{3,256})@""")),
-    # a URL inside a URL
-    _Shape(
-        ("%3a%2f%2f",),
-        re.compile(
-            r"%3A%2F%2F[\w.~-]{0,64}%3A((?:[\w.~!$*()+-]|%(?!40|2F|3A)[0-9A-F]{2}){3,256})%40",
-            re.IGNORECASE,
-        ),
-    ),
-    _Shape(
-        ("cookie",),
-        re.compile(
-            r"""[Cc][Oo][Oo][Kk][Ii][Ee]\\*["']?\s*:\s*\\*["']?([A-Za-z0-9_.-]{1,64}=[^\r\n"'\\]{4,})"""
-        ),
-    ),
-    _Shape(
-        ("PRIVATE KEY",),
-        # what a line of a body, or of headers before it, may have; escaped inside JSON
-        re.compile(r"PRIVATE KEY(?: BLOCK)?-----((?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nr]){16,})"),
-        exact=True,
-    ),
-    _prefixed("sk-", "rk-", "pk-lf-", length=16),
-    _prefixed("AIza", length=30),
-    _prefixed("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", length=20),
-    _prefixed("glpat-", length=16),
-    _prefixed("hf_", length=20),
-    _prefixed(
-        "xoxb-",
-        "xoxp-",
-        "xoxa-",
-        "xoxr-",
-        "xoxs-",
-        "xoxe-",
-        "xapp-",
-        length=10,
-        anchors=("xox", "xapp-"),
-    ),
-    _prefixed("AKIA", "ASIA", length=16),
-    _prefixed("gsk_", "xai-", "tvly-", "r8_", "pplx-", "nvapi-", "wandb_", length=20),
-    _Shape(
-        ("eyJ",),
-        re.compile(rf"{_START}(eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}\.{_WORD}{{8,}})"),
-        exact=True,
-    ),
-    _Shape(
-        ("bearer", "basic"),
-        # a word of small letters only is the noun or adjective of a sentence
-        re.compile(
-            r"(?i:bearer|basic)(?:\s|%20|\+)+((?=[a-z.\-]*[A-Z0-9_~+/=])[A-Za-z0-9_\-.~+/=]{8,})"
-        ),
-    ),
-    _Shape(
-        ("api-key", "subscription-key", "auth", "private-token", "job-token"),
-        re.compile(
-            rf"(?:{'|'.join(_KEY_HEADERS)})"
-            r"""\\*["']?\s*[:=]\s*[bB]?\\*["']?(?:(?:bearer|basic|token|apikey)\s+)?"""
-            r"([A-Za-z0-9_\-.~+/=]{8,})",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_RARE = "%\\&+=~@!?$^|;<>#'*()/JQXKYVWGUHNMBFDLPRSOIECA"
+_RARE = "%\\&+=~@!?$^|;<>#'*()/JQXKYVWGUHNMBFDLPRSOIECAzqxjkvwy"
 """Characters that records seldom have (dates have T and Z), the rarest first."""
+
+_SHARED = ("passw", "secret", "_key", "token", "key")
+"""Parts that many strings share, so that one search stands for all of them."""
 
 _Sieve: TypeAlias = "list[tuple[str, list[tuple[str, list[str]]]]]"
 
@@ -187,10 +65,11 @@ def _sieve(needles: Iterable[str]) -> _Sieve:
     groups: dict[str, dict[str, list[str]]] = {}
     for each in needles:
         rare = next((character for character in _RARE if character in each), "")
-        groups.setdefault(rare, {}).setdefault(each[:2], []).append(each)
+        shared = next((part for part in _SHARED if part in each), each[:2])
+        groups.setdefault(rare, {}).setdefault(shared, []).append(each)
     return [
-        (rare, [(start if len(alike) > 1 else alike[0], alike) for start, alike in starts.items()])
-        for rare, starts in groups.items()
+        (rare, [(part if len(alike) > 1 else alike[0], alike) for part, alike in parts.items()])
+        for rare, parts in groups.items()
     ]
 
 
@@ -207,7 +86,7 @@ def _passes(sieve: _Sieve, text: str) -> bool:
 
 
 def _anchors(*, exact: bool) -> _Sieve:
-    shapes = [shape for shape in _SHAPES if shape.exact is exact]
+    shapes = [shape for shape in SHAPES if shape.exact is exact]
     return _sieve(dict.fromkeys(anchor for shape in shapes for anchor in shape.anchors))
 
 
@@ -234,7 +113,8 @@ class Redactor:
         # longest first, so that a value is removed before one it contains
         self._needles = _sieve(sorted(needles, key=lambda each: (-len(each), each)))
         self._wrapped = [each for value in self._values for each in wrapped_forms_of(value)]
-        self._signs = _sieve(sign for wrapped in self._wrapped for sign in wrapped.signs)
+        signs = dict.fromkeys(sign for wrapped in self._wrapped for sign in wrapped.signs)
+        self._signs = _sieve(signs)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
@@ -263,7 +143,7 @@ class Redactor:
                 pieces = [part for piece in pieces for part in _cut(wrapped.pattern, piece)]
         if not evidence:
             lowered = text.lower()
-            for shape in _SHAPES:
+            for shape in SHAPES:
                 if shape.may_be_in(text, lowered):
                     pieces = [part for piece in pieces for part in _cut(shape.pattern, piece)]
         return MARKER.join(pieces)
@@ -386,7 +266,7 @@ def remembered_secrets() -> tuple[str, ...]:
 def _secrets_in(name: str, value: str) -> Iterator[str]:
     """Yield what is secret of a variable."""
     value = value.strip()
-    login = _login_in(value) if _URL_NAME.search(name) else None
+    login = _login_in(name, value)
     if login:
         yield from dict.fromkeys(
             each for each in (value, login, unquote(login)) if _is_secret(each)
@@ -400,14 +280,18 @@ def _is_address(name: str, value: str) -> bool:
     return "://" in value and _URL_NAME.search(name) is not None
 
 
-def _login_in(url: str) -> str | None:
-    """Return the password in a URL, or a user that is a key."""
+def _login_in(name: str, value: str) -> str | None:
+    """Return the password in a URL or other address of a server, or a user that is a key."""
+    is_url_name = _URL_NAME.search(name) is not None
+    if "://" not in value:
+        found = _LOGIN.search(value) if is_url_name or _SECRET_NAME.search(name) else None
+        return found[1] if found else None
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(value)
     except ValueError:
         return None
     user = parts.username or ""
-    return parts.password or (user if len(user) >= _LONG_USER else None)
+    return parts.password or (user if is_url_name and len(user) >= _LONG_USER else None)
 
 
 def _is_secret(value: str) -> bool:
@@ -420,7 +304,7 @@ def _is_secret(value: str) -> bool:
 
 
 def _is_header(name: object) -> bool:
-    return isinstance(name, str) and name.lower() in _HEADER_SET
+    return isinstance(name, str) and name.lower() in HEADERS
 
 
 def _cut(pattern: re.Pattern[str], text: str) -> Iterator[str]:
