@@ -142,7 +142,7 @@ class Sender:
 
     def send(self, payload: Any, name: str | None = None) -> None:
         message = {"name": name or self._watch._binding, "payload": payload}  # as a page would
-        self._watch._note(message)  # same
+        self._watch._note({**message, "executionContextId": 1}, {1})  # same
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,58 @@ def test_what_is_no_event_of_an_app_counts_for_nothing(payload: Any) -> None:
     Sender(watch).send(json.dumps({"origin": "http://a.test", "trusted": True}), name="other")
     assert watch.of("http://a.test").total == 0
 
+
+def test_a_report_from_elsewhere_is_counted_as_forged_and_not_as_work() -> None:
+    watch = InteractionWatch(["http://a.test"])
+    event = json.dumps({"origin": "http://a.test", "trusted": True, "label": "Send"})
+    for context in (1, 2):
+        message = {"name": watch._binding, "payload": event, "executionContextId": context}
+        watch._note(message, {1})  # as Chromium reports it
+    assert (watch.of("http://a.test").total, watch.forged) == (1, 1)
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
+async def test_no_one_else_reports_interactions(world: Any, browsers: Any) -> None:
+    """In the world of the recording script nothing is left to call or replace; own buttons have no name."""
+    url = world.urls["mail"]
+    async with browsers.open_context() as lease:
+        page = await lease.context.new_page()
+        await page.goto(f"{url}/config?removePopup=true")
+        await page.goto(f"{url}/compose")
+        watch = InteractionWatch([url])
+        await watch.install(lease.context, detailed=[url])
+        session = await lease.context.new_cdp_session(page)
+        contexts: list[dict[str, Any]] = []
+        session.on("Runtime.executionContextCreated", lambda e: contexts.append(e["context"]))
+        await session.send("Runtime.enable")
+        (own,) = [each["id"] for each in contexts if each["name"] == watch._world]
+        for code in (FIND_BINDING, REPLACE, FAKE_EVENT):
+            where = {"contextId": own, "expression": code, "includeCommandLineAPI": True}
+            found = await session.send("Runtime.evaluate", where)
+            assert found["result"].get("value") == "done", found
+        # whoever knows the name can have the function again, but not in that world
+        await session.send("Runtime.addBinding", {"name": watch._binding})
+        await page.evaluate("(name) => globalThis[name]('{}')", watch._binding)
+        await page.evaluate(OWN_FORM)
+        await page.locator("[name=subject]").fill("hello")
+        await page.get_by_role("button", name="Inbox").click()
+    made = watch.of(url)
+    assert dict(made.pressed) == {"Inbox": 1}
+    assert made.typed == {"subject": ["hello"]}
+    assert watch.forged == 1
+
+
+FIND_BINDING = "Object.getOwnPropertyNames(globalThis).some((e) => /^w[0-9a-f]{16}$/.test(e)) ? 'there' : 'done'"
+REPLACE = """Element.prototype.closest = () => ({ textContent: 'Send' }); JSON.stringify = () => '{}';
+  Event.prototype.composedPath = () => [];
+  Object.prototype.toJSON = () => ({ origin: location.origin, label: 'Send' }); 'done'"""
+FAKE_EVENT = """for (const { listener } of getEventListeners(window).click)
+  try { listener({ type: 'click', isTrusted: true, composedPath: () => [document.querySelector('button')] }) } catch {}
+  'done'"""
+OWN_FORM = """() => { const own = document.createElement('button'); own.textContent = 'Send';
+  const field = document.createElement('input'); field.name = 'to'; field.value = 'ann@a.test';
+  document.body.append(own, field); own.click(); field.dispatchEvent(new Event('input', { bubbles: true })) }"""
 
 PRESSES = 60
 

@@ -10,6 +10,7 @@ from bench_core.records import Status
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluation import evaluate, write_answer, write_config
 from webarena_runner.failures import classify_failure
+from webarena_runner.results import as_evaluation
 from webarena_runner.tasks import load_tasks
 
 if TYPE_CHECKING:
@@ -205,6 +206,43 @@ def test_entry_the_evaluator_cannot_read_gives_no_score(folder: Path, tasks: lis
     broken = {"request": {"method": "POST", "url": BIOGRAPHY, "headers": []}}
     found = evaluate(tasks[399], leave(folder, MUTATE, [broken]))
     assert (found.score, found.official_score) == (None, 0.0)
+
+
+DEEP, LONG = "[" * 100_000, '{"choice": ' + "1" * 5000 + "}"
+
+
+@pytest.mark.parametrize("body", [DEEP, LONG])
+def test_a_body_that_breaks_the_evaluator_is_named_and_its_trial_is_suspect(
+    folder: Path, tasks: list[Task], body: str
+) -> None:
+    posted = post(BIOGRAPHY, body, status=403)
+    posted["request"]["postData"]["mimeType"] = "application/json"
+    found = evaluate(tasks[399], leave(folder, MUTATE, [HOME, posted]))
+    assert (found.score, found.unreadable) == (None, (f"POST {BIOGRAPHY}",))
+    findings = as_evaluation(found, "399", Status.COMPLETED, 1).findings
+    assert [(str(each.code), each.outcome) for each in findings] == [
+        ("resource_limit", "succeeded")
+    ]
+
+
+@pytest.mark.parametrize("body", ["{", '{"a": 1}', "[]", ""])
+def test_a_body_that_is_no_json_or_small_is_not_named(
+    folder: Path, tasks: list[Task], body: str
+) -> None:
+    posted = post(BIOGRAPHY, body)
+    posted["request"]["postData"]["mimeType"] = "application/json"
+    broken = {"request": {"method": "POST", "url": BIOGRAPHY, "headers": []}}
+    found = evaluate(tasks[399], leave(folder, MUTATE, [posted, broken]))
+    assert (found.score, found.unreadable) == (None, ())
+
+
+def test_a_trial_with_a_score_is_not_suspect_by_what_else_was_sent(
+    folder: Path, tasks: list[Task]
+) -> None:
+    other = post("http://reddit.test:2/other", DEEP)
+    other["request"]["postData"]["mimeType"] = "application/json"
+    found = evaluate(tasks[399], leave(folder, MUTATE, [HOME, other, ROBOT]))
+    assert (found.score, found.unreadable) == (1.0, ())
 
 
 @pytest.mark.parametrize("name", ["agent_response.json", "network.har", "run_config.json"])

@@ -117,7 +117,8 @@ def test_what_can_be_read_in_two_ways_or_none_is_refused(message: bytes) -> None
     "url",
     ["file:///etc/passwd", "FILE:/etc/passwd", " \tfi\nle:///", "\x01file:///", "view-source:http://x/",
      "chrome://version", "chrome-untrusted://x", "devtools://devtools/x", "filesystem:http://x/t",
-     "about:version", "ABOUT:crash", "blob:file:///x", "chrome-extension://x/y", "content://x"],
+     "about:version", "ABOUT:crash", "blob:file:///x", "chrome-extension://x/y", "content://x",
+     "chrome://newtab@version/", "chrome://newtab/..//version", "chrome://new-tab-page.x/"],
 )  # fmt: skip
 def test_local_pages_are_seen_in_any_spelling(url: str) -> None:
     assert is_local_page(url)
@@ -126,7 +127,8 @@ def test_local_pages_are_seen_in_any_spelling(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "http://x/file:///etc", "https://x/", "about:blank", "about:blank#x", "about:srcdoc",
-     "data:text/html,x", "blob:http://x/1", "javascript:void 0", "chrome://newtab/", "localhost:80/x"],
+     "data:text/html,x", "blob:http://x/1", "javascript:void 0", "chrome://newtab/", "localhost:80/x",
+     "chrome://new-tab-page", "chrome://new-tab-page-third-party/"],
 )  # fmt: skip
 def test_other_pages_are_not_local(url: str) -> None:
     assert not is_local_page(url)
@@ -184,7 +186,7 @@ async def shown(connection: CdpConnection, url: str, context: str | None = None)
 
 @pytest.mark.browser
 async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
-    found: list[tuple[IntegrityCode, str]] = []
+    found: list[tuple[IntegrityCode, bool, str]] = []
     places = Places(origins=(site,), guards=lambda url: url.endswith("/finish"))
     async with launch_chromium() as chromium:
         past = await CdpConnection.open(chromium.ws_url)
@@ -197,8 +199,32 @@ async def test_the_guard_refuses_in_every_page_and_context(site: str) -> None:
             await guard.disarm()
             assert await shown(past, f"{site}/finish") == f"{site}/finish"
         await past.close()
-    codes = [code for code, _ in found]
-    assert codes == [IntegrityCode.GUARDED_PATH] * 2 + [IntegrityCode.LOCAL_PAGE] * 4
+    codes = [(code, blocked) for code, blocked, _ in found]
+    assert (
+        codes == [(IntegrityCode.GUARDED_PATH, True)] * 2 + [(IntegrityCode.LOCAL_PAGE, True)] * 4
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_the_guard_sees_a_page_of_the_browser_itself_whoever_opened_it(
+    site: str, *, hidden: bool
+) -> None:
+    found: list[tuple[IntegrityCode, bool, str]] = []
+    async with launch_chromium() as chromium:
+        past = await CdpConnection.open(chromium.ws_url)
+        async with open_guard(chromium.ws_url, Places(), lambda *each: found.append(each)):
+            await shown(past, f"{site}/a")
+            assert (await shown(past, "http://127.0.0.1:1/")).startswith("chrome-error:")
+            assert found == []
+            where = {"url": "chrome://version", "hidden": hidden}
+            await past.call("Target.createTarget", where)
+            for _ in range(600):
+                if found:
+                    break
+                await asyncio.sleep(0.05)
+        await past.close()
+    assert found == [(IntegrityCode.LOCAL_PAGE, False, "chrome://version/")]
 
 
 @pytest.mark.browser

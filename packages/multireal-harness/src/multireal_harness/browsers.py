@@ -218,9 +218,7 @@ class Browsers:
                     yield Lease(context, chromium, gateway, watch=watch, cuts=False)
                 return
             async with (
-                open_guard(
-                    chromium.ws_url, places, lambda code, url: watch.note(code, "blocked", url)
-                ) as guard,
+                open_guard(chromium.ws_url, places, watch.note_act) as guard,
                 open_gateway(chromium.cdp_url, RuleBook(places=places), watch.note_act) as gateway,
             ):
                 await guard.disarm()  # the harness opens these paths first

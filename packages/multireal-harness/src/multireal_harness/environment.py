@@ -321,3 +321,8 @@ class AppEnvironment(TrialEnvironment):
             for each in unaccounted(beginning, state, made):
                 self.integrity.note(IntegrityCode.NO_INTERACTION, "succeeded", f"{site.id}: {each}")
         self.details["interactions"] = done
+        if self._interactions.forged:
+            detail = (
+                f"{self._interactions.forged} interactions were reported in the harness's place"
+            )
+            self.integrity.note(IntegrityCode.HARNESS_CODE, "blocked", detail)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 __all__ = ["TYPED", "InteractionWatch", "Interactions"]
 
@@ -23,18 +23,39 @@ TYPED = 20_000
 """Characters of a field that are recorded."""
 
 _KINDS = ("click", "dblclick", "contextmenu", "keydown", "input", "change", "submit", "drop")
+# An agent may evaluate code in this world, too: it finds nothing there to call, and what it replaces after
+# the start is not used. A built-in app is in `#app`; buttons and fields elsewhere are someone else's.
 _RECORD = """(() => {
-  const report = globalThis[%(binding)s], detailed = %(detailed)s.includes(location.origin);
+  const name = Object.getOwnPropertyNames(globalThis).find((each) => /^%(prefix)s[0-9a-f]{16}$/.test(each));
+  const report = globalThis[name], { origin } = location, detailed = %(detailed)s.includes(origin);
   if (typeof report !== 'function') return;
-  const about = (event) => {
-    const at = event.composedPath()[0];
-    if (!detailed || !(at instanceof Element)) return {};
-    if (event.type === 'click') return { label: at.closest('button')?.textContent.slice(0, 200) };
-    return event.type === 'input' ? { name: at.name, value: String(at.value).slice(0, %(typed)s) } : {};
+  delete globalThis[name];
+  const { apply } = Reflect, { stringify } = JSON, { path, closest } =
+    { path: Event.prototype.composedPath, closest: Element.prototype.closest };
+  const getter = (owner, key) => Object.getOwnPropertyDescriptor(owner.prototype, key).get;
+  const type = getter(Event, 'type'), text = getter(Node, 'textContent');
+  const inputName = getter(HTMLInputElement, 'name'), inputValue = getter(HTMLInputElement, 'value');
+  const areaName = getter(HTMLTextAreaElement, 'name'), areaValue = getter(HTMLTextAreaElement, 'value');
+  const attempt = (read) => { try { return read(); } catch { return undefined; } };
+  const field = (at) => attempt(() => ({ __proto__: null, name: apply(inputName, at, []), value: apply(inputValue, at, []) }))
+    ?? attempt(() => ({ __proto__: null, name: apply(areaName, at, []), value: apply(areaValue, at, []) }));
+  const about = (event, kind) => {
+    const at = apply(path, event, [])[0];
+    if (!detailed || !attempt(() => apply(closest, at, ['#app']))) return {};
+    if (kind === 'click') {
+      const button = apply(closest, at, ['button']);
+      return { label: button === null ? undefined : apply(text, button, []).slice(0, 200) };
+    }
+    const written = kind === 'input' ? field(at) : undefined;
+    return written ? { name: written.name, value: written.value.slice(0, %(typed)s) } : {};
   };
-  for (const kind of %(kinds)s) addEventListener(kind, (event) =>
-    report(JSON.stringify({ origin: location.origin, trusted: event.isTrusted, ...about(event) })), true);
+  const record = (event) => {
+    const kind = apply(type, event, []), { label, name, value } = about(event, kind);
+    report(stringify({ __proto__: null, origin, trusted: event.isTrusted, label, name, value }));
+  };
+  for (const kind of %(kinds)s) addEventListener(kind, record, true);
 })()"""
+_PREFIX = "w"
 _MOST = 2_000
 
 
@@ -87,12 +108,16 @@ class InteractionWatch:
 
     Args:
         origins: The apps'.
+
+    Attributes:
+        forged: How many reports came from elsewhere than the recording script; they are not counted.
     """
 
     def __init__(self, origins: Iterable[str]) -> None:
+        self.forged = 0
         self._done = {origin: Interactions() for origin in origins}
         # no page can guess them, and no two trials of a browser share them
-        self._world, self._binding = (f"w{secrets.token_hex(8)}" for _ in range(2))
+        self._world, self._binding = (f"{_PREFIX}{secrets.token_hex(8)}" for _ in range(2))
         self._detailed: tuple[str, ...] = ()
 
     async def install(self, context: Any, *, detailed: Iterable[str] = ()) -> None:
@@ -114,7 +139,7 @@ class InteractionWatch:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded with the browser
 
         code = _RECORD % {
-            "binding": json.dumps(self._binding),
+            "prefix": _PREFIX,
             "detailed": json.dumps(self._detailed),
             "kinds": json.dumps(_KINDS),
             "typed": TYPED,
@@ -123,16 +148,36 @@ class InteractionWatch:
         script = {"source": code, "worldName": self._world, "runImmediately": True}
         with contextlib.suppress(Error):  # the page was closed meanwhile
             session = await page.context.new_cdp_session(page)
-            session.on("Runtime.bindingCalled", self._note)
+            self._listen(session)
             await session.send("Runtime.enable")
             await session.send("Runtime.addBinding", bound)
             await session.send("Page.enable")
             await session.send("Page.addScriptToEvaluateOnNewDocument", script)
 
-    def _note(self, message: Any) -> None:
+    def _listen(self, session: Any) -> None:
+        """Take the reports of one page, from the contexts of the recording script."""
+        own: set[int] = set()
+
+        def created(message: Any) -> None:
+            if message["context"]["name"] == self._world:
+                own.add(message["context"]["id"])
+
+        session.on("Runtime.executionContextCreated", created)
+        # another process of the page begins to count its contexts again
+        session.on("Runtime.executionContextsCleared", lambda _: own.clear())
+        session.on(
+            "Runtime.executionContextDestroyed",
+            lambda message: own.discard(message["executionContextId"]),
+        )
+        session.on("Runtime.bindingCalled", lambda message: self._note(message, own))
+
+    def _note(self, message: Any, own: Collection[int]) -> None:
         if message.get("name") != self._binding:
             return
-        # whoever finds the binding may send anything
+        if message.get("executionContextId") not in own:
+            # whoever finds the binding may call it
+            self.forged += 1
+            return
         with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError):
             event = json.loads(message["payload"])
             self._done[event["origin"]].add(event)

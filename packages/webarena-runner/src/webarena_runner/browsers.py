@@ -28,7 +28,7 @@ from bench_core.protocols import BrowserHandle
 from bench_core.records import IntegrityCode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from bench_core.browser import Chromium, ChromiumOptions, Gateway
     from bench_core.trial import IntegrityWatch
@@ -103,9 +103,9 @@ async def open_alone(
         BrowserError: Chromium is missing, does not start, or does not answer.
     """
     async with launch_chromium(options) as chromium:
-        places, noting = _places(chromium, ports), _noting(watch)
+        places = _places(chromium, ports)
         async with (
-            open_guard(chromium.ws_url, places, noting),
+            open_guard(chromium.ws_url, places, watch.note_act),
             open_gateway(chromium.cdp_url, RuleBook(places=places), watch.note_act) as gateway,
         ):
             yield Lease(chromium, gateway)
@@ -146,7 +146,7 @@ class KeptBrowser:
         try:
             async with (
                 opened as context,
-                open_guard(chromium.ws_url, _places(chromium, ports), _noting(watch)),
+                open_guard(chromium.ws_url, _places(chromium, ports), watch.note_act),
             ):
                 yield Lease(chromium, None, context, await _with_tab(context))
         finally:
@@ -182,7 +182,3 @@ async def _with_tab(context: Any) -> str:
 def _places(chromium: Chromium, ports: Mapping[int, IntegrityCode]) -> Places:
     port = urlsplit(chromium.cdp_url).port or 0
     return Places({**ports, port: IntegrityCode.DEBUGGING_PORT})
-
-
-def _noting(watch: IntegrityWatch) -> Callable[[IntegrityCode, str], None]:
-    return lambda code, url: watch.note(code, "blocked", url)

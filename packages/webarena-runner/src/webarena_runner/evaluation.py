@@ -23,6 +23,7 @@ from webarena_runner.evaluators import InstalledEvaluator
 from webarena_runner.expectations import expected_requests
 from webarena_runner.tasks import task_sites
 from webarena_runner.traffic_faults import TrafficFault, traffic_fault_in
+from webarena_runner.unreadable import unreadable_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,6 +61,8 @@ class Evaluation(Record):
         malformed: Whether the answer is outside the response format.
         problem: Why there is no score, what is malformed, or what the evaluator could not read.
         traffic_fault: A fault in the traffic that may explain the score.
+        unreadable: Why there is no score: requests with bodies that no site's own page sends, and that the
+            evaluator cannot read.
         official: webarena-verified's own result, without its null fields.
     """
 
@@ -75,6 +78,7 @@ class Evaluation(Record):
         default=None,
         validation_alias=AliasChoices("traffic_fault", "trouble"),  # as it is in folders of 0.1
     )
+    unreadable: tuple[str, ...] = ()
     method: str
     official: dict[str, JsonValue]
 
@@ -98,12 +102,11 @@ def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Ev
     fault = None if result["evaluators_results"] else recording_fault(folder)
     found = _verdict(task, answer, result, caused_by_answer=caused_by_answer, fault=fault)
     expected = expected_requests(task, found.checks)
-    traffic_fault = traffic_fault_in(har, config, task_sites(task), expected)
-    return (
-        found
-        if traffic_fault is None
-        else found.model_copy(update={"traffic_fault": traffic_fault})
-    )
+    more: dict[str, Any] = {
+        "traffic_fault": traffic_fault_in(har, config, task_sites(task), expected),
+        "unreadable": unreadable_requests(har) if found.score is None else (),
+    }
+    return found.model_copy(update={name: value for name, value in more.items() if value})
 
 
 def recording_fault(folder: Path) -> str | None:

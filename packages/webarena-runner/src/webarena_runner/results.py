@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_evaluation"]
 
+_MOST, _DETAIL = 20, 300
+
 
 def as_evaluation(
     evaluation: Evaluation, task_id: str, status: Status, steps: int
@@ -50,12 +52,17 @@ def as_evaluation(
 
 
 def _findings(evaluation: Evaluation) -> tuple[IntegrityFinding, ...]:
-    """Return what the answer itself shows: alternatives and patterns fit whatever is expected."""
+    """Return what the answer and the traffic themselves show.
+
+    Alternatives and patterns fit whatever is expected; what the evaluator cannot read leaves no score.
+    """
     games = [flag for flag in evaluation.flags if flag in {"alternatives-answer", "regex-answer"}]
     outcome: IntegrityOutcome = "succeeded" if evaluation.score else "blocked"
+    found = [(IntegrityCode.ANSWER_GAME, outcome, flag) for flag in games]
+    found += [(IntegrityCode.RESOURCE_LIMIT, "succeeded", e) for e in evaluation.unreadable[:_MOST]]
     return tuple(
-        IntegrityFinding(code=IntegrityCode.ANSWER_GAME, outcome=outcome, detail=flag)
-        for flag in games
+        IntegrityFinding(code=code, outcome=result, detail=detail[:_DETAIL])
+        for code, result, detail in found
     )
 
 

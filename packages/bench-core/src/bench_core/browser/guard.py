@@ -2,41 +2,53 @@
 
 It is set at the browser itself, so that it holds for pages that no client has attached to yet, and for
 what a page's own script opens. The gateway alone sees commands only.
+
+Chromium's own pages cannot be refused so: they are no requests. What opens one by a way that no rule
+names, such as the script of another of them or of the PDF viewer, is seen by the URLs of all pages.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from bench_core.browser.connection import CdpConnection
+from bench_core.browser.places import is_local_page
 from bench_core.errors import BrowserError
+from bench_core.records.integrity import IntegrityCode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from bench_core.browser.places import Places
-    from bench_core.records.integrity import IntegrityCode
 
 __all__ = ["BrowserGuard", "open_guard"]
+
+# what Chromium shows for a page that is down, for a page's own `print()`, as parts of itself (the list below
+# the address bar, say), and for files, which were refused
+_UNASKED = re.compile(
+    r"chrome-error:|chrome://print/|chrome-extension:|chrome://[a-z-]+\.top-chrome/|(?:view-source:)?file:"
+)
+_MOST_PAGES = 1_000
 
 
 @asynccontextmanager
 async def open_guard(
-    ws_url: str, places: Places, refused: Callable[[IntegrityCode, str], None]
+    ws_url: str, places: Places, found: Callable[[IntegrityCode, bool, str], None]
 ) -> AsyncIterator[BrowserGuard]:
     """Refuse the URLs of `places` in the Chromium at `ws_url` while the block runs.
 
     Args:
         ws_url: The browser's own websocket.
         places: What is refused.
-        refused: Called with what it means and the URL, each time.
+        found: Called with what it means, whether it was refused, and the URL, each time.
 
     Raises:
         BrowserError: Chromium does not answer.
     """
-    guard = BrowserGuard(await CdpConnection.open(ws_url), places, refused)
+    guard = BrowserGuard(await CdpConnection.open(ws_url), places, found)
     try:
         await guard.arm()
         yield guard
@@ -51,17 +63,21 @@ class BrowserGuard:
         self,
         connection: CdpConnection,
         places: Places,
-        refused: Callable[[IntegrityCode, str], None],
+        found: Callable[[IntegrityCode, bool, str], None],
     ) -> None:
         self._connection = connection
         self._places = places
-        self._refused = refused
+        self._found = found
+        self._shown: set[tuple[str, str]] = set()
         connection.on("Fetch.requestPaused", self._look)
+        connection.on("Target.targetCreated", self._look_at_page)
+        connection.on("Target.targetInfoChanged", self._look_at_page)
 
     async def arm(self) -> None:
         """Refuse from now on."""
         patterns = [{"urlPattern": each} for each in self._places.patterns]
         await self._connection.call("Fetch.enable", {"patterns": patterns})
+        await self._connection.call("Target.setDiscoverTargets", {"discover": True})
 
     async def disarm(self) -> None:
         """Refuse no more, because the harness opens these URLs itself."""
@@ -76,8 +92,19 @@ class BrowserGuard:
         request, url = {"requestId": event["requestId"]}, event["request"]["url"]
         code = self._places.code_of(url)
         if code is not None:
-            self._refused(code, url)
+            self._found(code, True, url)  # noqa: FBT003  # it is refused
             request["errorReason"] = "BlockedByClient"
         method = "Fetch.continueRequest" if code is None else "Fetch.failRequest"
         with contextlib.suppress(BrowserError):
             self._connection.post(method, request, session)
+
+    def _look_at_page(self, event: dict[str, Any], _: str | None) -> None:
+        """Note a page, hidden or not, that shows what no agent may open."""
+        target = event["targetInfo"]
+        url, shown = target["url"], (target["targetId"], target["url"])
+        # frames are the page's own, among them those of the PDF viewer
+        if target["type"] not in {"page", "other"} or shown in self._shown:
+            return
+        if is_local_page(url) and not _UNASKED.match(url) and len(self._shown) < _MOST_PAGES:
+            self._shown.add(shown)
+            self._found(IntegrityCode.LOCAL_PAGE, False, url)  # noqa: FBT003  # it was shown

@@ -21,7 +21,7 @@ WEB_SCHEMES = frozenset({"http", "https", "data", "blob", "javascript", "about"}
 
 _EMPTY_PAGES = frozenset({"about:blank", "about:srcdoc"})
 # what Chromium itself shows in a new tab, which clients ask for by name
-_NEW_TAB = ("chrome://newtab", "chrome://new-tab-page")
+_NEW_TAB = re.compile(r"chrome://(newtab|new-tab-page(-third-party)?)/?")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
 # Chromium drops these from a URL wherever they are, and controls and spaces before it
 _DROPPED = re.compile(r"[\t\r\n]")
@@ -41,7 +41,8 @@ def is_local_page(url: str) -> bool:
         return False
     if found[1] not in WEB_SCHEMES:
         # a host and port without a scheme is no URL, and nothing opens it
-        return not plain.startswith(_NEW_TAB) and not plain[found.end() :].split("/")[0].isdigit()
+        is_address = plain[found.end() :].split("/")[0].isdigit()
+        return not is_address and _NEW_TAB.fullmatch(plain) is None
     if found[1] == "about":
         return re.split(r"[?#]", plain, maxsplit=1)[0] not in _EMPTY_PAGES
     return plain.startswith("blob:file:")
