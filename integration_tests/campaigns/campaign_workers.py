@@ -1,0 +1,288 @@
+"""Whether a run by workers loses anything when workers, nodes and its own process are killed or stopped.
+
+Quick trials run on workers over pipes or, with `--nodes`, on that many nodes of a Ray cluster on this machine.
+At moments drawn by seed a worker is killed or stopped, the run's own process is killed and started again, or a
+node is. No result may be lost or committed twice, no two attempts may act on what one has alone, no lease may
+be left after its time, and a minute after the end no process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+HERE = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(HERE))
+
+from bench_core.run_folder import check_run, read_run  # noqa: E402  # needs the path above
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MARK = "PROCTOR_CAMPAIGN_MARK"
+LEFT_S = 60.0
+DIED = "was ended by SIGKILL"
+WORKER, RAYLET = b"worker-process", b"raylet/raylet"
+
+
+class Cluster:
+    """Nodes of Ray on this machine, each with room for some workers."""
+
+    def __init__(self, nodes: int, room: int) -> None:
+        os.environ |= {
+            "RAY_worker_niceness": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+        from ray.cluster_utils import Cluster as Nodes  # noqa: PLC0415  # reads them
+
+        self._node = {"num_cpus": 1, "resources": {"proctor": room}, "node_ip_address": "127.0.0.1"}
+        # the head is not killed: without it there is no cluster
+        head = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
+        self._nodes = Nodes(initialize_head=True, head_node_args=head)
+        self.address = self._nodes.address
+        self.workers = [self._nodes.add_node(**self._node) for _ in range(nodes)]
+        self._nodes.wait_for_nodes(120)
+
+    def kill_node(self, chance: random.Random) -> None:
+        """Kill a node's daemon and start another node."""
+        node = self.workers.pop(chance.randrange(len(self.workers)))
+        self._nodes.remove_node(node, allow_graceful=False)
+        self.workers.append(self._nodes.add_node(**self._node))
+
+    def leases(self) -> list[str]:
+        """Return who holds anything."""
+        answer = subprocess.run(
+            [sys.executable, "-m", "bench_core.cli.main", "nodes", "doctor", "--address", self.address,
+             "--json"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return [each["owner"] for each in json.loads(answer.stdout)["leases"]]
+
+    def close(self) -> None:
+        """End all nodes."""
+        self._nodes.shutdown()
+
+
+class Campaign:
+    """One run, what is done to it, and what is broken then."""
+
+    def __init__(self, place: Path, asked: argparse.Namespace, cluster: Cluster | None) -> None:
+        self._place = place
+        self._run = place / "run"
+        self._cluster = cluster
+        self._chance = random.Random(asked.seed)  # not cryptography
+        self._asked = asked
+        self._driver: subprocess.Popen[bytes]
+        self.faults: Counter[str] = Counter()
+        self._committed: dict[tuple[str, int], str] = {}
+        self._stopped: list[int] = []
+        self.attributed_s: list[float] = []
+
+    def run(self) -> list[str]:
+        """Run to the end, with faults between, and return what is broken."""
+        self._start()
+        broken: list[str] = []
+        while self.faults.total() < self._asked.faults:
+            self._pause()
+            broken += self._look()
+            if self._driver.poll() == 0:
+                break
+            self._fault()
+        deadline = time.monotonic() + self._asked.most_s
+        while self._driver.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.5)
+        if self._driver.poll() != 0:
+            self._driver.kill()
+            printed = (self._place / "driver.log").read_text("utf-8", "replace")[-3000:]
+            return [*broken, f"the run ended with {self._driver.poll()}: {printed}"]
+        return [*broken, *self._look(), *self._broken()]
+
+    def _start(self) -> None:
+        command = [sys.executable, str(HERE / "marking_runs.py"), str(self._place)]
+        command += ["--tasks", str(self._asked.trials), "--workers", str(self._asked.workers)]
+        if self._cluster is not None:
+            command += ["--address", self._cluster.address]
+        with (self._place / "driver.log").open("ab") as log:
+            self._driver = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def _pause(self) -> None:
+        """Let some trials end, so that faults meet a run that goes on."""
+        wanted = len(self._committed) + self._chance.randrange(self._asked.every * 2)
+        end = time.monotonic() + self._asked.most_s
+        while time.monotonic() < end and self._driver.poll() is None:
+            if sum(1 for _ in self._results()) >= wanted:
+                break
+            time.sleep(0.1)
+        time.sleep(self._chance.uniform(0.0, 0.5))
+
+    def _fault(self) -> None:
+        kinds: dict[str, Callable[[], bool]] = {
+            "worker killed": lambda: self._signal_worker(signal.SIGKILL),
+            "worker stopped": lambda: self._signal_worker(signal.SIGSTOP),
+            "run killed": self._kill_driver,
+        }
+        weights = [6, 1, 2]
+        if self._cluster is not None:
+            kinds["node killed"] = self._kill_node
+            weights.append(2)
+        kind = self._chance.choices(list(kinds), weights)[0]
+        self.faults[kind] += kinds[kind]()
+
+    def _signal_worker(self, number: int) -> bool:
+        workers = [pid for pid in self.processes() if WORKER in _command(pid)]
+        if not workers:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._chance.choice(workers), number)
+            return True
+        return False
+
+    def _kill_driver(self) -> bool:
+        self._driver.kill()
+        self._driver.wait()
+        self._start()
+        return True
+
+    def _kill_node(self) -> bool:
+        assert self._cluster is not None  # drawn only then
+        self._cluster.kill_node(self._chance)
+        return True
+
+    def processes(self) -> list[int]:
+        """Return the processes that this campaign has started, directly or not, but for nodes of Ray."""
+        mark = f"{MARK}={os.environ[MARK]}".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if int(path.name) != os.getpid() and mark in (path / "environ").read_bytes():
+                    found.append(int(path.name))
+        return found
+
+    def _results(self) -> Iterator[dict[str, Any]]:
+        """Yield what is committed; the last line may be torn while it is written."""
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self._run / "results.jsonl").read_text().splitlines(keepends=True):
+                if line.endswith("\n"):
+                    yield json.loads(line)
+
+    def _look(self) -> Iterator[str]:
+        """Yield what was committed before and is not any more, or was committed again."""
+        now: dict[tuple[str, int], str] = {}
+        for each in self._results():
+            if each["score"] is None:
+                continue
+            key, token = (each["task_id"], each["trial"]), each["details"]["token"]
+            if now.setdefault(key, token) != token:
+                yield f"{key} was committed twice"
+        yield from (
+            f"{key} was committed and is lost or another's"
+            for key, token in self._committed.items()
+            if now.get(key) != token
+        )
+        self._committed |= now
+
+    def _broken(self) -> Iterator[str]:
+        yield from (f"check: {each}" for each in check_run(self._run).problems)
+        view = read_run(self._run)
+        yield from (f"{key} has no result" for key in view.remaining())
+        yield from (
+            f"{key} scored {each.score}" for key, each in view.results.items() if each.score != 1.0
+        )
+        if (clashes := self._place / "clashes").exists():
+            yield from clashes.read_text().splitlines()
+        yield from (f"{each} is left" for each in ("incoming",) if (self._run / each).exists())
+        if self.faults["worker killed"] and not any(
+            each.error is not None and DIED in each.error.message
+            for result in view.results.values()
+            for each in result.attempts
+        ):
+            yield "no attempt says that its worker was killed"
+        yield from self._left()
+
+    def _left(self) -> Iterator[str]:
+        end = time.monotonic() + LEFT_S
+        while (left := self._left_now()) and time.monotonic() < end:
+            time.sleep(0.5)
+        yield from (f"process {pid} is left: {_command(pid)[:200]!r}" for pid in left)
+        if self._cluster is not None:
+            yield from (f"a lease of {owner} is left" for owner in self._cluster.leases())
+
+    def _left_now(self) -> list[int]:
+        pids = self.processes()
+        # the nodes, and the actor of the leases, stay until the cluster ends
+        return [each for each in pids if self._cluster is None or WORKER in _command(each)
+                or b"time.sleep(600)" in _command(each)]  # fmt: skip
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def main() -> int:
+    """Run the campaign and return the exit code: 1 where a promise was broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument(
+        "--nodes", type=int, default=0, help="of a Ray cluster; 0 is workers over pipes"
+    )
+    parser.add_argument(
+        "--every", type=int, default=0, help="trials between two faults, on the average"
+    )
+    parser.add_argument(
+        "--most-s", type=float, default=1800.0, help="so long the run may take after the last"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="a new folder, in which the run stays")
+    asked = parser.parse_args()
+    asked.every = asked.every or max(1, asked.trials // (asked.faults + 1))
+    os.environ[MARK] = secrets.token_hex(8)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(HERE), os.environ.get("PYTHONPATH")])
+    )
+    with contextlib.ExitStack() as stack:
+        if asked.keep is None:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        else:
+            place = asked.keep.resolve()
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+        cluster = None
+        if asked.nodes:
+            try:
+                cluster = Cluster(asked.nodes, -(-asked.workers // asked.nodes))
+            except Exception as error:  # noqa: BLE001  # Ray raises what it likes
+                print(f"skipped: no node of Ray starts here: {error}")
+                return 0
+            stack.callback(cluster.close)
+        campaign = Campaign(place, asked, cluster)
+        broken = campaign.run()
+    for each in broken:
+        print(f"broken: {each}")
+    listed = ", ".join(f"{count} {kind}" for kind, count in sorted(campaign.faults.items()))
+    where = f"{asked.nodes} nodes" if asked.nodes else "pipes"
+    print(f"{asked.trials} trials, {where}, {campaign.faults.total()} faults ({listed}), seed {asked.seed}: "
+          f"{len(broken)} promises broken")  # fmt: skip
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
