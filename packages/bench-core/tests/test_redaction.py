@@ -349,3 +349,20 @@ def test_logging_keeps_every_record(log: tuple[logging.Logger, io.StringIO]) -> 
 @pytest.mark.parametrize("value", ["", "k", "ab", "abc"])
 def test_a_value_too_short_to_be_a_secret_changes_nothing(value: str) -> None:
     assert Redactor([value]).redact("a back door, abc") == "a back door, abc"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["correct horse battery", "plainwordsonly", "K3y+with/signs="],
+    ids=["words", "small letters", "signs"],
+)
+def test_a_line_of_a_log_loses_a_known_value_that_looks_like_no_key(secret: str) -> None:
+    line = json.dumps({"task_id": "t1", "error": f"login with {secret} failed"})
+    clean = json.loads(Redactor([secret]).redact_line(line))
+    assert clean == {"task_id": "t1", "error": f"login with {MARKER} failed"}
+
+
+def test_what_names_a_record_is_kept_whatever_it_looks_like() -> None:
+    record = {"task_id": "sk-ant-api03-abcdefghijkl", "error": "sk-ant-api03-abcdefghijkl"}
+    clean = Redactor().redact_json(record, keep=frozenset({"task_id"}))
+    assert clean == {"task_id": "sk-ant-api03-abcdefghijkl", "error": MARKER}

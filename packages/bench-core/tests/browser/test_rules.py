@@ -106,11 +106,18 @@ def test_downloads_are_denied_and_the_call_is_answered() -> None:
 @pytest.mark.parametrize(
     "message",
     [b"\xff", b"[]", b'{"id": 1}', b'{"method": 1}', b'{"method": "A.b", "method": "Browser.crash"}',
+     b'{"method": "Browser.crash", "method": "A.b"}',
      b'{"method": "A.b", "params": {"x": NaN}}', b"[" * 9999,
      b'{"method": "Page.navigate", "params": {"url": "http://x/", "url": "file:///"}}'],
 )  # fmt: skip
 def test_what_can_be_read_in_two_ways_or_none_is_refused(message: bytes) -> None:
     assert RuleBook().decide(message).message is None
+
+
+def test_a_path_is_guarded_on_the_origins_of_apps_alone() -> None:
+    places = Places(origins=("http://mail.test",), guards=lambda url: url.endswith("/finish"))
+    assert places.code_of("http://mail.test/finish") is IntegrityCode.GUARDED_PATH
+    assert places.code_of("http://shop.test/finish") is None
 
 
 @pytest.mark.parametrize(
