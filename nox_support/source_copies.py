@@ -24,6 +24,8 @@ __all__ = ["KILLED", "SURVIVED", "Outcome", "SourceCopy", "all_pass", "source_co
 KILLED, SURVIVED = "killed", "SURVIVED"
 _FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?::.+?)(?: - .*)?$", re.MULTILINE)
 _OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=no"]
+_RULE = re.compile(r"([!=_-])\1{9,}")
+"""A line across the page, which is as wide as the names of tests may be."""
 _SHOWN = 600
 
 
@@ -148,7 +150,7 @@ def _outcome(code: int, said: str) -> Outcome:
     failed = _FAILED_TEST.search(said)
     if code == 1 and failed is not None:
         return Outcome(KILLED, failed["test"])
-    return Outcome(f"not run: pytest ended with {code}", said.strip()[-_SHOWN:])
+    return Outcome(f"not run: pytest ended with {code}", _RULE.sub(r"\1", said).strip()[-_SHOWN:])
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
