@@ -240,7 +240,7 @@ async def test_a_removal_that_fails_names_the_way_out(
 
 async def _answer_ok(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nclean")
     await writer.drain()
     writer.close()
 
