@@ -45,7 +45,7 @@ def test_own_folder_goes_before_the_shipped_configs(tmp_path: Path) -> None:
         ("name: [", "not YAML"),
         ("name: x", "model"),
         ("name: x\nmodel: x", "model"),
-        ("- 1", "the file"),
+        ("- 1", "it must be an object"),
     ],
 )
 def test_broken_config_is_refused_with_the_reason(text: str, reason: str, tmp_path: Path) -> None:

@@ -494,7 +494,7 @@ async def test_mutating_trials_find_their_sites_reset(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    async def reset(sites: Any) -> None:
+    async def reset(sites: Any, _: Any) -> None:
         asked.append(tuple(sites))
 
     environment = Environment(environment_of(world).config, reset=reset, shared=False)
