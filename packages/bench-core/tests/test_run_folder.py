@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 TASKS = make_tasks(3)
+CUTS = int(os.environ.get("RESULT_FILE_CUTS", "30"))
 
 
 @pytest.fixture
@@ -366,7 +367,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=CUTS
+)
 @given(data=st.data())
 def test_cutting_the_file_at_any_byte_loses_at_most_the_line_cut(
     whole: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

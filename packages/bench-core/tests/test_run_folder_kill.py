@@ -18,7 +18,7 @@ from bench_core.testing import make_tasks
 if TYPE_CHECKING:
     from pathlib import Path
 
-KILLS = 50
+KILLS = int(os.environ.get("WRITER_KILLS", "15"))
 TASKS = 60
 TRIALS = 50
 

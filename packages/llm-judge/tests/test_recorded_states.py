@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -80,20 +81,20 @@ SCRIPTED = {
     "unsure": (undecided, "abstain", "abstain"),
     "blanket fail": (blanket_fail, "void", "void"),
 }
-MANY = [pytest.param("honest", 35, marks=pytest.mark.slow)]
+PER_STATE = int(os.environ.get("JUDGED_PER_STATE", "6"))
 
 
-@pytest.mark.parametrize(("name", "per_state"), [*((name, 6) for name in SCRIPTED), *MANY])
+@pytest.mark.parametrize("name", SCRIPTED)
 def test_honest_sloppy_and_malicious_judges_end_as_they_should(
-    recorded: tuple[JudgeCase, ...], name: str, per_state: int
+    recorded: tuple[JudgeCase, ...], name: str
 ) -> None:
     script, good, bad = SCRIPTED[name]
     judge = Judge(Model(ScriptedAdapter(script)), policy=Policy(chars=60_000))
     found: dict[str, Counter[str]] = {"good": Counter(), "bad": Counter()}
-    for right, wrong in pairs(recorded, per_state):
+    for right, wrong in pairs(recorded, PER_STATE):
         found["good"][asyncio.run(judge.judge(right)).outcome] += 1
         found["bad"][asyncio.run(judge.judge(wrong)).outcome] += 1
-    everything = per_state * len(recorded)
+    everything = PER_STATE * len(recorded)
     assert found == {"good": Counter({good: everything}), "bad": Counter({bad: everything})}
 
 
