@@ -12,6 +12,7 @@ from sums import Sums
 from bench_core.budgets import Budget
 from bench_core.errors import InputError
 from bench_core.records import Status
+from bench_core.records.vocabulary import FLAGS
 from bench_core.run_folder import read_run
 from bench_core.run_spec import AgentProcessSpec, RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
@@ -104,6 +105,7 @@ def test_an_agent_that_is_killed_in_mid_stream_is_counted_from_above(
     assert result.status is Status.AGENT_ERROR
     assert (result.usage.input_tokens, result.usage.output_tokens) == (100, 300)
     assert "usage_upper_bound" in result.flags
+    assert set(result.flags) <= set(FLAGS)
     logs = [each.read_text(encoding="utf-8") for each in seen.path.rglob("log.txt")]
     assert any("the most it can be is counted" in each for each in logs)
 

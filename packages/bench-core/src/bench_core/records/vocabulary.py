@@ -104,6 +104,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "not_released": "the environment could not be taken from the agent, which had ended by then",
         "usage_reported": "the agent's model calls were not metered; its own report is recorded",
         "usage_unknown": "the agent made model calls that could not be counted, or may have",
+        "usage_upper_bound": "a model call was cut off, and the most that it can have used is counted",
         "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
         "gave_up": "the agent declared that the task cannot be done",
         "ended_by_text": "the model ended with text instead of a call, which is its answer",
