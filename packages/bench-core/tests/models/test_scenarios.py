@@ -6,11 +6,12 @@ import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_core.models import (
+    Cassette,
     ImagePart,
     Message,
     Model,
@@ -24,6 +25,9 @@ from bench_core.models import (
     ToolResult,
 )
 from bench_core.testing.model_server import Answer, ModelServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -98,6 +102,18 @@ async def test_fenced_json_is_read_and_broken_json_is_said(
     assert fenced.data == {"reason": "", "passed": False}
     assert broken.data is None
     assert broken.data_error.startswith("end: ")
+
+
+async def test_half_a_surrogate_pair_is_replaced(
+    provider: str, server: ModelServer, connect: Connect, tmp_path: Path
+) -> None:
+    server.say(Answer(text="a\ud800b", tool_calls=(("click", {"x": "\udc00"}),), stop="tool_use"))
+    async with connect(
+        provider, cassette=Cassette(tmp_path / "calls.jsonl", mode="record")
+    ) as model:
+        reply = await model.complete(ask(tools=(CLICK,)))
+    assert (reply.text, reply.tool_calls[0].arguments) == ("a\ufffdb", {"x": "\ufffd"})
+    assert (tmp_path / "calls.jsonl").read_text("utf-8")
 
 
 async def test_tool_calls_arrive_with_their_arguments(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import PydanticSerializationError
+
 from bench_core.models.errors import ModelError, classify
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
-from bench_core.records.codec import decode_json
+from bench_core.records.codec import decode_json, without_surrogates
 from bench_core.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -95,7 +98,7 @@ class Adapter(ABC):
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
         except Exception as error:
             raise classify(error, self.provider, self._secrets.redact) from error
-        return self._reply(request, parsed, time.monotonic() - started)
+        return _writable(self._reply(request, parsed, time.monotonic() - started))
 
     async def verify(self, timeout_s: float) -> None:
         """Ask the provider for its description of the model, which costs nothing.
@@ -153,6 +156,16 @@ class Adapter(ABC):
         """Return an earlier turn of this same provider as it was sent."""
         native = message.native
         return native.data if native is not None and native.provider == self.provider else None
+
+
+def _writable(reply: Reply) -> Reply:
+    """Replace halves of surrogate pairs: JSON can escape them, but no file or request can hold them."""
+    try:
+        reply.model_dump_json()
+    except PydanticSerializationError:
+        text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
+        return Reply.model_validate_json(without_surrogates(text))
+    return reply
 
 
 def _structured(request: ModelRequest, stop: StopReason, text: str) -> tuple[Any, str | None]:

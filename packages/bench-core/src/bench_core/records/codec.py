@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench_core.records.migrations import Migrations
     from bench_core.redaction import Redactor
 
-__all__ = ["decode", "encode", "encode_sealed", "is_json", "known_version"]
+__all__ = ["decode", "encode", "encode_sealed", "is_json", "known_version", "without_surrogates"]
 
 R = TypeVar("R", bound=Record)
 
@@ -46,7 +46,7 @@ def _encode(record: Record, redactor: Redactor, left_out: set[str] | None) -> by
     except PydanticSerializationError:
         # a page's text may hold half of a surrogate pair, which UTF-8 cannot
         fields = record.model_dump(mode="json", exclude=left_out)
-        text = _without_surrogates(json.dumps(fields, ensure_ascii=False))
+        text = without_surrogates(json.dumps(fields, ensure_ascii=False))
     return redactor.redact_line(text, keep=IDENTITY).encode()
 
 
@@ -128,5 +128,6 @@ def _describe(model: type[Record], error: ValidationError) -> str:
     return f"not a {model.__name__}: {problems_of(error, model, most=_SHOWN_PROBLEMS)}"
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
+    """Replace the halves of surrogate pairs that stand alone, which UTF-8 cannot hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
