@@ -13,8 +13,19 @@ import nox
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from nox_support import changes, chromium, interpreters, metadata, wheels  # noqa: E402  # needs the path above
-from nox_support.packages import CORE, Package, package, packages  # noqa: E402  # same
+from nox_support import changes, interpreters, metadata, wheels  # noqa: E402  # needs the path above
+from nox_support.installing import (  # noqa: E402  # same
+    DIST,
+    group,
+    groups,
+    install,
+    install_beside_pins,
+    own_extras,
+    provide_chromium,
+    with_core,
+    with_extras,
+)
+from nox_support.packages import CORE, package, packages  # noqa: E402  # same
 
 nox.needs_version = ">=2025.11.12"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -25,7 +36,6 @@ nox.options.sessions = ["lint", "typecheck", "architecture", "tests", "pythons"]
 os.environ["PATH"] = interpreters.search_path(os.environ, Path.home())
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 
-DIST = ROOT / "dist"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The one Python that runs browser tests and slow ones: nox's own, which is always there."""
 QUICK = "not browser and not slow"
@@ -88,18 +98,10 @@ SDK_LINES = {
 BROWSER_USES = ["0.11.13", "0.13.14"]
 """The lines of browser-use on which every task of WebArena's built-in world must score 1.0; the first
 is the newest that webarena-verified's pins admit."""
-UNPINNED = (
-    "import importlib.metadata, re\n"
-    "listed = importlib.metadata.requires('webarena-verified')\n"
-    "print(*{re.match(r'[\\w.-]+', each)[0] for each in listed if 'extra' not in each})"
-)
-"""Prints what webarena-verified requires, by name alone."""
 REFUSED_BY_PINS = "inspect-ai"
 """What cannot be installed beside webarena-verified's exact pins; the tests that need it skip without."""
 TOGETHER = "together"
 """The benchmarks that need all packages."""
-FOREIGN_EXTRAS = {"vanilla"}
-"""Extras with what a user's checkout of a benchmark imports, and no code of ours."""
 MEASURED = [each.name for each in packages() if each.has("benchmarks", "bench_*.py")]
 
 DEMOS = [
@@ -493,55 +495,3 @@ def release_rehearsal(session: nox.Session) -> None:
     session.install(*group("build"), *group("release"), *group("rehearsal"))
     provide_chromium(session)
     session.run("python", "-m", "nox_support.rehearsal", *session.posargs)
-
-
-def group(name: str, folder: Path = ROOT) -> list[str]:
-    """Return the requirements of a dependency group of a pyproject.toml, none if it has no such."""
-    pyproject = nox.project.load_toml(folder / "pyproject.toml")
-    named = name in pyproject.get("dependency-groups", {})
-    return list(nox.project.dependency_groups(pyproject, name)) if named else []
-
-
-def groups(name: str) -> list[str]:
-    """Return the requirements of the dependency groups `name` of all packages."""
-    return [each for one in packages() for each in group(name, one.folder)]
-
-
-def with_core(tested: Package) -> list[Package]:
-    """Return the package and bench-core."""
-    return [package(CORE), tested] if tested.name != CORE else [tested]
-
-
-def with_extras(each: Package) -> str:
-    """Return the requirement of a package with all that its own code can import."""
-    return f"{each.name}[{','.join(own_extras(each))}]"
-
-
-def own_extras(each: Package) -> list[str]:
-    """Return the extras whose libraries the package's own code imports."""
-    return sorted(set(each.project.get("optional-dependencies", {})) - FOREIGN_EXTRAS)
-
-
-def install(session: nox.Session, built: list[Package], requirements: list[str]) -> None:
-    """Install the wheels of `built` with all they require, and `requirements`."""
-    files = [str(wheels.wheel(each, DIST)) for each in built]
-    # first by themselves: a reused environment holds older wheels of the same version
-    session.install("--no-deps", "--force-reinstall", *files)
-    session.install("--no-compile", *files, *requirements)
-
-
-def install_beside_pins(session: nox.Session, runner: Package, needed: list[str]) -> None:
-    """Install webarena-verified without its exact pins, which newer versions of browser-use refuse."""
-    files = [str(wheels.wheel(each, DIST)) for each in with_core(runner)]
-    session.install("--no-deps", *files, "webarena-verified>=1.2.3,<1.3")
-    names = session.run("python", "-c", UNPINNED, silent=True)
-    own = [each for each in runner.project["dependencies"] if "webarena-verified" not in each]
-    session.install("--no-compile", *own, *needed, *str(names).split())
-
-
-def provide_chromium(session: nox.Session) -> None:
-    """Find or install Chromium and pass its path to the session's commands."""
-    try:
-        session.env["CHROME_PATH"] = str(chromium.ensure())
-    except chromium.ChromiumMissingError as error:
-        session.error(str(error))

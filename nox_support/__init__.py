@@ -1,3 +1,3 @@
-"""What the noxfile needs and what is worth testing apart from nox: stdlib only."""
+"""What the noxfile needs: the standard library is enough for all but `installing`, which needs nox."""
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from llm_judge.evidence.fact_match import SIDES, Field, touches
+from llm_judge.evidence.fact_match import SIDES, touches
 from llm_judge.language.negation import without_examples
 from llm_judge.language.synonyms import ATTRIBUTES, meanings, stem, stems
 from llm_judge.language.values import words
@@ -13,6 +13,7 @@ from llm_judge.language.values import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from llm_judge.evidence.fields import Field
     from llm_judge.evidence.judged_state import JudgedState, ResolvedEvidence
     from llm_judge.language.statements import Fact, Statement
     from llm_judge.language.values import ParsedValue

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from llm_judge.language.statements import CLAUSE
 from llm_judge.language.synonyms import ATTRIBUTES, meanings, stem
-from llm_judge.language.values import WEEKDAYS, Day, folded, words
+from llm_judge.language.values import WEEKDAYS, Day, words
 from llm_judge.states.locations import is_id_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from llm_judge.evidence.fields import Field
     from llm_judge.language.statements import Fact
-    from llm_judge.language.values import ParsedValue
 
-__all__ = ["SIDES", "FactMatch", "Field", "field_of", "match_fact", "touches"]
+__all__ = ["SIDES", "FactMatch", "match_fact", "touches"]
 
 MatchOutcome = Literal["held", "missing", "violated", "unchecked"]
 
@@ -69,28 +69,6 @@ _NO_PLURALS = frozenset({"this", "less", "plus", "always", "across"})
 _TOLERANCE = 1e-9
 _MONEY_TOLERANCE = 0.005  # half a cent
 _SHORT_CODE = 3
-
-
-@dataclass(frozen=True)
-class Field:
-    """One scalar of a quoted record.
-
-    Attributes:
-        keys: The words of its keys below the record.
-        means: What these may mean.
-        own: What the last of its keys may mean.
-        free: Whether people write freely there.
-        cited: Whether it is what was quoted, not only beside it.
-    """
-
-    pointer: str
-    keys: tuple[str, ...]
-    means: frozenset[str]
-    value: Any
-    parsed: ParsedValue
-    free: bool
-    own: frozenset[str] = frozenset()
-    cited: bool = False
 
 
 @dataclass(frozen=True)
@@ -517,18 +495,3 @@ def touches(fact: Fact, field: Field) -> bool:
             _stands(fact, each) for each in _values(fact, field)
         )
     return bool(parsed.clocks if fact.kind == "clock" else parsed.days)
-
-
-def field_of(pointer: str, record: str, value: Any, parsed: ParsedValue, *, free: bool) -> Field:
-    """Return a scalar with the words of its keys below its record."""
-    below = [each for each in pointer[len(record) :].split("/") if each and not each.isdecimal()]
-    if not below:  # the record is the scalar
-        below = [pointer.rpartition("/")[2]]
-    keys = tuple(word for each in below for word in words(each))
-    own = _meant(below[-1])
-    return Field(pointer, keys, own.union(*map(_meant, below)), value, parsed, free, own)
-
-
-def _meant(key: str) -> frozenset[str]:
-    found = (*words(key), folded(key).replace(" ", ""))  # "checkIn" is also "checkin"
-    return frozenset(meant for word in found for meant in meanings(word))

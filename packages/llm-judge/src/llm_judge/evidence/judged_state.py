@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfoNotFoundError
 
 from bench_core.records.judge import Evidence
-from llm_judge.evidence.fact_match import Field, field_of
+from llm_judge.evidence.fields import Field, field_of
 from llm_judge.evidence.provenance import is_free_text
 from llm_judge.language.statements import Statement, parse_criterion
 from llm_judge.language.values import (

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llm_judge.evidence.absence import doubt_of_absence
 from llm_judge.evidence.contradictions import NEGATION, contradiction, element_pointer
 from llm_judge.evidence.coverage import check_facts
-from llm_judge.evidence.fact_match import Field, field_of, match_fact, touches
+from llm_judge.evidence.fact_match import match_fact, touches
+from llm_judge.evidence.fields import Field, field_of
 from llm_judge.evidence.provenance import asks_about_text
 from llm_judge.language.synonyms import meanings, stem, stems
 from llm_judge.language.values import folded, is_identifier, words

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.functions import Function, Scope
-from waa_server_ext.simulate.code.operators import UNARY, compare, operate
+from waa_server_ext.simulate.code.operators import UNARY, as_load, compare, operate
 from waa_server_ext.simulate.code.values import (
     BUILTINS,
     CONVERSIONS,
@@ -146,7 +146,7 @@ class Interpreter:
             self._store(node.target, self._value(node.value, scope), scope)
 
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
-        load = ast.copy_location(_as_load(node.target), node)
+        load = ast.copy_location(as_load(node.target), node)
         left, right = self._value(load, scope), self._value(node.value, scope)
         value = operate(node.op, left, right, self._budget)
         self._store(node.target, value, scope)
@@ -492,13 +492,3 @@ class Interpreter:
 
     def _step(self) -> None:
         self._budget.step()
-
-
-def _as_load(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.Name(target.id, ast.Load())
-    if isinstance(target, ast.Attribute):
-        return ast.Attribute(target.value, target.attr, ast.Load())
-    if isinstance(target, ast.Subscript):
-        return ast.Subscript(target.value, target.slice, ast.Load())
-    raise NotSimulatedError("assigning to this")

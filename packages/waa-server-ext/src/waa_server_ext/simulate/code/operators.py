@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from waa_server_ext.simulate.code.budget import Budget
 
-__all__ = ["UNARY", "compare", "operate"]
+__all__ = ["UNARY", "as_load", "compare", "operate"]
 
 _MAX_POWER = 10_000
 _MAX_TEMPLATE = 100_000
@@ -92,3 +92,14 @@ def _percent(template: str | bytes, values: Any) -> Any:
         if "*" in part[:12] or any(int(number) > 1000 for number in digits):  # noqa: PLR2004  # no such width
             raise ValueError("the width of a format is too large")
     return template % values
+
+
+def as_load(target: ast.expr) -> ast.expr:
+    """Return what reads the place that an assignment writes."""
+    if isinstance(target, ast.Name):
+        return ast.Name(target.id, ast.Load())
+    if isinstance(target, ast.Attribute):
+        return ast.Attribute(target.value, target.attr, ast.Load())
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
+    raise NotSimulatedError("assigning to this")
