@@ -43,21 +43,11 @@ EVERY = "NOX_EVERY_PYTHON"
 EVERY_PYTHON = os.environ.get(EVERY, "0") not in {"", "0"}
 """Whether `pythons` has those between the oldest and the newest, too; a pull request's CI does."""
 CORES = os.cpu_count() or 1
-
-
-def at_once(per_core: float) -> list[str]:
-    """Return the options that run so many tests at once; four browsers are enough for any machine.
-
-    A test that never ends fails after a time that none needs, instead of holding up all others for ever.
-    """
-    count = max(1, min(4, int(CORES * per_core)))
-    return ["-n", str(count), "--dist", "worksteal", "--timeout", "900"]
-
-
-PARALLEL = at_once(1.5)
-"""More tests than cores: a third of a suite's time is spent waiting for processes and servers."""
-WAITING = at_once(2)
-"""For tests that wait more than half of their time, as those of whole runs do."""
+AT_ONCE = min(4, 2 * CORES)
+"""More tests than cores, as most of a suite's time is spent waiting for processes and servers; four browsers are
+enough for any machine."""
+PARALLEL = ["-n", str(AT_ONCE), "--dist", "worksteal", "--timeout", "900"]
+"""A test that never ends fails after a time that none needs, instead of holding up all others for ever."""
 
 MATRIX = {
     own: [
@@ -279,7 +269,7 @@ def integration(session: nox.Session) -> None:
     needed = [*group("parallel"), *group("integration"), *groups("test")]
     install(session, packages(), needed)
     provide_chromium(session)
-    session.run("pytest", *WAITING, "integration_tests", *session.posargs)
+    session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)
 
 
 @nox.session(requires=["build"])
