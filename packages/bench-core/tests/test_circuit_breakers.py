@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.budgets import RunBudget
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import EnvironmentFaultError, EvaluationError
 from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import ErrorInfo, Resource, Status, Task, TrialKey, TrialResult
-from bench_core.run_spec import PlannedTrial
+from bench_core.run_spec import PlannedTrial, Timeouts
 from bench_core.scheduling import Backoff, Policy, Scheduler
 from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
@@ -32,6 +32,10 @@ class Notes(NoProgress):
     """Keeps what users are told."""
 
     told: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+
+    def finished(self, result: TrialResult) -> None:
+        self.ended.append(result.task_id)
 
     def note(self, text: str) -> None:
         self.told.append(text)
@@ -48,6 +52,7 @@ class Session:
         self.events: list[str] = []
         self.notes = Notes()
         self.outcome = ""
+        self.seconds: dict[str, float] = {}
 
     def append(self, result: TrialResult) -> None:
         self.results[result.task_id] = result
@@ -65,7 +70,7 @@ class Session:
 
         async def run_trial(task: Task, context: TrialContext) -> TrialResult:
             self.started.append((self.clock.elapsed_s, task.task_id))
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(self.seconds.get(task.task_id, 1.0))
             return TrialResult(
                 benchmark="toy", task_id=task.task_id, agent="a",
                 **trial(task.task_id, self.clock.elapsed_s),
@@ -135,6 +140,40 @@ def test_a_site_that_stays_down_is_tried_once_more_and_left(session: Session) ->
     assert "run the same command again" in dead
 
 
+def test_what_failed_on_a_site_that_is_given_up_has_ended(session: Session) -> None:
+    session.run(down("shop"), *several("shop", 20), attempts=2)
+    assert len(session.started) == 6
+    assert sorted(session.notes.ended) == several("shop", 6)
+    assert len(session.notes.told) == 2
+
+
+def test_who_waits_for_another_try_of_a_site_that_is_given_up_has_ended(session: Session) -> None:
+    backoff = Backoff(first_s=60)  # the first wait is longer than that for the site
+    faults = 2
+    session.run(
+        down("shop"),
+        *several("shop", 9),
+        attempts=2,
+        backoff=backoff,
+        max_consecutive_faults=faults,
+    )
+    assert len(session.started) == 3
+    assert sorted(session.notes.ended) == several("shop", 3)
+    assert "7 trials that need it are left" in session.notes.told[-1]
+
+
+def test_one_trial_at_a_time_tries_a_broken_site(session: Session) -> None:
+    session.run(down("shop"), *several("shop", 20), workers=3)
+    assert sum(now > PROBE_AFTER_S for now, _ in session.started) == 1
+
+
+def test_a_trial_from_before_is_no_second_try_of_a_broken_site(session: Session) -> None:
+    session.seconds = {"shop-0": PROBE_AFTER_S + 6.5, "shop-6": 3.0}
+    session.run(down("shop", until=PROBE_AFTER_S + 7), *several("shop", 9), workers=2)
+    assert session.outcome == "finished"
+    assert session.notes.told[-1] == "shop works again: its trials go on"
+
+
 def test_trials_whose_sites_are_well_go_on(session: Session) -> None:
     names = [
         name for pair in zip(several("shop", 9), several("wiki", 9), strict=True) for name in pair
@@ -147,7 +186,7 @@ def test_trials_whose_sites_are_well_go_on(session: Session) -> None:
 
 
 def test_a_site_that_comes_back_is_used_again(session: Session) -> None:
-    session.run(down("shop", until=20), *several("shop", 10))
+    session.run(down("shop", until=20), *several("shop", 10), abandoned_patience_s=1.0)
     assert session.outcome == "finished"
     assert sum(each.score == 1.0 for each in session.results.values()) == 5
     assert session.notes.told[-1] == "shop works again: its trials go on"
@@ -200,6 +239,30 @@ def test_scored_failures_say_nothing_of_a_site(session: Session) -> None:
         return {"status": Status.AGENT_ERROR, "score": 0.0, "error": error}
 
     session.run(wrong, *several("shop", 9))
+    assert (len(session.results), session.outcome) == (9, "finished")
+
+
+def test_trials_that_hang_say_nothing_of_a_site(session: Session) -> None:
+    session.seconds = dict.fromkeys(several("shop", 9), 1000.0)
+    session.run(fine, *several("shop", 9), timeouts=Timeouts(fallback_deadline_s=60))
+    kinds = {each.error.kind for each in session.results.values() if each.error}
+    assert (kinds, len(session.results), session.outcome) == ({"hard_deadline"}, 9, "finished")
+
+
+def test_lost_leases_say_nothing_of_a_site(session: Session) -> None:
+    def lost(*_: object) -> dict[str, Any]:
+        error = ErrorInfo(kind="lease_lost", message="the broker is away")
+        return {"status": Status.ENVIRONMENT_ERROR, "score": None, "error": error}
+
+    session.run(lost, *several("shop", 9))
+    assert (len(session.results), session.outcome) == (9, "finished")
+
+
+def test_evaluations_that_cannot_decide_say_nothing_of_a_site(session: Session) -> None:
+    def undecided(*_: object) -> dict[str, Any]:
+        raise EvaluationError("no HAR")
+
+    session.run(undecided, *several("shop", 9))
     assert (len(session.results), session.outcome) == (9, "finished")
 
 

@@ -75,6 +75,7 @@ class Run:
 
     def exit_code(self) -> int:
         rest, _ = self.process.communicate(timeout=PATIENCE_S)
+        self._patience.cancel()
         self.lines.append(rest)
         return self.process.returncode
 
@@ -177,9 +178,8 @@ def test_what_a_killed_run_left_among_temporary_files_is_gone_after_the_next_sta
 def test_a_second_signal_stops_at_once_and_kills_what_trials_started(
     start: Callable[..., Run],
 ) -> None:
-    run = start("--task", "browser-1,stubborn-1", "--workers", "2", "--cancel-grace", "600")
+    run = start("--task", "deaf-1", "--cancel-grace", "600")
     pid = int(run.wait_for("pid ").split()[1])
-    run.wait_for("begin stubborn-1")
     run.send(signal.SIGINT)
     run.wait_for("Ctrl-C again stops now")
     run.send(signal.SIGINT)

@@ -111,6 +111,20 @@ async def test_giving_up_waiting_frees_what_was_held_already(
     admin.release()
 
 
+async def test_nothing_is_held_while_what_comes_first_by_name_is_waited_for(tmp_path: Path) -> None:
+    admin, gitlab = (
+        FileLock.for_resource(name, tmp_path) for name in ("site:admin", "site:gitlab")
+    )
+    assert admin.try_acquire()
+    both = (Resource(name="site:gitlab"), Resource(name="site:admin"))
+    waiting = asyncio.ensure_future(FileLocks(tmp_path).acquire(both, ignore))
+    await turn_the_loop()
+    assert gitlab.try_acquire()
+    for each in (admin, gitlab):
+        each.release()
+    (await waiting).release()
+
+
 def test_waiting_readers_go_before_the_next_writer(tmp_path: Path) -> None:
     first, reader, second = (FileLock.for_resource("site:gitlab", tmp_path) for _ in range(3))
     assert first.try_acquire()

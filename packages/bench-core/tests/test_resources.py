@@ -52,6 +52,10 @@ def test_readers_share_what_a_writer_holds_alone() -> None:
     assert queue.held() == {"gitlab": None}
 
 
+def test_nobody_reads_what_a_writer_holds() -> None:
+    assert started(queue_of(alone("gitlab"), sharing("gitlab"))) == [0]
+
+
 def test_an_item_holds_nothing_until_it_gets_everything() -> None:
     queue = queue_of(alone("gitlab"), alone("gitlab", "reddit"), alone("reddit"))
     assert started(queue) == [0, 2]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +25,7 @@ from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey, TrialResult, Usage
 from bench_core.run_spec import PlannedTrial, Timeouts
-from bench_core.scheduling import Policy, Scheduler
+from bench_core.scheduling import Backoff, Policy, Scheduler
 from bench_core.scheduling.virtual_time import EPOCH, VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
@@ -62,12 +65,27 @@ class MemorySink:
         return [event.kind for event in self.events]
 
 
+@dataclass
+class Told(NoProgress):
+    """Keeps which trials ended and what people are told."""
+
+    ended: list[TrialResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def finished(self, result: TrialResult) -> None:
+        self.ended.append(result)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
 class World:
     """A scheduler over trials that are plain coroutines, on a virtual clock."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = VirtualClock()
         self.sink = MemorySink(folder)
+        self.told = Told()
         self.scheduler: Scheduler | None = None
         self.contexts: list[TrialContext] = []
         self.outcome: str | None = None
@@ -92,7 +110,7 @@ class World:
                 self.sink,
                 TrialContext(run_id="r", folder=self.sink.folder, agent="a", model="p:m"),
                 budget=budget or RunBudget(),
-                progress=NoProgress(),
+                progress=self.told,
                 policy=policy or Policy(timeouts=TIMEOUTS),
                 clock=self.clock,
                 locks=locks,
@@ -108,6 +126,11 @@ class World:
     async def at(self, seconds: float) -> Scheduler:
         """Wait until `seconds` after the start."""
         await asyncio.sleep(seconds - self.clock.elapsed_s)
+        return self.live
+
+    @property
+    def live(self) -> Scheduler:
+        """The scheduler that runs."""
         assert self.scheduler is not None
         return self.scheduler
 
@@ -305,6 +328,31 @@ def test_tries_end_at_the_cap(world: World) -> None:
     sink = world.run(failing(*errors), policy=Policy(attempts=3))
     assert len(sink.last().attempts) == 3
     assert sink.last().status is Status.ENVIRONMENT_ERROR
+    assert world.told.ended == [sink.last()]
+
+
+def delays(sink: MemorySink) -> list[object]:
+    return [event.data["delay_s"] for event in sink.events if event.kind == "retry"]
+
+
+def test_waits_between_tries_double_up_to_the_longest(world: World) -> None:
+    backoff = Backoff(first_s=10, longest_s=60, jitter=0.0)
+    errors = map(EnvironmentFaultError, "abcde")
+    sink = world.run(failing(*errors), policy=Policy(attempts=6, backoff=backoff))
+    assert delays(sink) == [10, 20, 40, 60, 60]
+
+
+def test_trials_that_failed_together_are_tried_again_one_by_one(world: World) -> None:
+    errors = [EnvironmentFaultError("down")] * 2
+    trials = [planned("0", seed=1), planned("1", seed=2)]
+    sink = world.run(failing(*errors), trials=trials, policy=Policy(workers=2))
+    assert len(set(delays(sink))) == 2
+
+
+def test_a_wait_for_the_next_try_may_be_longer_than_that_for_abandoned_trials(world: World) -> None:
+    policy = Policy(abandoned_patience_s=0.5)
+    world.run(failing(EnvironmentFaultError("down")), policy=policy)
+    assert (world.outcome, world.sink.last().score) == ("finished", 1.0)
 
 
 @pytest.mark.parametrize("error", [EvaluationError("?"), BudgetExceededError("spent")])
@@ -327,6 +375,12 @@ def test_attempts_of_former_sessions_stay_in_the_record(world: World) -> None:
     result = world.run(succeed, trials=[planned(earlier=(before,))]).last()
     assert [a.number for a in result.attempts] == [1, 2]
     assert world.contexts[0].attempt == 2
+    assert result.flags == ()
+
+
+def test_a_result_that_replaces_a_lasting_one_says_so(world: World) -> None:
+    before = Attempt(number=1, status=Status.COMPLETED, started=EPOCH, duration_s=3)
+    assert world.run(succeed, trials=[planned(earlier=(before,))]).last().flags == ("rerun",)
 
 
 def test_a_trial_past_its_hard_deadline_is_an_environment_error(world: World) -> None:
@@ -457,6 +511,18 @@ def test_the_next_model_call_of_an_abandoned_trial_stops_it(world: World) -> Non
     assert budget.spent.usage.requests == 3  # one in time, one after the deadline, the last
 
 
+def test_what_an_abandoned_trial_does_after_the_session_is_no_event_of_it(world: World) -> None:
+    async def spend_late() -> None:
+        await world.at(200)
+        with contextlib.suppress(BudgetExceededError):
+            world.contexts[0].meter.spend(Usage(requests=1), 0.1)
+
+    trials = [planned(limits=Limits(time_limit_s=60))]
+    policy = Policy(attempts=1, timeouts=TIMEOUTS)
+    sink = world.run(stubborn, trials=trials, policy=policy, meanwhile=spend_late)
+    assert "spend" not in sink.kinds()
+
+
 def test_stopping_cancels_what_runs_and_starts_nothing_more(world: World) -> None:
     async def press_ctrl_c() -> None:
         (await world.at(7)).stop()
@@ -469,6 +535,7 @@ def test_stopping_cancels_what_runs_and_starts_nothing_more(world: World) -> Non
         ("1", Status.CANCELLED),
     ]
     assert sink.last("1").score is None
+    assert world.told.ended == sink.lines  # and not the trial that never began
 
 
 def test_stopping_does_not_wait_for_a_retry(world: World) -> None:
@@ -478,6 +545,62 @@ def test_stopping_does_not_wait_for_a_retry(world: World) -> None:
     sink = world.run(failing(EnvironmentFaultError("down")), meanwhile=press_ctrl_c)
     assert sink.last().status is Status.ENVIRONMENT_ERROR
     assert world.clock.elapsed_s == 1.5
+    assert world.told.ended == sink.lines
+
+
+def test_stopping_does_not_wait_for_locks_of_another_run(world: World) -> None:
+    class Taken:
+        async def acquire(self, *_: object) -> None:
+            await asyncio.Event().wait()
+
+    async def press_ctrl_c() -> None:
+        (await world.at(7)).stop()
+
+    world.run(succeed, meanwhile=press_ctrl_c, locks=Taken())
+    assert (world.outcome, world.contexts) == ("interrupted", [])
+
+
+def test_a_score_that_is_there_when_the_run_is_stopped_is_kept(world: World) -> None:
+    async def trial(task: Task, _: TrialContext) -> TrialResult:
+        asyncio.get_running_loop().call_soon(world.live.stop)
+        return scored(task)
+
+    result = world.run(trial).last()
+    assert (world.outcome, result.status, result.score) == ("interrupted", Status.COMPLETED, 1.0)
+
+
+def test_of_two_reasons_to_stop_an_attempt_the_first_counts(world: World) -> None:
+    async def tidies_up(task: Task, _: TrialContext) -> TrialResult:
+        try:
+            await asyncio.sleep(10_000)
+        finally:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(8)
+        return scored(task)
+
+    async def press_ctrl_c() -> None:
+        (await world.at(85)).stop()
+
+    trials = [planned(limits=Limits(time_limit_s=60))]
+    policy = Policy(timeouts=TIMEOUTS)
+    result = world.run(tidies_up, trials=trials, policy=policy, meanwhile=press_ctrl_c).last()
+    assert result.error is not None
+    assert (result.status, result.error.kind) == (Status.ENVIRONMENT_ERROR, "hard_deadline")
+
+
+def test_of_two_reasons_to_end_a_session_the_first_counts(world: World) -> None:
+    async def press_ctrl_c() -> None:
+        (await world.at(5)).stop()
+
+    trial = {"0": spending(1), "1": stubborn}
+    world.run(
+        lambda task, context: trial[task.task_id](task, context),
+        trials=[planned("0"), planned("1"), planned("2")],
+        policy=Policy(workers=2, timeouts=TIMEOUTS),
+        budget=RunBudget(Budget(max_cost_usd=1)),
+        meanwhile=press_ctrl_c,
+    )
+    assert world.outcome == "budget_exceeded"
 
 
 def test_cancelling_the_scheduler_writes_down_what_was_cancelled(world: World) -> None:
@@ -513,6 +636,112 @@ def test_a_sink_that_fails_ends_the_run_with_its_error(world: World) -> None:
     assert len(world.contexts) == 1
 
 
+def test_what_runs_is_stopped_when_results_cannot_be_kept(world: World) -> None:
+    def refuse(result: TrialResult) -> None:
+        raise RunFolderError("the disk is full")
+
+    async def long(task: Task, _: TrialContext) -> TrialResult:
+        await asyncio.sleep(5 if task.task_id == "0" else 1000)
+        return scored(task)
+
+    world.sink.append = refuse  # type: ignore[method-assign]
+    with pytest.raises(RunFolderError):
+        world.run(long, trials=[planned("0"), planned("1")], policy=Policy(workers=2))
+    assert world.clock.elapsed_s == 5
+
+
+DEAF = "import signal; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); input()"
+
+
+class Browser:
+    """A process in a group of its own that ends when it is told so or killed."""
+
+    def __init__(self, context: TrialContext, code: str = "input()") -> None:
+        command = [sys.executable, "-c", code]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        context.processes.own(self._process.pid)
+
+    def wait_until_ready(self) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def was_killed(self) -> bool:
+        """Let it end by itself and return whether it was killed before."""
+        self._process.communicate(b"\n")
+        return self._process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@pytest.mark.parametrize("abandoned", [False, True], ids=["running", "abandoned"])
+def test_a_process_that_a_trial_reported_can_be_killed_at_once(
+    world: World, abandoned: object
+) -> None:
+    browsers: list[Browser] = []
+
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if task.task_id == "0":
+            browsers.append(Browser(context, DEAF))
+            browsers[0].wait_until_ready()
+            return await stubborn(task, context)
+        return await succeed(task, context)
+
+    async def kill() -> None:
+        scheduler = await world.at(91 if abandoned else 1)
+        assert bool(scheduler.abandoned) is abandoned
+        scheduler.kill_processes()
+        assert browsers[0].was_killed()
+
+    trials = [planned("0", limits=Limits(time_limit_s=60)), *map(planned, "123")]
+    world.run(trial, trials=trials, policy=Policy(timeouts=TIMEOUTS), meanwhile=kill)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_a_process_that_ignores_sigterm_is_killed_before_the_next_uses_its_site(
+    world: World,
+) -> None:
+    browsers: list[Browser] = []
+
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if task.task_id == "0":
+            browsers.append(Browser(context, DEAF))
+            browsers[0].wait_until_ready()
+        else:
+            assert browsers[0].was_killed()
+        return scored(task)
+
+    site = (Resource(name="gitlab"),)
+    trials = [planned("0", resources=site), planned("1", resources=site)]
+    sink = world.run(trial, trials=trials, policy=Policy(abandoned_patience_s=120))
+    assert sink.last("1").status is Status.COMPLETED
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_processes_of_trials_do_not_outlive_a_run_that_cannot_go_on(world: World) -> None:
+    browsers: list[Browser] = []
+
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if task.task_id == "0":
+            browsers.append(Browser(context))
+            return await stubborn(task, context)
+        return await spending(1)(task, context)
+
+    def refuse(event: Event) -> None:
+        if event.kind == "budget_exceeded":
+            raise RunFolderError("the disk is full")
+
+    world.sink.event = refuse  # type: ignore[method-assign]
+    with pytest.raises(RunFolderError):
+        world.run(
+            trial,
+            trials=[*map(planned, "012")],
+            policy=Policy(workers=2),
+            budget=RunBudget(Budget(max_cost_usd=1)),
+        )
+    assert browsers[0].was_killed()
+
+
 def spending(calls: int, *, cost_usd: float | None = 1.0) -> Callable[..., Awaitable[TrialResult]]:
     async def trial(task: Task, context: TrialContext) -> TrialResult:
         for _ in range(calls):
@@ -534,6 +763,25 @@ def test_nothing_starts_once_the_dollars_are_spent(world: World) -> None:
         ("2", Status.BUDGET_EXCEEDED),
     ]
     assert budget.spent.cost_usd == 5
+    (event,) = [each for each in sink.events if each.kind == "budget_exceeded"]
+    assert event.data["reason"] == "$5.0000 of $5 are spent"
+    assert world.told.notes == ["Budget: $5.0000 of $5 are spent; nothing new starts."]
+
+
+def test_nothing_is_tried_again_once_the_budget_is_spent(world: World) -> None:
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if task.task_id == "0":
+            await asyncio.sleep(5)
+            raise EnvironmentFaultError("down")
+        return await spending(1)(task, context)
+
+    sink = world.run(
+        trial,
+        trials=[*map(planned, "012")],
+        policy=Policy(workers=2),
+        budget=RunBudget(Budget(max_cost_usd=1)),
+    )
+    assert "retry" not in sink.kinds()
 
 
 def test_trials_in_flight_stop_at_their_next_call_when_the_budget_is_gone(world: World) -> None:
@@ -559,10 +807,11 @@ def test_an_agent_that_swallows_the_end_of_the_budget_is_not_scored(world: World
 
 def test_an_agent_that_goes_on_without_budget_is_stopped(world: World) -> None:
     async def trial(task: Task, context: TrialContext) -> TrialResult:
-        while True:
+        for _ in range(1000):
             await asyncio.sleep(1)
             with contextlib.suppress(BudgetExceededError):
                 context.meter.spend(Usage(requests=1), 2.0)
+        return scored(task)
 
     budget = RunBudget(Budget(max_cost_usd=1))
     result = world.run(trial, budget=budget, policy=Policy(timeouts=TIMEOUTS)).last()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     "quick", "wrong", "spend", "down", "flaky", "hang", "block", "gil", "stubborn", "browser", "exit",
-    "spree", "zero", "litter",
+    "spree", "zero", "litter", "deaf",
 )  # fmt: skip
 
 
@@ -125,13 +125,21 @@ class ToyBenchmark:
         os._exit(12)
 
     async def browser(self, context: TrialContext) -> None:
+        await self._start_browser(context)
+        await asyncio.sleep(600)
+
+    async def deaf(self, context: TrialContext) -> None:
+        await self._start_browser(context)
+        await self.stubborn(context)
+
+    async def _start_browser(self, context: TrialContext) -> None:
         code = "import time; time.sleep(600)"
+        nowhere = asyncio.subprocess.DEVNULL  # else it would hold the pipes of the run
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, start_new_session=True
+            sys.executable, "-c", code, stdout=nowhere, stderr=nowhere, start_new_session=True
         )
         context.processes.own(process.pid)
         click.echo(f"pid {process.pid}", err=True)
-        await asyncio.sleep(600)
 
 
 @runner_group("toy-runner", "1.2.3")
