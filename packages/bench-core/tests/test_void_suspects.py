@@ -13,6 +13,7 @@ from bench_core.trial.integrity import void_of
     [
         (Status.ENVIRONMENT_ERROR, False, True, True),
         (Status.ENVIRONMENT_ERROR, True, False, True),
+        (Status.EVALUATION_ERROR, True, False, True),
         (Status.ENVIRONMENT_ERROR, False, False, False),
         (Status.COMPLETED, True, True, False),
         (Status.AGENT_ERROR, True, True, False),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench_core.errors import EnvironmentFaultError
-from bench_core.protocols import TrialContext
+from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import AgentCode, AgentOutcome, IntegrityCode, IntegrityFinding, Task
 from bench_core.records.integrity import CLASSES, CODES, ExploitClass, Integrity
 from bench_core.trial import Evaluation, Evidence, TrialEnvironment, run_trial
@@ -84,6 +84,45 @@ def test_third_party_code_in_the_harness_s_process_is_unknown(
     tmp_path: Path, code: AgentCode | None
 ) -> None:
     assert run(tmp_path, Sums(), Stranger(), code).integrity == Integrity()
+
+
+@pytest.mark.parametrize(
+    ("stands_for_another", "state"),
+    [(False, "clean"), (True, "unknown")],
+    ids=["own", "as-another"],
+)
+def test_proctors_own_code_is_clean_unless_it_stands_for_another_s(
+    tmp_path: Path, stands_for_another: object, state: str
+) -> None:
+    own = type("Own", (Stranger,), {"__module__": "bench_core.agents"})()
+    if stands_for_another:
+        own.contained = False
+    result = run(tmp_path, Sums(), own, None)
+    assert result.integrity == Integrity.model_validate({"state": state})
+
+
+@pytest.mark.parametrize("code", [None, AgentCode()], ids=["nothing-known", "in-this-process"])
+def test_a_third_partys_code_and_browser_see_the_files_of_this_machine(
+    tmp_path: Path, code: AgentCode | None
+) -> None:
+    sums = Sums()
+    sums.environment_of_trial.handle = BrowserHandle(cdp_url="ws://127.0.0.1:1")
+    sealing = run(tmp_path, sums, Stranger(), code).sealing
+    assert sealing is not None
+    assert (sealing.agent, sealing.browser, sealing.sealed) == ("open", "open", False)
+
+
+@pytest.mark.parametrize("outcomes", [("blocked", "succeeded"), ("succeeded", "blocked")])
+def test_of_two_outcomes_of_one_act_the_worse_stands(tmp_path: Path, outcomes: Any) -> None:
+    sums = Sums()
+
+    def note() -> None:
+        for each in outcomes:
+            sums.environment_of_trial.integrity.note(IntegrityCode.GUARDED_PATH, each)
+
+    result = run(tmp_path, sums, Stranger(note))
+    assert result.integrity is not None
+    assert result.integrity.succeeded
 
 
 def test_findings_flag_a_trial_and_leave_its_score(tmp_path: Path) -> None:

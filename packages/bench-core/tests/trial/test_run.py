@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 import signal
@@ -20,7 +21,7 @@ from bench_core.errors import (
     InputError,
 )
 from bench_core.protocols import TrialContext
-from bench_core.records import AgentOutcome, Limits, Status, Step, Task, Usage
+from bench_core.records import AgentOutcome, ErrorInfo, Limits, Status, Step, Task, Usage
 from bench_core.records.vocabulary import FailureMode, SuspectCause
 from bench_core.run_folder import TrialArtifacts, read_json
 from bench_core.trial import (
@@ -52,6 +53,7 @@ class Paper(TrialEnvironment):
     ended: asyncio.Event | None = None
     act: str | None = None
     gone_error: Exception | None = None
+    release_error: Exception | None = None
     folder: Path
     log: list[str]
 
@@ -65,6 +67,8 @@ class Paper(TrialEnvironment):
 
     async def release(self) -> None:
         self.log.append("release")
+        if self.release_error is not None:
+            raise self.release_error
 
     async def capture(self, ending: AgentEnding) -> None:
         self.log.append("capture")
@@ -238,11 +242,52 @@ def test_an_agent_that_failed_after_doing_the_task_keeps_its_score(run: Any) -> 
 
 
 def test_an_agent_out_of_time_is_cut_off_and_scored(run: Any, tmp_path: Path) -> None:
+    async def take_long(_: TrialContext) -> AgentOutcome:
+        await asyncio.sleep(20)
+        return RIGHT
+
     limits = Limits(time_limit_s=0.01)
     context = TrialContext(run_id="r", folder=tmp_path, agent="scripted", limits=limits)
-    result = run(loop_forever, context)
+    result = run(take_long, context)
     assert (result.status, result.score) == (Status.TIME_LIMIT, 0.0)
     assert result.failure_mode is FailureMode.TIME_LIMIT
+
+
+def test_an_agent_out_of_time_loses_its_environment_before_it_is_cancelled(
+    run: Any, tmp_path: Path
+) -> None:
+    benchmark = Sums()
+
+    async def tidy_up(_: TrialContext) -> AgentOutcome:
+        try:
+            return await asyncio.Event().wait()  # type: ignore[return-value]
+        finally:
+            benchmark.environment.log.append("cancelled")
+
+    limits = Limits(time_limit_s=0.01)
+    context = TrialContext(run_id="r", folder=tmp_path, agent="scripted", limits=limits)
+    run(tidy_up, context, benchmark=benchmark)
+    assert benchmark.environment.log[:2] == ["release", "cancelled"]
+
+
+def test_an_environment_that_cannot_be_taken_from_an_agent_that_goes_on_is_not_scored(
+    run: Any, tmp_path: Path
+) -> None:
+    async def go_on(_: TrialContext) -> AgentOutcome:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    limits = Limits(time_limit_s=0.01)
+    context = TrialContext(run_id="r", folder=tmp_path, agent="scripted", limits=limits)
+    result = run(go_on, context, release_error=EnvironmentFaultError("the VM is gone"))
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+
+
+def test_an_environment_that_cannot_be_taken_from_an_agent_that_ended_is_scored(run: Any) -> None:
+    result = run(RIGHT, release_error=EnvironmentFaultError("the VM is gone"))
+    assert result.score == 1.0
+    assert "not_released" in result.flags
 
 
 @pytest.mark.parametrize(
@@ -294,6 +339,20 @@ def test_an_environment_that_the_agent_ended_is_its_failure(run: Any) -> None:
     assert result.error.message == "the agent sent Browser.close"
 
 
+def test_an_environment_whose_end_nothing_explains_is_no_failure_of_the_agents(run: Any) -> None:
+    result = run(loop_forever, **gone())
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+
+
+def test_an_agent_may_report_after_its_environment_has_ended(run: Any) -> None:
+    async def report(_: TrialContext) -> AgentOutcome:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return RIGHT
+
+    assert run(report, **gone()).score == 1.0
+
+
 def test_what_an_agent_raises_because_its_environment_ended_is_not_its_failure(run: Any) -> None:
     result = run(ConnectionError("closed"), gone_error=EnvironmentFaultError("it was killed"))
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
@@ -333,6 +392,7 @@ def test_a_fault_of_the_evaluation_is_never_a_score(
     result = run(RIGHT, evaluation=error)
     assert (result.status, result.score) == (status, None)
     assert result.ending.answer == 4
+    assert ("not_retried" in result.flags) is isinstance(error, EnvironmentFaultError)
 
 
 def test_an_evaluation_without_score_is_undecided(run: Any) -> None:
@@ -340,6 +400,29 @@ def test_an_evaluation_without_score_is_undecided(run: Any) -> None:
     assert (result.status, result.failure_mode) == (
         Status.EVALUATION_ERROR, FailureMode.EVALUATION_ERROR,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("does", [WRONG, ValueError("bug")], ids=["wrong", "crashed"])
+def test_a_fault_that_the_evidence_shows_takes_the_place_of_the_ending(run: Any, does: Any) -> None:
+    fault = ErrorInfo(kind="LoginExpired", message="signed out", phase="agent")
+    evaluation = Evaluation(score=None, status=Status.ENVIRONMENT_ERROR, error=fault)
+    result = run(does, evaluation=evaluation)
+    assert (result.status, result.score, result.error) == (Status.ENVIRONMENT_ERROR, None, fault)
+
+
+def test_a_trial_without_score_is_no_suspect(run: Any) -> None:
+    evaluation = Evaluation(score=None, suspect=(SuspectCause.SITE_ERROR,))
+    assert run(WRONG, evaluation=evaluation).suspect == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "suspect"), [(5, (SuspectCause.ENVIRONMENT_FAULT,)), (4, ())], ids=["wrong", "right"]
+)
+def test_a_failure_whose_agent_claims_a_fault_is_a_suspect(
+    run: Any, answer: int, suspect: tuple[SuspectCause, ...]
+) -> None:
+    claims = AgentOutcome(status=Status.AGENT_ERROR, answer=answer, flags=("agent_claims_fault",))
+    assert run(claims).suspect == suspect
 
 
 def test_a_failure_where_the_environment_is_not_well_is_not_the_agents(run: Any) -> None:
@@ -368,6 +451,7 @@ def test_a_suspect_keeps_its_score(run: Any) -> None:
     )
     result = run(WRONG, evaluation=evaluation)
     assert (result.score, result.suspect) == (0.0, (SuspectCause.SITE_ERROR,))
+    assert result.failure_mode is FailureMode.SITE_ERROR
 
 
 def test_a_spent_budget_leaves_no_score(run: Any, tmp_path: Path) -> None:
@@ -377,6 +461,19 @@ def test_a_spent_budget_leaves_no_score(run: Any, tmp_path: Path) -> None:
     async def spend(context: TrialContext) -> AgentOutcome:
         context.meter.spend(CALL)
         return RIGHT
+
+    result = run(spend, context)
+    assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)
+
+
+def test_an_agent_may_report_a_budget_that_is_spent(run: Any, tmp_path: Path) -> None:
+    meter = RunBudget(Budget(max_tokens=1)).meter()
+    context = TrialContext(run_id="r", folder=tmp_path, agent="scripted").with_meter(meter)
+
+    async def spend(context: TrialContext) -> AgentOutcome:
+        with contextlib.suppress(BudgetExceededError):
+            context.meter.spend(CALL)
+        return AgentOutcome(status=Status.BUDGET_EXCEEDED)
 
     result = run(spend, context)
     assert (result.status, result.score) == (Status.BUDGET_EXCEEDED, None)
@@ -395,6 +492,26 @@ def test_an_environment_that_cannot_be_opened_is_raised(run: Any) -> None:
         run(RIGHT, benchmark=Closed())
 
 
+def test_an_environment_that_breaks_before_the_agents_part_is_not_scored(run: Any) -> None:
+    with pytest.raises(ValueError, match="inputs"):
+        run(RIGHT, inputs={"page": object()})
+
+
+def test_an_environment_that_does_not_close_leaves_the_score(run: Any) -> None:
+    class Stuck(Sums):
+        @asynccontextmanager
+        async def open(
+            self, task: Task, context: TrialContext, agent: Agent
+        ) -> AsyncIterator[Paper]:
+            async with super().open(task, context, agent) as environment:
+                yield environment
+            raise EnvironmentFaultError("the VM does not shut down")
+
+    result = run(RIGHT, benchmark=Stuck())
+    assert result.score == 1.0
+    assert "not_closed" in result.flags
+
+
 @pytest.mark.parametrize(
     "does", [RIGHT, WRONG, ValueError("bug"), AgentOutcome(status=Status.STEP_LIMIT, answer=4)],
     ids=["right", "wrong", "crashed", "out-of-steps"],
@@ -411,6 +528,13 @@ def test_newer_rules_change_score_and_checks_and_nothing_else(run: Any, tmp_path
     again = asyncio.run(rescore_trial(newer, newer.tasks()[0], first, tmp_path))
     assert (again.score, again.method, again.profile) == (1.0, "newer", "fixed")
     assert (again.failure_mode, again.steps, again.artifacts) == (None, 2, first.artifacts)
+
+
+def test_usage_that_nobody_metered_is_marked_when_scored_again(run: Any, tmp_path: Path) -> None:
+    first = run(RIGHT)
+    first = first.model_copy(update={"flags": (*first.flags, "usage_reported")})
+    again = asyncio.run(rescore_trial(Sums(), Sums().tasks()[0], first, tmp_path))
+    assert again.flags == first.flags
 
 
 def test_a_trial_whose_agent_never_ended_cannot_be_scored_again(run: Any, tmp_path: Path) -> None:
