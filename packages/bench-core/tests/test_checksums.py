@@ -66,6 +66,37 @@ def test_a_score_that_was_changed_is_refused_by_whoever_reads_results(run_path: 
         read_run(run_path)
 
 
+@pytest.mark.parametrize("number", [0, -1], ids=["first", "last"])
+def test_a_line_that_lost_its_checksum_is_damaged(run_path: Path, number: int) -> None:
+    lines = (run_path / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[number] = re.sub(r',"checksum":"\w+"', "", lines[number])
+    (run_path / "results.jsonl").write_text("".join(lines), encoding="utf-8")
+    for read in (read_run, RunFolder.resume):
+        with pytest.raises(RunFolderError, match="is damaged: it was changed after"):
+            read(run_path)
+
+
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [
+        ((0, 2, 3, 4, 5, 6, 7), "line 2 was written as line 3: lines are missing before it"),
+        (
+            (0, 1, 1, 2, 3, 4, 5, 6, 7),
+            "line 3 was written as line 2: it is doubled or out of order",
+        ),
+    ],
+    ids=["missing", "doubled"],
+)
+def test_lines_out_of_order_are_told_and_stop_writers(
+    run_path: Path, order: tuple[int, ...], told: str
+) -> None:
+    lines = (run_path / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (run_path / "results.jsonl").write_bytes(b"".join(lines[each] for each in order))
+    assert told in read_run(run_path).problems[0].reason
+    with pytest.raises(RunFolderError, match=told):
+        RunFolder.resume(run_path)
+
+
 def test_a_digit_of_one_lines_schema_version_is_damage_of_that_line(run_path: Path) -> None:
     edit(run_path / "results.jsonl", '"schema_version":2', '"schema_version":3')
     (problem,) = check_run(run_path).problems

@@ -299,6 +299,13 @@ def test_a_run_with_all_results_ends_finished(
     assert info.finished == info.sessions[-1].finished
 
 
+def test_a_run_that_lacks_results_is_not_finished(run_path: Path) -> None:
+    with RunFolder.resume(run_path) as run:
+        run.finish("finished")  # all that this session was to do is done
+    info = read_run(run_path).info
+    assert (info.sessions[-1].outcome, info.finished) == ("finished", None)
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
