@@ -27,7 +27,7 @@ pytest.importorskip("cv2", reason="needs the extra [all]")
 
 MEGABYTES = 1500
 SECONDS = 60
-ROUNDS = int(os.environ.get("PROCTOR_HOSTILE_ROUNDS", "500"))
+ROUNDS = int(os.environ.get("PROCTOR_HOSTILE_ROUNDS", "200"))
 """Five thousand take a quarter of an hour."""
 HERE = Path(__file__).resolve().parent
 pytestmark = [
