@@ -81,7 +81,8 @@ def run(  # noqa: PLR0913  # keywords with defaults
 ) -> RunOutcome:
     made = WaaBenchmark(
         tasks,
-        pool=VmPool(urls, NoLocks(), evaluators=evaluators),
+        # a VM that failed rests longer than any test takes
+        pool=VmPool(urls, NoLocks(), evaluators=evaluators, rest_s=600.0),
         settings=EnvironmentSettings(**(settings or {})),
         clock=clock or NoSleep(),
         options=options,

@@ -9,20 +9,23 @@ import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
 from sample_tasks import make_task, run, script
 
 from bench_core.agents import RunCode, connect
-from bench_core.errors import EnvironmentFaultError
+from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.records import AgentOutcome, Limits, Status, Usage
 from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import read_run
 from bench_core.scheduling import NoLocks
 from waa_client.actions import Block
+from waa_client.desktop import WaaDesktop
+from waa_client.errors import VmTimeoutError
 from waa_client.pool import VmPool
-from waa_client.vm import VmOptions
+from waa_client.vm import VmClient, VmOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,6 +135,26 @@ def test_a_vm_that_is_gone_after_such_a_block_is_no_score(
     steps = scripted(tmp_path, "import time; time.sleep(300)", "DONE")
     run(out, [make_task()], [vm.url], [evaluator.url], options=QUICK, **steps)
     assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
+    assert "not_retried" not in only(out).flags  # the agent's part was not over
+
+
+class Stalling(httpx.AsyncHTTPTransport):
+    """Gives no answer to code blocks."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/execute_windows":
+            raise httpx.ReadTimeout("no answer in time", request=request)
+        return await super().handle_async_request(request)
+
+
+async def test_a_block_that_is_done_at_once_and_gets_no_answer_is_no_act_of_the_agents(
+    vm: FakeVm,
+) -> None:
+    async with VmClient(vm.url, transport=Stalling()) as client:
+        desktop = WaaDesktop(client)
+        with pytest.raises(VmTimeoutError):
+            await desktop.run(Block(code="x = 1"))
+        assert isinstance(desktop.fault, VmTimeoutError)
 
 
 def test_code_with_half_a_character_is_the_agents_error_and_never_runs(
@@ -178,6 +201,46 @@ def test_a_fault_that_an_agent_swallows_is_no_score(
     assert evaluator.bodies("/evaluate") == []
 
 
+def test_a_second_fault_that_an_agent_swallows_hides_no_first(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.always["/execute_windows"] = Reply(502, b"bad", "text/html")
+
+    async def act(environment: EnvironmentHandle) -> None:
+        for _ in range(2):
+            with suppress(EnvironmentFaultError):
+                await environment.live.run(Block(code="x()"))
+
+    run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act, in_process=True))
+    assert (only(out).status, only(out).score) == (Status.ENVIRONMENT_ERROR, None)
+    assert evaluator.bodies("/evaluate") == []
+
+
+def test_a_vm_whose_fault_an_agent_swallows_rests(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.always["/execute_windows"] = Reply(502, b"bad", "text/html")
+
+    async def act(environment: EnvironmentHandle) -> None:
+        with suppress(EnvironmentFaultError):
+            await environment.live.run(Block(code="x = 1"))
+
+    agent = OwnAgent(act, in_process=True)
+    with FakeVm() as other, FakeEvaluator() as others:
+        tasks = [make_task(f"{number:02d}-WOS") for number in range(6)]
+        run(out, tasks, [vm.url, other.url], [evaluator.url, others.url], working=agent)
+    lost = [each for each in read_run(out).latest if each.score is None]
+    assert [each.details["vm"] for each in lost] == [vm.url]
+
+
+def test_a_vm_that_is_still_starting_is_waited_for(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    vm.faults["/probe"] = [Reply(502, b"starting", "text/html")] * 5
+    run(out, [make_task()], [vm.url], [evaluator.url])
+    assert (only(out).status, only(out).score) == (Status.COMPLETED, 0.0)
+
+
 @pytest.mark.parametrize("where", ["live", "over-http"])
 def test_a_vm_that_stalls_until_the_time_is_over_is_no_score(
     tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator, where: str
@@ -194,6 +257,7 @@ def test_a_vm_that_stalls_until_the_time_is_over_is_no_score(
     result = only(out)
     assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
     assert "/screenshot got no answer" in message_of(result)
+    assert evaluator.bodies("/evaluate") == []
 
 
 def test_an_agent_that_is_too_slow_on_a_vm_that_answers_has_failed(
@@ -232,6 +296,28 @@ def test_nothing_an_agent_does_after_its_time_reaches_the_vm(
     assert result.status is Status.TIME_LIMIT
     assert late[0].done()
     assert vm.blocks().count("late()") == result.details["actions"]
+
+
+def test_an_agent_that_acts_while_it_is_evaluated_is_refused(
+    out: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    kept: list[Any] = []
+    refused: list[BaseException | None] = []
+
+    async def act(environment: EnvironmentHandle) -> None:
+        kept.extend([environment.live, asyncio.get_running_loop()])
+        await environment.live.run(Block(code="x = 1"))
+
+    def judge(_: Any) -> Any:
+        desktop, loop = kept
+        late = asyncio.run_coroutine_threadsafe(desktop.run(Block(code="late()")), loop)
+        refused.append(late.exception(timeout=60))
+        return verdict(0.0)
+
+    evaluator.judge = judge
+    run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act, in_process=True))
+    assert [type(each) for each in refused] == [AgentError]
+    assert "late()" not in vm.blocks()
 
 
 def test_a_set_up_whose_last_step_raised_is_no_score(

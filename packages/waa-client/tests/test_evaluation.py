@@ -46,6 +46,25 @@ async def test_no_score_is_never_a_zero(client: EvaluationClient, evaluator: Fak
     assert found.evaluation_error.func == "get_cloud_file"
 
 
+async def test_an_evaluation_whose_process_died_is_no_verdict(
+    client: EvaluationClient, evaluator: FakeEvaluator
+) -> None:
+    evaluator.judge = lambda _: failure("EvaluatorGone")
+    with pytest.raises(EvaluatorDownError):
+        await client.evaluate(TASK, [])
+
+
+async def test_an_evaluator_that_is_busy_is_asked_more_often_than_one_that_is_silent(
+    evaluator: FakeEvaluator,
+) -> None:
+    async with EvaluationClient(evaluator.url, tries=2, wait_s=0.001) as client:
+        evaluator.faults["/evaluate"] = [refused(409, "in_use")] * 5
+        assert (await client.evaluate(TASK, ["DONE"])).score == 1.0
+        evaluator.faults["/evaluate"] = [Reply(reset=True)] * 5
+        with pytest.raises(EvaluatorDownError):
+            await client.evaluate(TASK, ["DONE"])
+
+
 @pytest.mark.parametrize(
     "lost",
     [
