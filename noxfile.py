@@ -286,7 +286,7 @@ def audits(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def foreign_agents(session: nox.Session) -> None:
     """Run browser-use in an environment that uv makes for it, beside the one that webarena-verified pins."""
-    install(session, packages(), [*group("integration"), *groups("test")])
+    install(session, packages(), [*group("integration"), *groups("test"), "uv"])
     provide_chromium(session)
     test = ROOT / "integration_tests" / "test_foreign_agents.py"
     session.run("pytest", str(test), *session.posargs, env={"FOREIGN_AGENTS": "1"})
