@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.records import TrialResult
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 # How long an example takes depends on who shares the machine; no test asserts timings.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from told import Told
 
 from bench_core.budgets import RunBudget
 from bench_core.errors import EnvironmentFaultError, EvaluationError
-from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import ErrorInfo, Resource, Status, Task, TrialKey, TrialResult
 from bench_core.run_spec import PlannedTrial, Timeouts
@@ -27,20 +26,6 @@ PROBE_AFTER_S = 32.0
 BACKOFF = Backoff(jitter=0.0)
 
 
-@dataclass
-class Notes(NoProgress):
-    """Keeps what users are told."""
-
-    told: list[str] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
-
-    def finished(self, result: TrialResult) -> None:
-        self.ended.append(result.task_id)
-
-    def note(self, text: str) -> None:
-        self.told.append(text)
-
-
 class Session:
     """Trials of several sites under a scheduler, on a virtual clock."""
 
@@ -50,7 +35,7 @@ class Session:
         self.started: list[tuple[float, str]] = []
         self.results: dict[str, TrialResult] = {}
         self.events: list[str] = []
-        self.notes = Notes()
+        self.told = Told()
         self.outcome = ""
         self.seconds: dict[str, float] = {}
 
@@ -82,7 +67,7 @@ class Session:
                 self,
                 TrialContext(run_id="r", folder=self.folder, agent="a"),
                 budget=RunBudget(),
-                progress=self.notes,
+                progress=self.told,
                 policy=Policy(**{"attempts": 1, "backoff": BACKOFF, **policy}),
                 clock=self.clock,
             )
@@ -134,7 +119,7 @@ def test_a_site_that_stays_down_is_tried_once_more_and_left(session: Session) ->
         "circuit_opened",
         "circuit_dead",
     ]
-    opened, dead = session.notes.told
+    opened, dead = session.told.notes
     assert opened.startswith("shop: 5 attempts in a row ended with 'port ")
     assert "14 trials that need it are left" in dead
     assert "run the same command again" in dead
@@ -143,8 +128,8 @@ def test_a_site_that_stays_down_is_tried_once_more_and_left(session: Session) ->
 def test_what_failed_on_a_site_that_is_given_up_has_ended(session: Session) -> None:
     session.run(down("shop"), *several("shop", 20), attempts=2)
     assert len(session.started) == 6
-    assert sorted(session.notes.ended) == several("shop", 6)
-    assert len(session.notes.told) == 2
+    assert sorted(each.task_id for each in session.told.ended) == several("shop", 6)
+    assert len(session.told.notes) == 2
 
 
 def test_who_waits_for_another_try_of_a_site_that_is_given_up_has_ended(session: Session) -> None:
@@ -158,8 +143,8 @@ def test_who_waits_for_another_try_of_a_site_that_is_given_up_has_ended(session:
         max_consecutive_faults=faults,
     )
     assert len(session.started) == 3
-    assert sorted(session.notes.ended) == several("shop", 3)
-    assert "7 trials that need it are left" in session.notes.told[-1]
+    assert sorted(each.task_id for each in session.told.ended) == several("shop", 3)
+    assert "7 trials that need it are left" in session.told.notes[-1]
 
 
 def test_one_trial_at_a_time_tries_a_broken_site(session: Session) -> None:
@@ -171,7 +156,7 @@ def test_a_trial_from_before_is_no_second_try_of_a_broken_site(session: Session)
     session.seconds = {"shop-0": PROBE_AFTER_S + 6.5, "shop-6": 3.0}
     session.run(down("shop", until=PROBE_AFTER_S + 7), *several("shop", 9), workers=2)
     assert session.outcome == "finished"
-    assert session.notes.told[-1] == "shop works again: its trials go on"
+    assert session.told.notes[-1] == "shop works again: its trials go on"
 
 
 def test_trials_whose_sites_are_well_go_on(session: Session) -> None:
@@ -189,7 +174,7 @@ def test_a_site_that_comes_back_is_used_again(session: Session) -> None:
     session.run(down("shop", until=20), *several("shop", 10), abandoned_patience_s=1.0)
     assert session.outcome == "finished"
     assert sum(each.score == 1.0 for each in session.results.values()) == 5
-    assert session.notes.told[-1] == "shop works again: its trials go on"
+    assert session.told.notes[-1] == "shop works again: its trials go on"
     waited = [now for now, _ in session.started if 5 < now < 5 + PROBE_AFTER_S - 0.1]
     assert waited == []
 
@@ -201,7 +186,7 @@ def test_what_all_trials_need_ends_the_session(session: Session, phase: str, thi
     session.run(down("shop", "wiki", phase=phase), *several("shop", 9), *several("wiki", 9))
     assert len(session.started) == 6
     assert session.outcome == "aborted"
-    assert session.notes.told[0].startswith(
+    assert session.told.notes[0].startswith(
         f"{thing}: 5 attempts in a row ended with '401 wrong key'"
     )
 
@@ -220,7 +205,7 @@ def test_faults_that_differ_or_come_between_successes_open_nothing(session: Sess
     assert (len(session.results), session.outcome) == (20, "finished")
     session.run(always_another, *several("wiki", 10))
     assert (len(session.results), session.outcome) == (30, "finished")
-    assert session.notes.told == []
+    assert session.told.notes == []
 
 
 def test_nothing_is_left_where_nobody_asked_for_it(session: Session) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from told import Told
 
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import (
@@ -21,7 +22,6 @@ from bench_core.errors import (
     EvaluationError,
     RunFolderError,
 )
-from bench_core.progress import NoProgress
 from bench_core.protocols import TrialContext
 from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey, TrialResult, Usage
 from bench_core.run_spec import PlannedTrial, Timeouts
@@ -63,20 +63,6 @@ class MemorySink:
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
-
-
-@dataclass
-class Told(NoProgress):
-    """Keeps which trials ended and what people are told."""
-
-    ended: list[TrialResult] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def finished(self, result: TrialResult) -> None:
-        self.ended.append(result)
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 class World:
@@ -613,7 +599,7 @@ def test_cancelling_the_scheduler_writes_down_what_was_cancelled(world: World) -
             world.sink,
             TrialContext(run_id="r", folder=world.sink.folder),
             budget=RunBudget(),
-            progress=NoProgress(),
+            progress=world.told,
             clock=world.clock,
         )
         running = asyncio.ensure_future(scheduler.run([planned()]))
@@ -650,6 +636,9 @@ def test_what_runs_is_stopped_when_results_cannot_be_kept(world: World) -> None:
     assert world.clock.elapsed_s == 5
 
 
+grouped = pytest.mark.skipif(
+    sys.platform == "win32", reason="processes have no groups there, which trials report"
+)
 DEAF = "import signal; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); input()"
 
 
@@ -673,7 +662,7 @@ class Browser:
         return self._process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@grouped
 @pytest.mark.parametrize("abandoned", [False, True], ids=["running", "abandoned"])
 def test_a_process_that_a_trial_reported_can_be_killed_at_once(
     world: World, abandoned: object
@@ -697,7 +686,7 @@ def test_a_process_that_a_trial_reported_can_be_killed_at_once(
     world.run(trial, trials=trials, policy=Policy(timeouts=TIMEOUTS), meanwhile=kill)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@grouped
 def test_a_process_that_ignores_sigterm_is_killed_before_the_next_uses_its_site(
     world: World,
 ) -> None:
@@ -717,7 +706,7 @@ def test_a_process_that_ignores_sigterm_is_killed_before_the_next_uses_its_site(
     assert sink.last("1").status is Status.COMPLETED
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@grouped
 def test_processes_of_trials_do_not_outlive_a_run_that_cannot_go_on(world: World) -> None:
     browsers: list[Browser] = []
 

@@ -258,7 +258,7 @@ def simulated(rng: random.Random, rate: float, sensitivity: float, specificity: 
 def test_corrected_intervals_cover_the_true_rate() -> None:
     rng = random.Random(4)  # noqa: S311  # not cryptography
     rate, sensitivity, specificity = 0.3, 0.9, 0.8  # more of them in benchmarks/bench_correction.py
-    runs = 40
+    runs = 120
     covered = judged = 0
     for _ in range(runs):
         found = simulated(rng, rate, sensitivity, specificity).corrected

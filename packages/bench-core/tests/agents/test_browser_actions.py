@@ -9,6 +9,7 @@ import struct
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -174,8 +175,27 @@ async def test_start_pages_that_are_open_are_not_opened_again(site: str) -> None
             assert urls == [f"{site}/", f"{site}/dashboard"]
         async with connect_browser(handle.model_copy(update={"start_urls": starts})) as browser:
             urls = [tab.url for tab in (await browser.observe()).open_tabs]
-            # Chromium lists the tabs that were open before in no fixed order
-            assert sorted(urls) == [f"{site}/", f"{site}/dashboard", f"{site}/third"]
+            assert urls == [f"{site}/", f"{site}/dashboard", f"{site}/third"]
+
+
+async def test_tabs_stand_in_the_order_of_the_start_pages_and_the_first_is_active(
+    site: str,
+) -> None:
+    starts = (site, f"{site}/admin", f"{site}/third")
+    async with launch_chromium() as chromium:
+        handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=starts)
+        async with connect_browser(handle):
+            pass
+        for order in permutations(starts):
+            turned = handle.model_copy(update={"start_urls": order})
+            async with connect_browser(turned) as browser:
+                seen = await browser.observe()
+                wanted = [
+                    {site: f"{site}/", f"{site}/admin": f"{site}/dashboard"}.get(each, each)
+                    for each in order
+                ]
+                assert list(seen.tabs) == [tab.url for tab in seen.open_tabs] == wanted
+                assert (seen.url, seen.active_tab) == (wanted[0], 0)
 
 
 async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:

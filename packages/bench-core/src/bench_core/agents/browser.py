@@ -48,7 +48,7 @@ from bench_core.errors import EnvironmentFaultError, MissingExtraError
 from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from bench_core.agents.records import Action, Target
     from bench_core.protocols import BrowserHandle
@@ -76,12 +76,12 @@ _LOOKING = (Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
 class BrowserEnvironment:
-    """The pages of one browser context; actions work on the active page."""
+    """The pages of one browser context, those in `first` before the others; actions work on the active page."""
 
-    def __init__(self, context: Any, viewport: tuple[int, int]) -> None:
+    def __init__(self, context: Any, viewport: tuple[int, int], first: Sequence[Any] = ()) -> None:
         self._context = context
         self._viewport = viewport
-        self._tabs = Tabs(context)
+        self._tabs = Tabs(context, first)
         self._pointer = Pointer(viewport)
         self._reader = PageReader()
         self._elements: dict[str, Element] = {}
@@ -109,7 +109,7 @@ class BrowserEnvironment:
         raise AssertionError("unreachable: the last look returns or raises")
 
     async def _look(self, page: Any, timeout_ms: int) -> Observation:
-        if len(self._context.pages) > 1:
+        if len(self._tabs.pages()) > 1:
             # pages open others by themselves, and Chromium may never draw a page behind another
             await page.bring_to_front()
         await _settle(page)
@@ -121,7 +121,7 @@ class BrowserEnvironment:
             size=self._viewport,
             url=page.url,
             title=await page.title(),
-            tabs=tuple([each.url for each in self._context.pages]),
+            tabs=tuple([each.url for each in self._tabs.pages()]),
             active_tab=self._tabs.active,
             open_tabs=await self._tabs.listed(),
             elements=found,
@@ -313,20 +313,24 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
                 f"no browser answers at {handle.cdp_url}: {error}"
             ) from error
         context = browser.contexts[0] if browser.contexts else await browser.new_context()
-        await _open(context, handle)
-        yield BrowserEnvironment(context, handle.viewport)
+        yield BrowserEnvironment(context, handle.viewport, await _open(context, handle))
 
 
-async def _open(context: Any, handle: BrowserHandle) -> None:
+async def _open(context: Any, handle: BrowserHandle) -> list[Any]:
+    """Return the pages of the start URLs in their order: Chromium lists what was open before in none."""
     width, height = handle.viewport
     blank = [page for page in context.pages if page.url in {"about:blank", "chrome://newtab/"}]
-    opened = {url for page in context.pages for url in await _asked_for(page)}
+    opened = {url: page for page in context.pages for url in await _asked_for(page)}
+    found = []
     for url in handle.start_urls:
-        if url.rstrip("/") not in opened:
+        page = opened.get(url.rstrip("/"))
+        if page is None:
             page = blank.pop(0) if blank else await context.new_page()
             await page.goto(url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
+        found.append(page)
     for page in context.pages:
         await page.set_viewport_size({"width": width, "height": height})
+    return found
 
 
 async def _asked_for(page: Any) -> set[str]:

@@ -20,10 +20,11 @@ _MOST_TABS = 100
 
 
 class Tabs:
-    """The open pages, and which of them actions work on."""
+    """The open pages, and which of them actions work on; the pages in `first` stand before all others."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, first: Sequence[Any] = ()) -> None:
         self._context = context
+        self._places = {page: place for place, page in enumerate(first)}
         self.active = 0
         self._ids: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._given = 0
@@ -34,7 +35,7 @@ class Tabs:
         Raises:
             EnvironmentFaultError: None is open.
         """
-        pages = self._pages()
+        pages = self.pages()
         if not pages:
             raise EnvironmentFaultError("the browser has no open page")
         self.active = min(self.active, len(pages) - 1)
@@ -42,7 +43,7 @@ class Tabs:
 
     async def listed(self) -> tuple[Tab, ...]:
         """Return the open tabs."""
-        pages = self._pages()[:_MOST_TABS]
+        pages = self.pages()[:_MOST_TABS]
         titles = await asyncio.gather(*map(_title, pages))
         return tuple(
             Tab(id=self._id(page), url=page.url, title=title, active=index == self.active)
@@ -51,7 +52,7 @@ class Tabs:
 
     async def switch(self, index: int) -> None:
         """Bring a tab to the front, by its place."""
-        pages = self._pages()
+        pages = self.pages()
         if index >= len(pages):
             raise NoSuchTargetError(f"there is no tab {index}")
         self.active = index
@@ -65,30 +66,32 @@ class Tabs:
         """Open an empty tab, bring it to the front and return its page."""
         page = await self._context.new_page()
         await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
-        self.active = self._pages().index(page)
+        self.active = self.pages().index(page)
         return page
 
     async def close(self, tab: str) -> None:
         """Close a tab, the active one if no id is given; the last one stays open."""
-        pages = self._pages()
+        pages = self.pages()
         index = self._index(tab) if tab else self.active
         if len(pages) == 1:
             raise NoSuchTargetError("the last tab cannot be closed: the browser would end")
         active = pages[self.active]
         await pages[index].close()
-        left = self._pages()
+        left = self.pages()
         self.active = left.index(active) if active in left else min(index, len(left) - 1)
         await left[self.active].bring_to_front()
 
-    def _pages(self) -> Sequence[Any]:
-        pages: Sequence[Any] = self._context.pages
-        return pages
+    def pages(self) -> Sequence[Any]:
+        """Return the open pages; those that others opened stand behind, in the order they came in."""
+        return sorted(
+            self._context.pages, key=lambda page: self._places.get(page, len(self._places))
+        )
 
     def _index(self, tab: str) -> int:
-        for index, page in enumerate(self._pages()):
+        for index, page in enumerate(self.pages()):
             if self._id(page) == tab:
                 return index
-        known = ", ".join(self._id(page) for page in self._pages())
+        known = ", ".join(self._id(page) for page in self.pages())
         raise NoSuchTargetError(f"there is no tab {tab!r}: open are {known}")
 
     def _id(self, page: Any) -> str:
