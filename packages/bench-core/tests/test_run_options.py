@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bench_core.errors import InputError
@@ -27,3 +29,27 @@ def test_options_that_cannot_be_are_named(given: dict[str, object], complaint: s
         RunOptions.from_mapping(given)
     assert str(caught.value).startswith(complaint)
     assert "pydantic" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"bind": ("site:lab=lab",)}, "--bind chooses among the nodes of a Ray cluster"),
+        (
+            {"bind": ("site:lab=lab",), "executor": "ray"},
+            "--bind chooses among the nodes of a Ray cluster",
+        ),
+        ({"bind": ("lab",), "executor": "ray", "address": "first:6379"}, "give NAME=LABEL"),
+    ],
+    ids=["no executor", "no address", "no label"],
+)
+def test_what_cannot_be_bound_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        RunOptions(agent="a", **given).spec()
+
+
+def test_what_is_bound_does_not_make_another_run() -> None:
+    there: dict[str, Any] = {"agent": "a", "executor": "ray", "address": "first:6379"}
+    bound = RunOptions(**there, bind=("site:lab=lab",)).spec()
+    assert bound.executor.bind == ("site:lab=lab",)
+    assert bound.settings() == RunOptions(**there).spec().settings()

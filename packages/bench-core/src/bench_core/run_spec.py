@@ -89,10 +89,12 @@ class ExecutorSpec(Record):
     Attributes:
         kind: `inline`, in the process of the run, or `ray`, by workers of a Ray cluster.
         address: The cluster's, None for one that is started on this machine for the time of the run.
+        bind: `NAME=LABEL` each: what uses the resource NAME runs only on nodes that carry the label.
     """
 
     kind: Literal["inline", "ray"] = "inline"
     address: str | None = None
+    bind: tuple[str, ...] = ()
 
 
 class AgentProcessSpec(Record):

@@ -16,10 +16,20 @@ from bench_core.protocols import TrialContext
 from bench_core.records import Task
 from bench_core.redaction import Redactor
 from bench_core.scheduling import Claim, FileLocks, NoLocks
-from bench_core.workers import Recipe, WorkerExecutor, WorkerLimits, WorkerLostError
+from bench_core.workers import (
+    Bindings,
+    Placement,
+    Recipe,
+    WorkerExecutor,
+    WorkerLimits,
+    WorkerLostError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bench_core.records import TrialResult
+    from bench_core.scheduling.places import Place
 
 TASK = Task(benchmark="toys", task_id="quick-1", goal="Be quick")
 
@@ -58,11 +68,18 @@ class LostNode:
 
     def __init__(self, broker: MemoryBroker | None = None, failures: int = 1000) -> None:
         self.opened: list[int] = []
+        self.labels: dict[int, frozenset[str]] = {}
         self._failures = failures
         self._broker = broker
 
-    async def open(self, slot: int, folder: Path) -> MortalLink:
+    async def nodes(self) -> None:
+        """Return none: there is one."""
+
+    async def open(
+        self, slot: int, folder: Path, labels: frozenset[str] = frozenset()
+    ) -> MortalLink:
         del folder
+        self.labels[slot] = labels
         self.opened.append(slot)
         if slot == 0 and 1 < self.opened.count(0) <= 1 + self._failures:
             raise EnvironmentFaultError("the node is gone")
@@ -82,12 +99,20 @@ def executor_of(
     transport: LostNode, folder: Path, events: Events, slots: int = 2, **more: Any
 ) -> WorkerExecutor:
     recipe = Recipe(prepare="toys:prepare", holds=more.pop("holds", ()))
+    placement = more.pop("placement", Placement.anywhere(slots))
     given = {"locks": NoLocks(), "owner": "run", **more}
     return WorkerExecutor(
-        transport, recipe, {}, {"packages": {}, "agent": None}, slots=slots, run_folder=folder,
+        transport, recipe, {}, {"packages": {}, "agent": None}, placement=placement, run_folder=folder,
         limits=WorkerLimits(), redactor=Redactor(()), **given,
         on_event=lambda kind, data: events.append((kind, data)),
     )  # fmt: skip
+
+
+async def attempt(place: Place, context: TrialContext) -> TrialResult:
+    try:
+        return await place.run(TASK, context)
+    finally:
+        place.free()
 
 
 async def run_two(executor: WorkerExecutor, folder: Path, tokens: str) -> set[str]:
@@ -96,7 +121,9 @@ async def run_two(executor: WorkerExecutor, folder: Path, tokens: str) -> set[st
     owns = [
         context.for_attempt(context.meter, context.processes, {}, token=each) for each in tokens
     ]
-    found = await asyncio.gather(*(executor.run(TASK, own) for own in owns), return_exceptions=True)
+    places = [executor.take(Claim()) for _ in owns if executor.has_room(Claim())]
+    attempts = [attempt(place, own) for place, own in zip(places, owns, strict=False)]
+    found = await asyncio.gather(*attempts, return_exceptions=True)
     assert {type(each) for each in found} == {WorkerLostError}
     return {str(each) for each in found}
 
@@ -164,7 +191,7 @@ async def test_a_worker_whose_lease_is_lost_is_ended(tmp_path: Path) -> None:
         transport, tmp_path, [], slots=1, locks=FileLocks(tmp_path), holds=VMS[:1]
     )
     async with executor:
-        (slot,) = executor._all
+        (slot,) = executor._all.values()
         assert slot.link is not None
         assert slot.held is not None
         slot.held.lose()  # type: ignore[attr-defined]  # as the renewals do
@@ -177,3 +204,82 @@ async def test_what_no_other_process_can_reach_is_not_leased(tmp_path: Path) -> 
     async with executor_of(LostNode(broker), tmp_path, [], holds=VMS) as executor:
         assert isinstance(executor.locks, NoLocks)
         assert not broker.table.leases()
+
+
+BOUND = Placement(
+    (frozenset({"lab"}), frozenset()),
+    Bindings(["site:lab=lab"]),
+    frozenset({frozenset({"lab"}), frozenset()}),
+)
+LAB = Claim(shared=frozenset({"site:lab"}))
+
+
+async def test_what_is_bound_waits_for_its_workers_while_others_are_free(tmp_path: Path) -> None:
+    transport = LostNode(failures=0)
+    async with executor_of(transport, tmp_path, [], placement=BOUND) as executor:
+        place = executor.take(LAB)
+        assert (executor.has_room(LAB), executor.has_room(Claim())) == (False, True)
+        place.free()
+        assert executor.has_room(LAB)
+    assert transport.labels == {0: frozenset({"lab"}), 1: frozenset()}
+
+
+async def test_what_may_run_anywhere_leaves_workers_free_that_others_need(tmp_path: Path) -> None:
+    async with executor_of(LostNode(failures=0), tmp_path, [], placement=BOUND) as executor:
+        executor.take(Claim())
+        assert executor.has_room(LAB)
+        executor.take(Claim())
+        assert not executor.has_room(LAB)
+
+
+async def test_what_only_a_lost_worker_could_run_fails_each_time_and_not_for_ever(
+    tmp_path: Path,
+) -> None:
+    events: Events = []
+    context = TrialContext(run_id="1", folder=tmp_path)
+    own = context.for_attempt(context.meter, context.processes, {}, token="a")
+    async with executor_of(LostNode(), tmp_path, events, placement=BOUND) as executor:
+        with pytest.raises(WorkerLostError):
+            await attempt(executor.take(LAB), own)
+        for _ in range(4):
+            with pytest.raises(EnvironmentFaultError, match="the node is gone"):
+                await attempt(executor.take(LAB), own)
+        assert executor.has_room(LAB)
+    assert [kind for kind, _ in events if kind == "worker_given_up"] == []
+
+
+async def test_the_only_worker_for_what_is_bound_is_not_given_up(tmp_path: Path) -> None:
+    events: Events = []
+    context = TrialContext(run_id="1", folder=tmp_path)
+    own = context.for_attempt(context.meter, context.processes, {}, token="a")
+    async with executor_of(LostNode(), tmp_path, events, placement=BOUND) as executor:
+        with pytest.raises(WorkerLostError):
+            await attempt(executor.take(LAB), own)
+        other, lab = executor.take(Claim()), executor.take(Claim())
+        waits = asyncio.ensure_future(attempt(lab, own))
+        for _ in range(200):
+            await asyncio.sleep(0)
+        other.free()
+        with pytest.raises(WorkerLostError, match="worker 2 ended"):
+            await waits
+        assert executor.has_room(LAB)
+    assert [kind for kind, _ in events if kind == "worker_given_up"] == []
+
+
+async def test_who_waits_for_another_worker_gets_the_first_that_is_free(tmp_path: Path) -> None:
+    events: Events = []
+    context = TrialContext(run_id="1", folder=tmp_path)
+    own = context.for_attempt(context.meter, context.processes, {}, token="a")
+    async with executor_of(LostNode(), tmp_path, events) as executor:
+        first, second = executor.take(Claim()), executor.take(Claim())
+        with pytest.raises(WorkerLostError):
+            await first.run(TASK, own)
+        waits = asyncio.ensure_future(first.run(TASK, own))  # its worker does not start any more
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert [kind for kind, _ in events if kind == "worker_given_up"]
+        second.free()
+        with pytest.raises(WorkerLostError, match="worker 2 ended"):
+            await waits
+        first.free()
+        assert executor.has_room(Claim())

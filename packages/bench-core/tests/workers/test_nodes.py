@@ -107,6 +107,18 @@ def test_packages_are_named_with_version_and_digest() -> None:
     assert set(facts.versions) == {"bench_core"}
 
 
+def test_what_a_label_is_given_for_is_asked_of_the_nodes_that_carry_it() -> None:
+    asked = NodeQuestions(reach=("map:80", "http://vm:5000/?a=lab"), labels=("gpu",))
+    assert asked.of_node(["lab"]).reach == ("map:80", "http://vm:5000/?a")
+    assert asked.of_node(["cpu"]).reach == ("map:80",)
+
+
+def test_labels_that_no_node_carries_are_missing() -> None:
+    asked = NodeQuestions(reach=("map:80", "vm:80=lab"), labels=("gpu", "lab"))
+    assert asked.missing([["cpu"], ["lab"]]) == ("gpu",)
+    assert asked.missing([]) == ("gpu", "lab")
+
+
 @pytest.mark.parametrize("text", ["gitlab", "http://", "host:port", "gitlab:99999"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no address: give HOST:PORT or a URL"):

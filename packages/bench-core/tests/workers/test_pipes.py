@@ -27,12 +27,6 @@ HERE = Path(__file__).parent
 WAIT_S = 300.0  # a worker may take three minutes to start
 
 
-@pytest.fixture(scope="module")
-def variables() -> dict[str, str]:
-    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "TOYS_API_KEY": "toys-0123456789-planted-abc"}
-
-
 @pytest.fixture
 def runs(tmp_path: Path, variables: dict[str, str]) -> Runs:
     return Runs(tmp_path, variables)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from worker_runs import NAMES, Runs, comparable
 
+from bench_core.errors import InputError
 from bench_core.records import Status
 from bench_core.run_spec import ExecutorSpec
 from bench_core.scheduling import FileLocks
@@ -52,7 +53,7 @@ def cluster() -> Iterator[Any]:
             made = Cluster(
                 initialize_head=True, head_node_args={**node, "include_dashboard": False}
             )
-            made.add_node(**node)
+            made.add_node(**{**node, "resources": {"proctor": 1, "proctor-lab": 1}})
             made.wait_for_nodes(60)
         except Exception as error:  # noqa: BLE001  # Ray raises what it likes
             if made is not None:
@@ -94,6 +95,25 @@ def test_a_run_goes_on_by_ray_and_ends_here(cluster: Any, runs: Runs) -> None:
     runs.run("quick-1", "wrong-1", transport=None, spec={**there["spec"], "trials": 2})
     outcome = runs.run("quick-1", "wrong-1", workers=False, spec={"trials": 3})
     assert (outcome.planned, outcome.remaining, outcome.succeeded) == (6, 0, 3)
+
+
+def test_what_is_bound_runs_on_the_node_that_carries_its_label(cluster: Any, runs: Runs) -> None:
+    bind = ("private=proctor-lab",)
+    spec = {"executor": ExecutorSpec(kind="ray", address=cluster.address, bind=bind)}
+    names = ("quick-1", "secret-1", "private-1", "private-2")
+    assert runs.run(*names, at_once=2, transport=None, spec=spec).succeeded == 4
+    ready = {each["pid"]: each.get("labels") for each in runs.events("worker_ready")}
+    for name in names[1:]:
+        assert ready[runs.results[name].details["process"]] == ["proctor-lab"]
+    assert None in ready.values()
+
+
+def test_what_no_node_can_run_is_refused_before_the_first_trial(cluster: Any, runs: Runs) -> None:
+    bind = ("private=proctor-moon",)
+    spec = {"executor": ExecutorSpec(kind="ray", address=cluster.address, bind=bind)}
+    with pytest.raises(InputError, match="carries 'proctor-moon', and private is bound to it"):
+        runs.run("private-1", transport=None, spec=spec)
+    assert not runs.events("attempt_started")
 
 
 def test_an_attempt_whose_worker_dies_is_tried_again(cluster: Any, runs: Runs) -> None:
@@ -182,12 +202,16 @@ def test_the_doctor_looks_at_every_node(
     cluster: Any, run_command: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     doctor = ["nodes", "doctor", "--address", cluster.address, "--json"]
-    told = run_command(*doctor, "--key", "TOYS_API_KEY", "--reach", cluster.address)
+    reach = ["--reach", cluster.address, "--reach", f"{cluster.address}=proctor-lab"]
+    told = run_command(*doctor, "--key", "TOYS_API_KEY", *reach)
     assert told.returncode == 0, told.stdout + told.stderr
     answer = json.loads(told.stdout)
     assert [each["room"] for each in answer["nodes"]] == [1, 1]
     assert len({each["node"] for each in answer["nodes"]}) == 2
+    assert sorted(each["labels"] for each in answer["nodes"]) == [[], ["proctor-lab"]]
     assert KEY not in told.stdout
+    told = run_command(*doctor, "--label", "proctor-moon")
+    assert (told.returncode, json.loads(told.stdout)["missing_labels"]) == (1, ["proctor-moon"])
     told = run_command(*doctor, "--key", "OTHER_API_KEY", "--package", "no-such-package")
     assert told.returncode == 1
     wrong = {

@@ -44,7 +44,9 @@ class Toys:
                 benchmark="toys",
                 task_id=name,
                 goal=f"Be {name}",
-                resources=(Resource(name="toys", mode="shared"),),
+                resources=tuple(
+                    Resource(name=each, mode="shared") for each in ("toys", *_also(name))
+                ),
             )
             for name in self._names
         ]
@@ -89,6 +91,9 @@ class Toys:
         """Die at the first attempt alone."""
         if context.attempt == 1:
             os.kill(os.getpid(), signal.SIGKILL)
+
+    private = quick
+    secret = once
 
     async def die(self, context: TrialContext) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -159,6 +164,10 @@ class Toys:
         context.processes.own(process.pid)
         with (self._place / "sleepers").open("a") as file:
             file.write(f"{process.pid}\n")
+
+
+def _also(name: str) -> tuple[str, ...]:
+    return ("private",) if name.startswith(("private", "secret")) else ()
 
 
 @contextmanager

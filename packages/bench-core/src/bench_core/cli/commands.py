@@ -284,8 +284,18 @@ def _plan_text(plan: RunPlan) -> str:
     if plan.capacities:
         lines += ["", _capacity_text(plan)]
     if plan.resources:
-        rows = [(each.name, each.shared, each.exclusive) for each in plan.resources]
-        lines += ["", render_table(("resource", "shared by", "alone"), rows)]
+        bound = any(each.bound_to for each in plan.resources)
+        rows = [
+            (
+                each.name,
+                each.shared,
+                each.exclusive,
+                *([", ".join(each.bound_to) or None] if bound else []),
+            )
+            for each in plan.resources
+        ]
+        headers = ("resource", "shared by", "alone", *(["on nodes with"] if bound else []))
+        lines += ["", render_table(headers, rows)]
     return "\n".join(lines)
 
 

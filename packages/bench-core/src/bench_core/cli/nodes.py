@@ -37,8 +37,10 @@ def nodes() -> None:
               help="A package that has to be the same there as here, such as webarena-runner; bench-core always is.")  # fmt: skip
 @click.option("--key", "keys", multiple=True, metavar="NAME",
               help="An environment variable that has to be set there; only its name is spoken of.")  # fmt: skip
-@click.option("--reach", multiple=True, metavar="URL|HOST:PORT",
-              help="A site or VM that has to be reached from there.")  # fmt: skip
+@click.option("--reach", multiple=True, metavar="URL|HOST:PORT[=LABEL]",
+              help="A site or VM that has to be reached from there; with a label, from the nodes that carry it.")  # fmt: skip
+@click.option("--label", "labels", multiple=True, metavar="NAME",
+              help="A custom resource that some node has to carry, as `run --bind` needs it.")  # fmt: skip
 @json_option
 def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
     """Check every node that offers room for workers: Python, packages, Chromium, /dev/shm, disk, clock, keys, network.
@@ -51,20 +53,30 @@ def doctor(address: str, *, as_json: bool, **asked: tuple[str, ...]) -> None:
     found, leases = _ask(address, questions)
     here = facts_of_this_node(questions.model_copy(update={"reach": ()}))
     rows = [(each, _findings(here, each)) for each in found]
-    click.echo(_as_json(rows, leases) if as_json else _as_text(rows, leases))
-    if any(one.status == "fail" for _, checks in rows for one in checks):
+    missing = questions.missing(each.labels for each in found)
+    show = _as_json if as_json else _as_text
+    click.echo(show(rows, leases, missing))
+    if missing or any(one.status == "fail" for _, checks in rows for one in checks):
         sys.exit(exit_codes.FELL_SHORT)
 
 
 def _questions(
-    packages: tuple[str, ...], keys: tuple[str, ...], reach: tuple[str, ...]
+    packages: tuple[str, ...],
+    keys: tuple[str, ...],
+    reach: tuple[str, ...],
+    labels: tuple[str, ...],
 ) -> NodeQuestions:
-    from bench_core.workers.nodes import NodeQuestions, address_of  # noqa: PLC0415  # same
+    from bench_core.workers.nodes import (  # noqa: PLC0415  # same
+        NodeQuestions,
+        address_of,
+        labelled,
+    )
 
     for each in reach:
-        address_of(each)  # refused here rather than on every node
+        address_of(labelled(each)[0])  # refused here rather than on every node
     names = ["bench_core", *(each.replace("-", "_") for each in packages)]
-    return NodeQuestions(packages=tuple(dict.fromkeys(names)), keys=keys, reach=reach)
+    unique = tuple(dict.fromkeys(names))
+    return NodeQuestions(packages=unique, keys=keys, reach=reach, labels=labels)
 
 
 def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[dict[str, Any]]]:
@@ -91,30 +103,47 @@ def _findings(here: NodeFacts, node: AskedNode) -> list[Finding]:
     return [Finding(of="answer", status="fail", detail=node.why, fix=fix)]
 
 
-def _as_json(rows: Sequence[tuple[AskedNode, list[Finding]]], leases: list[dict[str, Any]]) -> str:
+def _as_json(
+    rows: Sequence[tuple[AskedNode, list[Finding]]],
+    leases: list[dict[str, Any]],
+    missing: Sequence[str],
+) -> str:
     listed = [
         {
             "node": node.name,
             "host": node.facts.host if node.facts else None,
             "room": node.room,
+            "labels": list(node.labels),
             "checks": [each.model_dump(mode="json") for each in checks],
         }
         for node, checks in rows
     ]
-    passed = all(each.status != "fail" for _, checks in rows for each in checks)
-    return json.dumps({"ok": passed, "nodes": listed, "leases": leases}, indent=2)
+    passed = not missing and all(each.status != "fail" for _, checks in rows for each in checks)
+    found = {"ok": passed, "nodes": listed, "missing_labels": list(missing), "leases": leases}
+    return json.dumps(found, indent=2)
 
 
-def _as_text(rows: Sequence[tuple[AskedNode, list[Finding]]], leases: list[dict[str, Any]]) -> str:
+def _as_text(
+    rows: Sequence[tuple[AskedNode, list[Finding]]],
+    leases: list[dict[str, Any]],
+    missing: Sequence[str],
+) -> str:
     things = list(dict.fromkeys(each.of for _, checks in rows for each in checks))
     table = render_table(
-        ("node", "host", "room", *things),
+        ("node", "host", "room", "labels", *things),
         [
-            (node.name, node.facts.host if node.facts else None, node.room, *_cells(things, checks))
+            (
+                node.name,
+                node.facts.host if node.facts else None,
+                node.room,
+                ", ".join(node.labels) or None,
+                *_cells(things, checks),
+            )
             for node, checks in rows
         ],
     )
     lines = [line for node, checks in rows for each in checks for line in _lines(node, each)]
+    lines += [line for label in missing for line in _absent(label)]
     held = [plain_text(f"held: {_held(each)}") for each in leases]
     return "\n".join([table, *([""] if lines or held else []), *lines, *held])
 
@@ -129,6 +158,12 @@ def _lines(node: AskedNode, found: Finding) -> list[str]:
         return []
     head = plain_text(f"{_MARKS[found.status]} {node.name}, {found.of}: {found.detail}")
     return [head, plain_text(f"  fix: {found.fix}")] if found.fix else [head]
+
+
+def _absent(label: str) -> list[str]:
+    start = f'`ray start --resources=\'{{"proctor": 4, "{label}": 1}}\'`'
+    head = f"{_MARKS['fail']} no node with room for workers carries {label!r}"
+    return [plain_text(head), plain_text(f"  fix: start those that shall with {start}")]
 
 
 def _held(lease: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask_nodes"]
 
+_OF_RAY = ("CPU", "GPU", "TPU", "memory", "object_store_memory")
 _LOOK_S, _ANSWER_S = 10.0, 120.0
 
 
@@ -52,15 +53,23 @@ async def ask_nodes(
 async def _ask(node: Mapping[str, Any], questions: NodeQuestions) -> AskedNode:
     name = f"{node['NodeManagerAddress']} ({node['NodeID'][:6]})"
     room = int(node["Resources"][RESOURCE])
+    labels = tuple(sorted(filter(_is_label, node["Resources"])))
+    own = questions.of_node(labels)
     where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     ask = ray.remote(_facts).options(num_cpus=0, max_retries=0, scheduling_strategy=where)
     began = time.time()
     try:
-        given = await value_of(ask.remote(questions.model_dump(mode="json")), _ANSWER_S)
+        given = await value_of(ask.remote(own.model_dump(mode="json")), _ANSWER_S)
     except (RayError, asyncio.TimeoutError) as error:
-        return AskedNode(name, room, None, why=_why(error))
+        return AskedNode(name, room, None, why=_why(error), labels=labels)
     facts = NodeFacts.model_validate(given)
-    return AskedNode(name, room, facts, skew_s=_skew_s(facts.clock, began, time.time()))
+    skew_s = _skew_s(facts.clock, began, time.time())
+    return AskedNode(name, room, facts, skew_s=skew_s, labels=labels)
+
+
+def _is_label(resource: str) -> bool:
+    """Whether a resource is a user's own: those of Ray's have known names, or a colon in them."""
+    return resource not in {RESOURCE, *_OF_RAY} and ":" not in resource
 
 
 def _skew_s(clock: float, began: float, ended: float) -> float:

@@ -20,12 +20,15 @@ from bench_core.ray.actor import SlotActor
 from bench_core.ray.broker import RayBroker
 from bench_core.ray.calls import in_thread, value_of
 from bench_core.workers.executor import WorkerLimits
+from bench_core.workers.placement import NodeRoom
 
 __all__ = ["RESOURCE", "RayLink", "RayTransport"]
 
 RESOURCE = "proctor"
 """The custom resource of which a node offers one for each worker that it has room for."""
 
+_A_BIT = 0.0001
+"""What a worker takes of a label: Ray's least amount, so that `1` is enough for all workers of a node."""
 _CONNECT_S = 150.0
 _CALL_S = 45.0
 _SHUTDOWN_S = 60.0
@@ -33,6 +36,7 @@ _LEASE_S = WorkerLimits().lease_s
 _LOOK_S = 10.0
 _SOON_S = 5.0
 _LOCAL_SLOTS = 4096
+_NO_ANSWER = "the head of the cluster does not answer"
 _SHORT = Path("/tmp")  # noqa: S108  # a folder of its own is made in it
 
 
@@ -53,8 +57,25 @@ class RayTransport:
         self._folder: Path | None = None
         self._closed = threading.Event()
 
-    async def open(self, slot: int, folder: Path) -> RayLink:
-        """Start the worker of a slot on some node.
+    async def nodes(self) -> tuple[NodeRoom, ...] | None:
+        """Return the nodes that are alive; None for a cluster that is started for this run.
+
+        Raises:
+            InputError: The cluster is not there.
+            EnvironmentFaultError: Its head does not answer.
+        """
+        if self._address is None:
+            return None
+        await self.connected()
+        try:
+            found = await in_thread(ray.nodes, _LOOK_S)
+        except (RayError, asyncio.TimeoutError):
+            raise EnvironmentFaultError(_NO_ANSWER) from None
+        offered = [each["Resources"] for each in found if each["Alive"]]
+        return tuple(NodeRoom(int(each.get(RESOURCE, 0)), frozenset(each)) for each in offered)
+
+    async def open(self, slot: int, folder: Path, labels: frozenset[str] = frozenset()) -> RayLink:
+        """Start the worker of a slot on some node that carries all these labels.
 
         Raises:
             InputError: The cluster is not there, or offers no room for workers.
@@ -62,10 +83,10 @@ class RayTransport:
         """
         del folder
         await self.connected()
-        await self._require_room(slot)
+        await self._require_room(slot, labels)
         made = ray.remote(SlotActor).options(
             num_cpus=0,
-            resources={RESOURCE: 1},
+            resources={RESOURCE: 1, **dict.fromkeys(labels, _A_BIT)},
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=16,
@@ -133,11 +154,14 @@ class RayTransport:
                 "leave out --address"
             ) from None
 
-    async def _require_room(self, slot: int) -> None:
+    async def _require_room(self, slot: int, labels: frozenset[str]) -> None:
         try:
             offered = await in_thread(ray.cluster_resources, _LOOK_S)
         except (RayError, asyncio.TimeoutError):
-            raise EnvironmentFaultError("the head of the cluster does not answer") from None
+            raise EnvironmentFaultError(_NO_ANSWER) from None
+        if absent := labels - {*offered}:
+            # its nodes were there when the run began, and may come back
+            raise EnvironmentFaultError(f"no node of the cluster carries {min(absent)!r} any more")
         if (room := int(offered.get(RESOURCE, 0))) <= slot:
             raise InputError(
                 f"the nodes of the cluster have room for {room} workers: give --workers {room or 1} at most, "

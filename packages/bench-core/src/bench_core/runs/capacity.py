@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
@@ -60,6 +61,7 @@ def capacities(  # noqa: PLR0913  # keywords that name what each is
     trial_s: float | None,
     at_most_s: Callable[[int], float | None],
     machines: Machines,
+    most: int,
 ) -> tuple[Capacity, ...]:
     """Return what 1, 2, 4, ... machines, and the planned number of them, would make of the run.
 
@@ -70,24 +72,27 @@ def capacities(  # noqa: PLR0913  # keywords that name what each is
         trial_s: What one is expected to take.
         at_most_s: How long they take on a number of machines at their time limits.
         machines: What a machine costs, and needs before its first trial.
+        most: How many machines there can be.
     """
     if not trials:
         return ()
-    enough = enough_machines(len(trials), span)
-    chosen = sorted({each for each in (*_SHOWN, workers, enough) if each <= max(workers, enough)})
+    enough = enough_machines(most, span)
+    listed = {each for each in (*_SHOWN, workers, enough) if each <= max(workers, enough)}
+    # fewer may not be enough for all that is bound to nodes
+    chosen = [each for each in sorted(listed) if span(each) < math.inf]
     return tuple(
         _capacity(len(trials), each, span, trial_s=trial_s, at_most_s=at_most_s, machines=machines)
         for each in chosen
     )
 
 
-def enough_machines(trials: int, span: Callable[[int], float]) -> int:
-    """Return after how many machines more of them make the run less than 2 percent shorter.
+def enough_machines(most: int, span: Callable[[int], float]) -> int:
+    """Return after how many machines, of the most that there can be, more make the run less than 2 percent shorter.
 
     A trial that needs a site alone keeps others waiting, whatever the number of machines.
     """
-    shortest = span(trials)
-    least, most = 1, trials
+    shortest = span(most)
+    least = 1
     while least < most:
         middle = (least + most) // 2
         if span(middle) <= shortest * _CLOSE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,8 +17,10 @@ from bench_core.run_folder.provenance import canonical_hash, hashed_rules
 from bench_core.run_folder.view import plan
 from bench_core.run_spec import plan_trials
 from bench_core.runs.capacity import Capacity, Machines, capacities, enough_machines
+from bench_core.runs.placing import Placing
 from bench_core.runs.resume import tasks_of_run, trials_to_rerun
 from bench_core.scheduling.resources import ResourceQueue, claim_of
+from bench_core.workers.placement import Bindings, FreePlaces, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,11 +36,16 @@ _HASH_DIGITS = 8
 
 
 class PlannedResource(Record):
-    """How many of the trials to run share a resource and how many hold it alone."""
+    """How many of the trials to run share a resource and how many hold it alone.
+
+    Attributes:
+        bound_to: The labels of the nodes on which they run.
+    """
 
     name: str
     shared: NonNegativeInt = 0
     exclusive: NonNegativeInt = 0
+    bound_to: tuple[str, ...] = ()
 
 
 class RunPlan(Record):
@@ -70,13 +78,14 @@ class RunPlan(Record):
     enough_workers: PositiveInt | None = None
 
 
-def plan_run(
+def plan_run(  # noqa: PLR0913  # keywords that name what each is
     benchmark: Benchmark,
     spec: RunSpec,
     out: Path,
     *,
     machines: Machines | None = None,
     trial_s: float | None = None,
+    placing: Placing | None = None,
 ) -> RunPlan:
     """Return what `run_benchmark` would do; nothing is written or started.
 
@@ -86,9 +95,11 @@ def plan_run(
         out: The run folder.
         machines: What each worker's machine costs, and needs before its first trial.
         trial_s: What a trial is expected to take; by default what those done so far took.
+        placing: Says which nodes may run which trials; by default all may run all.
 
     Raises:
-        InputError: The filter fits no task or the folder cannot be read.
+        InputError: The filter fits no task, the folder cannot be read, or the cluster has not the nodes that
+            trials are bound to.
     """
     run = read_run(out) if (out / "run.json").exists() else None
     tasks, skipped = tasks_of_run(benchmark.tasks(), spec, run)
@@ -99,8 +110,13 @@ def plan_run(
     trials = plan_trials(tasks, left, spec)
     expected_s = trial_s if trial_s is not None else _mean_s(run)
     asked = machines or Machines()
-    spans = cache(lambda workers: makespan_s(trials, workers, lambda _: 1.0))
-    longest = cache(lambda workers: _at_most_s(trials, spec, workers))
+    found = placing or Placing(Bindings())
+    if trials:
+        found.place(tasks, trials, spec.workers)  # refused as the run would refuse it
+    most = found.most(tasks, trials, spec.workers)
+    places = cache(lambda workers: found.fits(tasks, trials, workers))
+    spans = cache(lambda workers: _span(trials, workers, places(workers)))
+    longest = cache(lambda workers: _at_most_s(trials, spec, workers, places(workers)))
     span = spans(spec.workers)
     return RunPlan(
         benchmark=benchmark.name,
@@ -113,13 +129,19 @@ def plan_run(
         to_run=len(trials),
         workers=spec.workers,
         speed_up=len(trials) / span if span else 1.0,
-        resources=_resources(trials),
+        resources=_resources(trials, found.bindings),
         expected_s=None if expected_s is None else asked.start_s + span * expected_s,
         at_most_s=longest(spec.workers),
         capacities=capacities(
-            trials, spec.workers, spans, trial_s=expected_s, at_most_s=longest, machines=asked
+            trials,
+            spec.workers,
+            spans,
+            trial_s=expected_s,
+            at_most_s=longest,
+            machines=asked,
+            most=most,
         ),
-        enough_workers=enough_machines(len(trials), spans) if trials else None,
+        enough_workers=enough_machines(most, spans) if trials else None,
     )
 
 
@@ -145,31 +167,51 @@ def makespan_s(
     trials: Sequence[PlannedTrial],
     workers: int,
     duration_s: Callable[[PlannedTrial], float],
+    placement: Placement | None = None,
 ) -> float:
     """Return how long a schedule takes in which each trial lasts `duration_s`.
 
     The order is the scheduler's own; retries and waiting for other processes are left out.
+
+    Args:
+        trials: What is to run.
+        workers: How many there are.
+        duration_s: How long each trial takes.
+        placement: Where they are; by default all may run all trials.
     """
+    places = FreePlaces(placement or Placement.anywhere(workers))
     queue: ResourceQueue[PlannedTrial] = ResourceQueue()
     for trial in trials:
         queue.add(trial, claim_of(trial.resources))
-    running: list[tuple[float, int, PlannedTrial]] = []
+    running: list[tuple[float, int, PlannedTrial, int]] = []
     now, started = 0.0, 0
     # The real queue with simulated durations: an estimate from a model of it would drift from it.
     while queue or running:
-        while len(running) < workers and (next_ := queue.start_next()) is not None:
-            heapq.heappush(running, (now + duration_s(next_), started, next_))
+        while (next_ := queue.start_next(lambda claim: places.has_room(claim.names))) is not None:
+            place = places.take([each.name for each in next_.resources])
+            heapq.heappush(running, (now + duration_s(next_), started, next_, place))
             started += 1
-        now, _, ended = heapq.heappop(running)
+        now, _, ended, place = heapq.heappop(running)
         queue.release(claim_of(ended.resources))
+        places.give_back(place)
     return now
 
 
-def _resources(trials: Sequence[PlannedTrial]) -> tuple[PlannedResource, ...]:
+def _span(trials: Sequence[PlannedTrial], workers: int, placement: Placement | None) -> float:
+    """Return how long the trials take where each takes one second; for ever, where no one could run some."""
+    if trials and placement is None:
+        return math.inf
+    return makespan_s(trials, workers, lambda _: 1.0, placement)
+
+
+def _resources(trials: Sequence[PlannedTrial], bindings: Bindings) -> tuple[PlannedResource, ...]:
     counts = Counter((each.name, each.mode) for trial in trials for each in trial.resources)
     return tuple(
         PlannedResource(
-            name=name, shared=counts[name, "shared"], exclusive=counts[name, "exclusive"]
+            name=name,
+            shared=counts[name, "shared"],
+            exclusive=counts[name, "exclusive"],
+            bound_to=tuple(sorted(bindings.labels_of([name]))),
         )
         for name in sorted({name for name, _ in counts})
     )
@@ -184,7 +226,11 @@ def _mean_s(run: RunView | None) -> float | None:
     return sum(took) / len(took) if took else None
 
 
-def _at_most_s(trials: Sequence[PlannedTrial], spec: RunSpec, workers: int) -> float | None:
+def _at_most_s(
+    trials: Sequence[PlannedTrial], spec: RunSpec, workers: int, placement: Placement | None
+) -> float | None:
     if any(trial.limits.time_limit_s is None for trial in trials):
         return None
-    return makespan_s(trials, workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0)
+    return makespan_s(
+        trials, workers, lambda t: spec.timeouts.deadline_s(t.limits) or 0.0, placement
+    )

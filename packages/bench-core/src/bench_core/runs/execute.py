@@ -160,7 +160,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
         batches = batches_of(folder.info)
         policy = with_.policy or _policy(spec)
         workers_wanted = min(policy.workers, len(folder.remaining()))
-        opened_workers = opened_executor(spec, with_, work, code, folder, workers_wanted)
+        opened_workers = opened_executor(spec, with_, code, folder, workers_wanted)
         async with opened_workers as executor:
             for number, batch in enumerate(batches or [None], start=1):
                 left = [
@@ -170,7 +170,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
                 ]
                 for keys, workers in crashed.last_and_alone(left, policy.workers):
                     scheduler = Scheduler(
-                        executor.run,
+                        work,
                         folder,
                         _context(spec, folder.info, out, sealed).with_model_opener(
                             with_.open_model
@@ -181,6 +181,7 @@ async def _run(  # noqa: PLR0913, PLR0917  # all that makes a run
                         locks=executor.locks,
                         clock=_RunClock(folder, with_.clock),
                         on_kept=executor.kept,
+                        places=executor.places,
                     )
                     guards = guarded(scheduler, folder, spec.timeouts, with_.progress)
                     with guards if guard else contextlib.nullcontext():

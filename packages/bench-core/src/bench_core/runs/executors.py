@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import platform
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from bench_core.errors import InputError, MissingExtraError
+from bench_core.errors import InputError
 from bench_core.records import Event
 from bench_core.redaction import Redactor, remembered_secrets
+from bench_core.run_spec import plan_trials
 from bench_core.runs.opening import timeouts_of
+from bench_core.runs.placing import opened_transport, placing_of
 from bench_core.workers.executor import WorkerExecutor, WorkerLimits
 from bench_core.workers.files import keep_late
 from bench_core.workers.recipe import package_digests
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator
 
     from pydantic import JsonValue
 
-    from bench_core.protocols import TrialContext
-    from bench_core.records import AgentCode, Task, TrialResult
+    from bench_core.records import AgentCode
     from bench_core.run_folder.folder import RunFolder
     from bench_core.run_spec import RunSpec
     from bench_core.runs.environment import RunEnvironment
     from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.scheduling.places import Places
     from bench_core.workers.recipe import Recipe
-    from bench_core.workers.transport import Transport
 
 __all__ = ["Executor", "opened_executor"]
 
 _BUILDER = "bench_core.runs.in_worker:opened_trials"
-_TRANSPORTS = {"ray": "bench_core.ray"}
 _CANCEL_SHARE = 0.7
 """Of the grace of a cancelled trial, what its worker has before it is ended: the rest is for its end."""
 
@@ -47,8 +46,9 @@ class Executor(Protocol):
 
     locks: MachineLocks
 
-    def run(self, task: Task, context: TrialContext) -> Coroutine[Any, Any, TrialResult]:
-        """Run one attempt, identified by `context.token`."""
+    @property
+    def places(self) -> Places | None:
+        """Where attempts are carried out; None is this process."""
         ...
 
     def kept(self, token: str) -> None:
@@ -59,12 +59,9 @@ class Executor(Protocol):
 class _Inline:
     """Attempts as coroutines of this process."""
 
-    def __init__(
-        self,
-        run: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
-        locks: MachineLocks,
-    ) -> None:
-        self.run = run
+    places = None
+
+    def __init__(self, locks: MachineLocks) -> None:
         self.locks = locks
 
     def kept(self, token: str) -> None:
@@ -72,10 +69,9 @@ class _Inline:
 
 
 @contextlib.asynccontextmanager
-async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
+async def opened_executor(
     spec: RunSpec,
     with_: RunEnvironment,
-    run_here: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
     code: AgentCode,
     folder: RunFolder,
     workers: int,
@@ -87,15 +83,20 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
             other code.
         EnvironmentFaultError: No worker starts.
     """
-    transport = with_.transport or _transport(spec)
+    transport = opened_transport(spec, with_)
     on_event = partial(_write, folder)
     if transport is None or not workers:
         keep_late(folder.path, on_event)  # of workers of a session before
-        yield _Inline(run_here, with_.locks)
+        yield _Inline(with_.locks)
         return
     recipe = _recipe(with_)
-    # what each worker has alone, such as a VM, is not shared by two
-    workers = min(workers, len(recipe.slots) or workers)
+    try:
+        placing = await placing_of(spec, with_, transport)
+        left = plan_trials(folder.tasks, folder.remaining(), spec)
+        placement = placing.place(folder.tasks, left, workers)
+    except BaseException:
+        await transport.close()
+        raise
     executor = WorkerExecutor(
         transport,
         recipe,
@@ -105,7 +106,7 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
             "redact": list(remembered_secrets()),
         },
         {"packages": {**package_digests(["bench_core", recipe.package])}, "agent": code.sha256},
-        slots=workers,
+        placement=placement,
         run_folder=folder.path,
         limits=_limits(spec, with_),
         locks=with_.locks,
@@ -113,22 +114,10 @@ async def opened_executor(  # noqa: PLR0913, PLR0917  # all that makes a run
         redactor=with_.redactor or Redactor.from_environment(),
         on_event=on_event,
     )
-    with_.progress.note(f"Starting {workers} workers ({transport.name})")
+    count = len(placement.workers)
+    with_.progress.note(f"Starting {count} workers ({transport.name})")
     async with executor:
         yield executor
-
-
-def _transport(spec: RunSpec) -> Transport | None:
-    if spec.executor.kind == "inline":
-        return None
-    kind = spec.executor.kind
-    try:
-        made: Transport = importlib.import_module(_TRANSPORTS[kind]).cluster(spec.executor.address)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"--executor {kind}", str(error.name), "bench-core", kind
-        ) from error
-    return made
 
 
 def _recipe(with_: RunEnvironment) -> Recipe:

@@ -22,6 +22,7 @@ from bench_core.records.problems import problems_of
 from bench_core.run_folder.baselines import stored_baseline
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.runs.dry_run import default_folder
+from bench_core.workers.placement import Bindings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +76,7 @@ class RunOptions(TaskOptions):
         agent_command: A program in any language that is the agent; its script's name is the agent's by default.
         executor: Where trials run; see `ExecutorSpec`.
         address: The Ray cluster's address.
+        bind: Which sites and VMs need nodes with which label, `NAME=LABEL` each; see `ExecutorSpec`.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
             tasks.
@@ -113,6 +115,7 @@ class RunOptions(TaskOptions):
     agent_command: str | None = None
     executor: Literal["inline", "ray"] = "inline"
     address: str | None = None
+    bind: tuple[str, ...] = ()
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
     accept_changes: bool = False
@@ -207,7 +210,12 @@ class RunOptions(TaskOptions):
     def _executor(self) -> ExecutorSpec:
         if self.address is not None and self.executor == "inline":
             raise InputError("--address is that of a Ray cluster: add --executor ray")
-        return ExecutorSpec(kind=self.executor, address=self.address)
+        if self.bind and self.address is None:
+            raise InputError(
+                "--bind chooses among the nodes of a Ray cluster: add --executor ray and its --address"
+            )
+        Bindings(self.bind)  # refused here rather than where workers start
+        return ExecutorSpec(kind=self.executor, address=self.address, bind=self.bind)
 
     def _stopping(self) -> LookSpec | None:
         if self.looks is None:

@@ -15,6 +15,7 @@ from bench_core.runs.environment import RunEnvironment
 from bench_core.runs.execute import RunOutcome, run_benchmark_sync
 from bench_core.runs.opening import check_run
 from bench_core.runs.options import RunOptions
+from bench_core.runs.placing import placing_for
 from bench_core.workers.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def plan_prepared(
             ready.out,
             machines=machines,
             trial_s=None if minutes is None else 60.0 * minutes,
+            placing=placing_for(ready.spec, ready.run_environment),
         )
 
 

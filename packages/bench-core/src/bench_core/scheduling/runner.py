@@ -15,7 +15,7 @@ from bench_core.scheduling.attempts import RunningAttempt, StopReason, conclude
 from bench_core.trial.results import RERUN, USAGE_REPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
     from typing import Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bench_core.records import Task, TrialKey, TrialResult
     from bench_core.run_spec import PlannedTrial, Timeouts
     from bench_core.scheduling.clocks import Clock
+    from bench_core.scheduling.places import Place
 
 __all__ = ["AttemptRunner", "LiveAttempt", "Sink"]
 
@@ -66,7 +67,6 @@ class AttemptRunner:
     """Starts and concludes single attempts.
 
     Args:
-        run_trial: Runs one attempt; usually `Benchmark.run_trial`.
         sink: Where results and events go.
         context: What all attempts share.
         budget: What their meters count against.
@@ -74,9 +74,8 @@ class AttemptRunner:
         clock: Gives the time.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each
+    def __init__(
         self,
-        run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
         sink: Sink,
         context: TrialContext,
         *,
@@ -84,7 +83,6 @@ class AttemptRunner:
         timeouts: Timeouts,
         clock: Clock,
     ) -> None:
-        self._run_trial = run_trial
         self._sink = sink
         self._context = context
         self._budget = budget
@@ -92,7 +90,7 @@ class AttemptRunner:
         self._clock = clock
         self._closed = False
 
-    def start(self, trial: PlannedTrial, number: int, *, alone: bool) -> LiveAttempt:
+    def start(self, trial: PlannedTrial, number: int, place: Place, *, alone: bool) -> LiveAttempt:
         """Start attempt `number` of `trial` in an empty folder; `alone` where none runs beside it."""
         processes = ProcessGroups()
         meter = self._budget.meter()
@@ -102,7 +100,7 @@ class AttemptRunner:
         # before it runs: where the disk takes no record, nothing may be paid for
         self._keep("attempt_started", trial.key, number, {"token": token, "alone": alone})
         running = RunningAttempt(
-            self._call(trial.task, context),
+            _call(place, trial.task, context),
             deadline_s=self._timeouts.deadline_s(trial.limits),
             cancel_grace_s=self._timeouts.cancel_grace_s,
             name=f"{trial.key.task_id} trial {trial.key.trial} attempt {number}",
@@ -169,13 +167,6 @@ class AttemptRunner:
             )
         )
 
-    async def _call(self, task: Task, context: TrialContext) -> TrialResult:
-        try:
-            return await self._run_trial(task, context)
-        except SystemExit as error:
-            # asyncio would end the whole loop
-            raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
-
     def _context_of(
         self,
         trial: PlannedTrial,
@@ -224,6 +215,14 @@ class AttemptRunner:
             # it should end by itself now; some agents swallow every error and go on
             grace_s = self._timeouts.cancel_grace_s
             _call_threadsafe(loop, running.stop_later, grace_s, StopReason.BUDGET)
+
+
+async def _call(place: Place, task: Task, context: TrialContext) -> TrialResult:
+    try:
+        return await place.run(task, context)
+    except SystemExit as error:
+        # asyncio would end the whole loop
+        raise RuntimeError(f"the trial called sys.exit({error.code!r})") from error
 
 
 def _call_threadsafe(

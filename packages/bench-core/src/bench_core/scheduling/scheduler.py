@@ -15,6 +15,7 @@ from bench_core.scheduling.backoff import Backoff
 from bench_core.scheduling.circuit_breakers import CircuitBreakers
 from bench_core.scheduling.clocks import SystemClock
 from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.scheduling.places import Anywhere
 from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, claim_of
 from bench_core.scheduling.runner import AttemptRunner, LiveAttempt, Sink
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bench_core.run_spec import PlannedTrial
     from bench_core.scheduling.clocks import Clock
     from bench_core.scheduling.machine_locks import Held, MachineLocks
+    from bench_core.scheduling.places import Place, Places
 
 __all__ = ["Policy", "Scheduler"]
 
@@ -79,6 +81,7 @@ class _Flight:
     task: asyncio.Task[None] | None = None
     held: Held | None = None
     live: LiveAttempt | None = None
+    place: Place | None = None
     probe: bool = False
 
 
@@ -98,9 +101,10 @@ class Scheduler:
         locks: Holds resources against other processes.
         clock: Gives the time.
         on_kept: Receives the token of each attempt whose result `sink` has.
+        places: Where attempts are carried out, instead of by `run_trial`.
     """
 
-    def __init__(  # noqa: PLR0913  # one collaborator each, the last four optional
+    def __init__(  # noqa: PLR0913  # one collaborator each, the last five optional
         self,
         run_trial: Callable[[Task, TrialContext], Coroutine[Any, Any, TrialResult]],
         sink: Sink,
@@ -112,12 +116,13 @@ class Scheduler:
         locks: MachineLocks | None = None,
         clock: Clock | None = None,
         on_kept: Callable[[str], object] = lambda _: None,
+        places: Places | None = None,
     ) -> None:
         self._on_kept = on_kept
+        self._places = places or Anywhere(run_trial)
         self._policy = policy or Policy()
         self._clock = clock or SystemClock()
         self._runner = AttemptRunner(
-            run_trial,
             sink,
             context,
             budget=budget,
@@ -208,14 +213,18 @@ class Scheduler:
                 self._stop_for_budget(spent)
                 return
             now = self._clock.monotonic()
-            trial = self._queue.start_next(partial(self._breakers.may_start, now=now))
+            trial = self._queue.start_next(partial(self._may_start, now))
             if trial is None:
                 return
             flight = _Flight(trial, probe=self._breakers.is_open(trial.claim))
+            flight.place = self._places.take(trial.claim)
             self._breakers.started(trial.claim)
             self._flights.add(flight)
             flight.task = asyncio.create_task(self._run_trial_in(flight))
             flight.task.add_done_callback(partial(self._ended, flight))
+
+    def _may_start(self, now: float, claim: Claim) -> bool:
+        return self._breakers.may_start(claim, now=now) and self._places.has_room(claim)
 
     async def _next_change(self) -> None:
         """Wait until a trial has ended or may be tried again."""
@@ -241,7 +250,8 @@ class Scheduler:
         trial.tries += 1
         number = trial.attempts[-1].number + 1 if trial.attempts else 1
         alone = self._policy.workers == 1
-        flight.live = self._runner.start(planned, number, alone=alone)
+        assert flight.place is not None  # noqa: S101  # taken when it was made
+        flight.live = self._runner.start(planned, number, flight.place, alone=alone)
         self._progress.started(planned, number)
         flight.held.when_lost(partial(flight.live.running.stop, StopReason.LEASE_LOST))
         await flight.live.running.settled()
@@ -298,6 +308,8 @@ class Scheduler:
     def _free(self, flight: _Flight) -> None:
         if flight.held is not None:
             flight.held.release()
+        if flight.place is not None:
+            flight.place.free()
         self._queue.release(flight.trial.claim)
         self._wakeup.set()
 

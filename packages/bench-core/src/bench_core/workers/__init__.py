@@ -8,13 +8,17 @@ from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.workers.executor import WorkerExecutor, WorkerLimits, WorkerLostError
+    from bench_core.workers.placement import Bindings, NodeRoom, Placement
     from bench_core.workers.process import PipeTransport, WorkerProcess
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
 __all__ = [
+    "Bindings",
     "Link",
+    "NodeRoom",
     "PipeTransport",
+    "Placement",
     "Recipe",
     "Transport",
     "WorkerExecutor",
@@ -27,6 +31,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "executor": ("WorkerExecutor", "WorkerLimits", "WorkerLostError"),
+        "placement": ("Bindings", "NodeRoom", "Placement"),
         "process": ("PipeTransport", "WorkerProcess"),
         "recipe": ("Recipe",),
         "transport": ("Link", "Transport"),

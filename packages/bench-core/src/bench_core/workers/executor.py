@@ -27,10 +27,11 @@ from bench_core.scheduling.leases import LEASE_TTL_S
 from bench_core.scheduling.machine_locks import NoLocks
 from bench_core.workers.files import LATE_RESULT, Incoming, keep_late
 from bench_core.workers.messages import refuse_mismatch
+from bench_core.workers.placement import FreePlaces
 from bench_core.workers.slots import Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from bench_core.records import Task
     from bench_core.redaction import Redactor
     from bench_core.scheduling.machine_locks import MachineLocks
+    from bench_core.scheduling.places import Place
+    from bench_core.scheduling.resources import Claim
+    from bench_core.workers.placement import Placement
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
@@ -88,7 +92,7 @@ class WorkerExecutor:
         recipe: What they build the benchmark from.
         order: What else they get before the first attempt: `builder`, `spec`, `redact`.
         wanted: `packages` and `agent`, the digests that theirs must equal.
-        slots: How many.
+        placement: How many, and on which nodes.
         run_folder: Where what attempts leave goes.
         limits: How patient the run is.
         locks: Hold what attempts use against other processes of this machine; where the workers' cluster has
@@ -105,7 +109,7 @@ class WorkerExecutor:
         order: Mapping[str, JsonValue],
         wanted: Mapping[str, JsonValue],
         *,
-        slots: int,
+        placement: Placement,
         run_folder: Path,
         limits: WorkerLimits,
         locks: MachineLocks,
@@ -117,7 +121,8 @@ class WorkerExecutor:
         self._recipe = recipe
         self._order = dict(order)
         self._wanted = dict(wanted)
-        self._slots = slots
+        self._placement = placement
+        self._free = FreePlaces(placement)
         self._folder = run_folder.absolute()
         self._limits = limits
         self._redactor = redactor
@@ -127,8 +132,8 @@ class WorkerExecutor:
         self._leases = None if broker is None else LeasedLocks(broker, owner, locks)
         self.locks: MachineLocks = self._leases or locks
         self._incoming = Incoming(self._folder)
-        self._free: asyncio.LifoQueue[Slot] = asyncio.LifoQueue()
-        self._all: list[Slot] = []
+        self._waiting: dict[asyncio.Future[int], _Place] = {}
+        self._all: dict[int, Slot] = {}
         self._holders: dict[str, Link] = {}
         self._signs: asyncio.Task[None] | None = None
 
@@ -138,73 +143,126 @@ class WorkerExecutor:
         self._signs = asyncio.create_task(self._give_signs())
         if self._leases is not None:
             await self._leases.__aenter__()
-        self._all = [Slot(number) for number in range(self._slots)]
+        self._all = {n: Slot(n, labels) for n, labels in enumerate(self._placement.workers)}
         try:
             await self._start_all()
         except BaseException:
             await self._close()
             raise
-        for slot in reversed(self._all):
-            self._free.put_nowait(slot)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._close()
 
-    async def run(self, task: Task, context: TrialContext) -> TrialResult:
-        """Run one attempt on a free worker; what it left is in the context's folder when this returns.
+    @property
+    def places(self) -> WorkerExecutor:
+        """Where attempts are carried out; see `bench_core.scheduling.places.Places`."""
+        return self
+
+    def has_room(self, claim: Claim) -> bool:
+        """Whether a worker is free that may run what claims this."""
+        return self._free.has_room(claim.names)
+
+    def take(self, claim: Claim) -> Place:
+        """Return a free worker's place, for one attempt at what claims this."""
+        return _Place(self, claim, self._all[self._free.take(claim.names)])
+
+    async def run_in(self, place: _Place, task: Task, context: TrialContext) -> TrialResult:
+        """Run one attempt; what it left is in the context's folder when this returns.
 
         Raises:
             WorkerLostError: Its worker is gone.
             EnvironmentFaultError: No worker starts.
         """
-        slot = await self._ready_slot()
+        slot = await self._ready_slot(place)
+        assert slot.link is not None  # noqa: S101  # it started
+        attempt = _Attempt(slot.link, context, self._limits, self._incoming, self._refused)
         try:
-            assert slot.link is not None  # noqa: S101  # it started
-            attempt = _Attempt(slot.link, context, self._limits, self._incoming, self._refused)
-            try:
-                result = await attempt.run(_run_line(task, context))
-            except WorkerLostError:
-                slot.link = None
-                raise
-            if not slot.link.alive:
-                slot.link = None
-            else:
-                self._holders[context.token] = slot.link
-            return result
-        finally:
-            self._free.put_nowait(slot)
+            result = await attempt.run(_run_line(task, context))
+        except WorkerLostError:
+            slot.link = None
+            raise
+        if not slot.link.alive:
+            slot.link = None
+        else:
+            self._holders[context.token] = slot.link
+        return result
 
-    async def _ready_slot(self) -> Slot:
-        """Return a slot whose worker runs; one in which none starts any more is given up while others have theirs."""
+    def give_back(self, slot: Slot) -> None:
+        """Let a slot be another's: of who waits for one, or else of whom the scheduler starts next."""
+        for waiting, place in self._waiting.items():
+            if not waiting.done() and self._serves(slot, place.claim):
+                waiting.set_result(slot.number)
+                return
+        self._free.give_back(slot.number)
+
+    async def _ready_slot(self, place: _Place) -> Slot:
+        """Return a slot whose worker runs; one in which none starts any more is given up while others can do its work."""
         tired: list[Slot] = []
         try:
             while True:
-                others = not (tired and self._free.empty())
-                slot = await self._free.get() if others else tired.pop(0)
+                slot = place.slot or await self._other_slot(place, tired)
+                place.slot = slot
                 try:
                     if slot.link is None or not slot.link.alive:
                         await self._start(slot)
                 except BaseException as error:
+                    if not isinstance(error, _DOES_NOT_START) or self._is_last(slot, place.claim):
+                        raise
+                    place.slot = None
                     if not self._is_given_up(slot, error):
                         tired.append(slot)
-                    if len(tired) == len(self._all) == 1 or not isinstance(error, _DOES_NOT_START):
-                        raise
                 else:
                     slot.failed_starts = 0
                     return slot
         finally:
             for each in tired:
-                self._free.put_nowait(each)
+                self.give_back(each)
+
+    async def _other_slot(self, place: _Place, tired: list[Slot]) -> Slot:
+        """Return another free slot, one of the tired again but not for ever, or the first that becomes free."""
+        if self._free.has_room(place.claim.names):
+            return self._all[self._free.take(place.claim.names)]
+        again = next((each for each in tired if each.failed_starts < _STARTS), None)
+        if again is not None:
+            tired.remove(again)
+            return again
+        waiting: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting[waiting] = place
+        try:
+            return self._all[await waiting]
+        except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled():
+                place.slot = self._all[waiting.result()]  # which is then given back
+            raise
+        finally:
+            del self._waiting[waiting]
+
+    def _serves(self, slot: Slot, claim: Claim) -> bool:
+        return self._placement.bindings.labels_of(claim.names) <= slot.labels
+
+    def _is_last(self, slot: Slot, claim: Claim) -> bool:
+        """Whether no other slot can run what claims this."""
+        return not any(
+            each is not slot and self._serves(each, claim) for each in self._all.values()
+        )
+
+    def _is_needed(self, slot: Slot) -> bool:
+        """Whether there are trials that no other slot can run."""
+        others = [each.labels for each in self._all.values() if each is not slot]
+        needs = self._placement.needs or {frozenset[str]()}
+        return any(
+            need <= slot.labels and not any(need <= each for each in others) for need in needs
+        )
 
     def _is_given_up(self, slot: Slot, error: BaseException) -> bool:
         """Whether a slot is given up: its worker would run other code, or has failed to start time and again."""
-        if len(self._all) == 1 or not isinstance(error, _DOES_NOT_START):
-            return False
         slot.failed_starts += 1
+        if self._is_needed(slot):
+            return False
         if isinstance(error, EnvironmentFaultError) and slot.failed_starts < _STARTS:
             return False
-        self._all.remove(slot)
+        del self._all[slot.number]
         slot.give_back()
         why = self._redactor.redact(str(error))
         _log.warning("worker %d is given up: %s", slot.number + 1, why)
@@ -218,10 +276,13 @@ class WorkerExecutor:
             link.send(encode_line("acknowledge", token=token, accepted=True))
 
     async def _start_all(self) -> None:
-        started = await asyncio.gather(*map(self._start, self._all), return_exceptions=True)
-        errors = [each for each in started if isinstance(each, BaseException)]
-        if errors:
-            raise next((each for each in errors if isinstance(each, InputError)), errors[0])
+        """Start all workers; first those that few nodes can have, so that no other takes the room of these."""
+        for count in sorted({len(each.labels) for each in self._all.values()}, reverse=True):
+            slots = [each for each in self._all.values() if len(each.labels) == count]
+            started = await asyncio.gather(*map(self._start, slots), return_exceptions=True)
+            errors = [each for each in started if isinstance(each, BaseException)]
+            if errors:
+                raise next((each for each in errors if isinstance(each, InputError)), errors[0])
 
     async def _start(self, slot: Slot) -> None:
         """Start the worker of a slot.
@@ -235,7 +296,7 @@ class WorkerExecutor:
         await self._hold(slot)
         try:
             # `asyncio.timeout` is 3.11's
-            opening = self._transport.open(slot.number, self._folder)
+            opening = self._transport.open(slot.number, self._folder, slot.labels)
             link = await asyncio.wait_for(opening, self._limits.start_s)
             await asyncio.wait_for(self._introduce(link, slot), self._limits.start_s)
         except BaseException as error:
@@ -297,6 +358,8 @@ class WorkerExecutor:
             raise InputError(f"{link.name} cannot run this benchmark: {text}")
         refuse_mismatch(link.name, self._wanted, ready)
         facts = {name: ready.get(name) for name in ("host", "pid", "python", "niceness", "shared")}
+        if slot.labels:
+            facts["labels"] = sorted(slot.labels)
         self._on_event("worker_ready", {"worker": link.name, **facts})
 
     async def _spoken(self, link: Link) -> dict[str, Any]:
@@ -311,7 +374,7 @@ class WorkerExecutor:
         line = encode_line("alive")
         while True:
             await asyncio.sleep(self._limits.lease_s / _SIGNS_PER_LEASE)
-            for slot in self._all:
+            for slot in self._all.values():
                 if slot.link is not None:
                     slot.link.send(line)
 
@@ -324,7 +387,7 @@ class WorkerExecutor:
     async def _close(self) -> None:
         if self._signs is not None:
             self._signs.cancel()
-        links = [slot.link for slot in self._all if slot.link is not None]
+        links = [slot.link for slot in self._all.values() if slot.link is not None]
         for link in links:
             link.hang_up()
         endings = [asyncio.ensure_future(link.ended()) for link in links]
@@ -334,12 +397,31 @@ class WorkerExecutor:
                 if not ending.done():
                     link.kill()
             await asyncio.wait(endings, timeout=self._limits.close_s)
-        for slot in self._all:
+        for slot in self._all.values():
             slot.give_back()
         if self._leases is not None:
             await self._leases.__aexit__()
         await self._transport.close()
         keep_late(self._folder, self._on_event)
+
+
+class _Place:
+    """A place for one attempt; see `bench_core.scheduling.places.Place`."""
+
+    def __init__(self, executor: WorkerExecutor, claim: Claim, slot: Slot) -> None:
+        self.claim = claim
+        self.slot: Slot | None = slot
+        self._executor = executor
+
+    def run(self, task: Task, context: TrialContext) -> Coroutine[Any, Any, TrialResult]:
+        """Run the attempt."""
+        return self._executor.run_in(self, task, context)
+
+    def free(self) -> None:
+        """Give the place back, when nothing of the attempt can act any more."""
+        slot, self.slot = self.slot, None
+        if slot is not None:
+            self._executor.give_back(slot)
 
 
 class _Attempt:

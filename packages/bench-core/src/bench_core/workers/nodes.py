@@ -23,7 +23,7 @@ from bench_core.records import Record
 from bench_core.workers.recipe import load_reference, package_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = [
     "AskedNode",
@@ -33,6 +33,7 @@ __all__ = [
     "address_of",
     "facts_of_this_node",
     "findings",
+    "labelled",
 ]
 
 _SHM = Path("/dev/shm")  # noqa: S108  # its size alone is looked at
@@ -50,12 +51,28 @@ class NodeQuestions(Record):
     Attributes:
         packages: Import names; their versions and files must be those of the run's machine.
         keys: Names of environment variables that must be set.
-        reach: Addresses, `HOST:PORT` or URLs, of sites and VMs.
+        reach: Addresses, `HOST:PORT` or URLs, of sites and VMs; after `=` the label of the nodes that have to
+            reach one.
+        labels: What some node has to carry.
     """
 
     packages: tuple[str, ...] = ("bench_core",)
     keys: tuple[str, ...] = ()
     reach: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def of_node(self, labels: Collection[str]) -> NodeQuestions:
+        """Return what is asked of a node that carries these labels."""
+        asked = [
+            address for address, label in map(labelled, self.reach) if not label or label in labels
+        ]
+        return self.model_copy(update={"reach": tuple(asked), "labels": ()})
+
+    def missing(self, nodes: Iterable[Collection[str]]) -> tuple[str, ...]:
+        """Return the labels that none of the nodes carries."""
+        wanted = [*self.labels, *(label for _, label in map(labelled, self.reach) if label)]
+        carried = {label for labels in nodes for label in labels}
+        return tuple(each for each in dict.fromkeys(wanted) if each not in carried)
 
 
 class NodeFacts(Record):
@@ -95,6 +112,7 @@ class AskedNode:
         room: How many workers.
         facts: None where it gave no answer, with `why` saying why.
         skew_s: By how much its clock is off, beyond what the time of the question explains.
+        labels: The names of its custom resources, beside the one that gives room.
     """
 
     name: str
@@ -102,6 +120,7 @@ class AskedNode:
     facts: NodeFacts | None
     skew_s: float = 0.0
     why: str = ""
+    labels: tuple[str, ...] = ()
 
 
 class Finding(Record):
@@ -168,6 +187,16 @@ def address_of(text: str) -> tuple[str, int]:
     if not parts.hostname or port is None:
         raise InputError(f"{text!r} is no address: give HOST:PORT or a URL")
     return parts.hostname, port
+
+
+def labelled(text: str) -> tuple[str, str]:
+    """Return the address, and the label after its last `=`, empty where there is none.
+
+    >>> labelled("gitlab.lab:8023=lab"), labelled("gitlab.lab:8023")
+    (('gitlab.lab:8023', 'lab'), ('gitlab.lab:8023', ''))
+    """
+    address, _, label = text.rpartition("=")
+    return (address, label) if address else (text, "")
 
 
 def _chromium() -> tuple[str | None, str]:
@@ -277,7 +306,7 @@ def _reach(reach: dict[str, str]) -> Finding:
     if not missed:
         return Finding(of="reach", status="ok", detail=f"{len(reach)} reached")
     message = "; ".join(f"{each}: {why}" for each, why in sorted(missed.items()))
-    fix = "open the network to it, or bind it to nodes that reach it"
+    fix = "open the network to it, or bind it to nodes that reach it: `run --bind NAME=LABEL`"
     return Finding(of="reach", status="fail", detail=message, fix=fix)
 
 

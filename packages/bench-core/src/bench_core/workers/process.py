@@ -170,9 +170,14 @@ class PipeTransport:
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._variables = variables
 
-    async def open(self, slot: int, folder: Path) -> WorkerProcess:
+    async def nodes(self) -> None:
+        """Return none: this machine is the only one."""
+
+    async def open(
+        self, slot: int, folder: Path, labels: frozenset[str] = frozenset()
+    ) -> WorkerProcess:
         """Start the worker of a slot."""
-        del folder
+        del folder, labels
         return await WorkerProcess.start(f"worker {slot + 1}", self._variables)
 
     def broker(self) -> None:

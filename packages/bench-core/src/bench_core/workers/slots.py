@@ -17,12 +17,14 @@ class Slot:
     """Room for one worker.
 
     Attributes:
+        labels: The bound labels that its node carries.
         link: The connection to it, None where it has to be started.
         held: What it has alone in the whole cluster.
         failed_starts: How often in a row it did not start.
     """
 
     number: int
+    labels: frozenset[str] = frozenset()
     link: Link | None = None
     held: Held | None = None
     failed_starts: int = 0

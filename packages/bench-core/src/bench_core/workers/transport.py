@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.scheduling.leased_locks import Broker
+    from bench_core.workers.placement import NodeRoom
 
 __all__ = ["Link", "Transport"]
 
@@ -56,8 +57,16 @@ class Transport(Protocol):
 
     name: str
 
-    async def open(self, slot: int, folder: Path) -> Link:
-        """Start the worker of a slot for the run in `folder`.
+    async def nodes(self) -> tuple[NodeRoom, ...] | None:
+        """Return the nodes that are alive; None where there is one, with room for any number of workers.
+
+        Raises:
+            InputError: They cannot be reached.
+        """
+        ...
+
+    async def open(self, slot: int, folder: Path, labels: frozenset[str] = frozenset()) -> Link:
+        """Start the worker of a slot for the run in `folder`, on a node that carries all these labels.
 
         Raises:
             EnvironmentFaultError: None starts within its time.
