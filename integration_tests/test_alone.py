@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HEAVY = {
-    "anthropic", "browser_use", "cdp_use", "google", "httpx", "jinja2", "numpy", "openai",
+    "anthropic", "asyncio", "browser_use", "cdp_use", "google", "httpx", "jinja2", "numpy", "openai",
     "pydantic", "rich", "webarena_verified",
 }  # fmt: skip
 """What no `--help` has to wait for."""

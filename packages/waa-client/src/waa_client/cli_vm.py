@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bench_core.cli import Check, CheckResult, execute_doctor, json_option, machine_commands
+from bench_core.cli import (
+    Check,
+    CheckResult,
+    execute_doctor,
+    json_option,
+    machine_commands,
+    run_coroutine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +60,7 @@ def doctor(asked: str, vm_spec: Path | None, *, as_json: bool) -> None:
     from bench_core.machines import machine_findings  # noqa: PLC0415  # --help stays quick
 
     provider, _, spec = _read(asked, vm_spec)
-    found = asyncio.run(machine_findings(provider, spec))
+    found = run_coroutine(machine_findings(provider, spec))
     execute_doctor([_check(each) for each in found], as_json=as_json)
 
 
@@ -112,7 +118,7 @@ def prepare(
     if write_only:
         return
     provider, _, spec = _read(asked, vm_spec)
-    measured = asyncio.run(measure_vm(provider, spec, 1))
+    measured = run_coroutine(measure_vm(provider, spec, 1))
     click.echo(measured.model_dump_json(indent=2) if as_json else measured.text)
 
 
@@ -132,7 +138,7 @@ def start(asked: str, vm_spec: Path | None, *, hours: int, as_json: bool) -> Non
     from waa_client.kept_vms import start_vms  # noqa: PLC0415  # --help stays quick
 
     provider, count, spec = _read(asked, vm_spec)
-    _show(asyncio.run(start_vms(provider, count, spec, hours=hours)), as_json=as_json)
+    _show(run_coroutine(start_vms(provider, count, spec, hours=hours)), as_json=as_json)
 
 
 @vm.command()
@@ -143,7 +149,7 @@ def snapshot(name: str, tag: str, *, as_json: bool) -> None:
     """Save the state of a kept VM as TAG, for `run --reset snapshot:TAG`."""
     from waa_client.kept_vms import snapshot_vm  # noqa: PLC0415  # --help stays quick
 
-    _show([asyncio.run(snapshot_vm(name, tag))], as_json=as_json)
+    _show([run_coroutine(snapshot_vm(name, tag))], as_json=as_json)
 
 
 @vm.command()
@@ -154,7 +160,7 @@ def reset(name: str, tag: str, *, as_json: bool) -> None:
     """Bring a kept VM back to a saved state; exit code 1 when it is not proven clean."""
     from waa_client.kept_vms import reset_vm  # noqa: PLC0415  # --help stays quick
 
-    _show([asyncio.run(reset_vm(name, tag))], as_json=as_json)
+    _show([run_coroutine(reset_vm(name, tag))], as_json=as_json)
 
 
 @vm.command()
@@ -173,7 +179,7 @@ def measure(asked: str, vm_spec: Path | None, *, times: int, as_json: bool) -> N
     from waa_client.kept_vms import measure_vm  # noqa: PLC0415  # --help stays quick
 
     provider, _, spec = _read(asked, vm_spec)
-    measured = asyncio.run(measure_vm(provider, spec, times))
+    measured = run_coroutine(measure_vm(provider, spec, times))
     click.echo(measured.model_dump_json(indent=2) if as_json else measured.text)
 
 

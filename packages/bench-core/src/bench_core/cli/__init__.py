@@ -16,6 +16,7 @@ from bench_core.cli.commands import (
     run_folder,
     run_spec,
 )
+from bench_core.cli.coroutines import run_coroutine
 from bench_core.cli.demo import DEMO_COLUMNS, execute_demo
 from bench_core.cli.doctor import Check, CheckResult, execute_doctor
 from bench_core.cli.groups import BenchGroup, CommandFailed, CommandUndecided, runner_group
@@ -62,6 +63,7 @@ __all__ = [
     "planned_agent_option",
     "render_table",
     "rescore_options",
+    "run_coroutine",
     "run_folder",
     "run_options",
     "run_spec",

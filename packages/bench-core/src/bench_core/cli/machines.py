@@ -6,22 +6,22 @@ import copy
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.coroutines import run_coroutine
 from bench_core.cli.options import json_option
 from bench_core.cli.tables import render_table
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bench_core.machines import Machine, Reaped
 
 __all__ = ["machine_commands", "machines"]
 
-_T = TypeVar("_T")
 
 _FOLDER = click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
@@ -44,7 +44,7 @@ def list_(provider: str | None, owner: str | None, folder: Path | None, *, as_js
     """List machines that run, should run, or are left of any."""
     from bench_core.machines import list_machines  # noqa: PLC0415  # --help stays quick
 
-    found = _run(list_machines(folder, provider=provider, owner=owner))
+    found = run_coroutine(list_machines(folder, provider=provider, owner=owner))
     if as_json:
         click.echo(_as_json(found))
     else:
@@ -62,7 +62,7 @@ def reap(provider: str | None, folder: Path | None, *, as_json: bool) -> None:
     """
     from bench_core.machines import reap_machines  # noqa: PLC0415  # --help stays quick
 
-    found = _run(reap_machines(folder, provider=provider))
+    found = run_coroutine(reap_machines(folder, provider=provider))
     if as_json:
         records = {name: each.model_dump(mode="json") for name, each in found.items()}
         click.echo(json.dumps(records, indent=2))
@@ -81,7 +81,7 @@ def stop(names: Sequence[str], folder: Path | None, *, even_held: bool, as_json:
     """Stop the machines of these names or keys, with all that belongs to them."""
     from bench_core.machines import stop_machines  # noqa: PLC0415  # --help stays quick
 
-    stopped = _run(stop_machines(names, folder, even_held=even_held))
+    stopped = run_coroutine(stop_machines(names, folder, even_held=even_held))
     if as_json:
         click.echo(_as_json(stopped))
     else:
@@ -94,12 +94,6 @@ def machine_commands() -> list[click.Command]:
     for each in found:
         each.epilog = None
     return found
-
-
-def _run(work: Coroutine[None, None, _T]) -> _T:
-    import asyncio  # noqa: PLC0415  # --help stays quick
-
-    return asyncio.run(work)
 
 
 def _as_json(found: Sequence[Machine]) -> str:

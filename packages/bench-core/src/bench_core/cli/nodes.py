@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from importlib import import_module
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_core import exit_codes
+from bench_core.cli.coroutines import run_coroutine
 from bench_core.cli.options import json_option
 from bench_core.cli.tables import render_table
 from bench_core.terminal import plain_text
@@ -88,7 +88,7 @@ def _ask(address: str, questions: NodeQuestions) -> tuple[list[AskedNode], list[
         ask_nodes = import_module("bench_core.ray.nodes").ask_nodes
     except ImportError as error:
         raise MissingExtraError("`nodes doctor`", str(error.name), "bench-core", "ray") from error
-    found: tuple[list[AskedNode], list[dict[str, Any]]] = asyncio.run(
+    found: tuple[list[AskedNode], list[dict[str, Any]]] = run_coroutine(
         ask_nodes(transport, questions)
     )
     return found

@@ -361,7 +361,7 @@ class TrialResult(Record):
         failure_mode: Why it is no success; None for a success.
         suspect: Why the score may not be the agent's own doing; it stays the benchmark's.
         integrity: Whether the agent tried to score without doing the task; None: not checked.
-        sealing: Whether answers were hidden from agent and browser; None: recorded before 0.3.
+        sealing: Whether answers were hidden from agent and browser; None: the record is older.
         ending: How the agent's part ended; None when it never began.
         usage: Of the agent's model calls, in the last attempt.
         cost_usd: Of the agent's model calls, in US dollars; None when a price is unknown.

@@ -138,6 +138,8 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "vm_errors": "the VM answered with errors of a gateway while it was evaluated",
         "nothing_runs": "every action failed, and so did one that does nothing",
         "demo": "the agent was shown how the task is done",
+        "imported": "another harness ran it",
+        "reported_only": "another harness wrote its score; nothing to score it again was kept",
         "vanilla_unreadable": "the result that vanilla left cannot be read",
         "vanilla_no_result": "vanilla left no result",
     }

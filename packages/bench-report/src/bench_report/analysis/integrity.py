@@ -25,7 +25,7 @@ _OUTCOMES = {"blocked": "blocked", "succeeded": "took effect", "unknown": "effec
 
 
 def integrity_of(run: Source, *, level: float = 0.95) -> IntegritySummary | None:
-    """Sum up the integrity of a run's trials; `None` where none says anything, as before 0.3."""
+    """Sum up the integrity of a run's trials; `None` where none says anything, as older records do."""
     results = run.results
     if all(each.integrity is None and each.sealing is None for each in results):
         return None

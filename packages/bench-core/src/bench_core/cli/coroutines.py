@@ -1,0 +1,19 @@
+"""What runs a command's coroutine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+__all__ = ["run_coroutine"]
+
+_Result = TypeVar("_Result")
+
+
+def run_coroutine(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Return what the coroutine returns; asyncio is loaded here, so that `--help` stays quick."""
+    import asyncio  # noqa: PLC0415  # see above
+
+    return asyncio.run(work)
