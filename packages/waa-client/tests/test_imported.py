@@ -164,6 +164,7 @@ OUTCOMES: dict[str, tuple[Any, Status, float | None]] = {
     "contradiction": (execution(success=True), Status.EVALUATION_ERROR, None),
     "text": (execution(success="false"), Status.EVALUATION_ERROR, None),
     "range": (execution(score=7), Status.EVALUATION_ERROR, None),
+    "too large": (json.dumps(execution()).replace("0.0", "9" * 400), Status.EVALUATION_ERROR, None),
     "nan": (json.dumps(execution()).replace("0.0", "NaN"), Status.EVALUATION_ERROR, None),
     "boolean": (execution(success=True, score=True), Status.EVALUATION_ERROR, None),
     "begun": (None, Status.ENVIRONMENT_ERROR, None),

@@ -116,7 +116,7 @@ def test_two_models_in_one_tree_are_two_runs(tmp_path: Path, tasks: tuple[Task, 
     assert chosen.layout == "r/q/t/gpt-5/0"
 
 
-@pytest.mark.parametrize("text", ["oops", "", "nan", "inf"])
+@pytest.mark.parametrize("text", ["oops", "", "nan", "inf", "1e308"])
 def test_a_result_that_is_no_number_is_no_score(
     tmp_path: Path, tasks: tuple[Task, ...], text: str
 ) -> None:

@@ -283,7 +283,7 @@ def test_a_comparison_says_whether_these_tasks_show_one_agent(new: Scores, old: 
     assert compare(new, old).p_same_tasks == within_task(new, old).p_value
 
 
-@pytest.mark.parametrize("wrong", [math.nan, math.inf], ids=["nan", "infinite"])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, 1e308], ids=["nan", "infinite", "too large"])
 def test_what_is_no_number_is_no_score(wrong: float) -> None:
     with pytest.raises(ValueError, match="leave trials without a score out"):
         compare({1: [1.0], 2: [wrong]}, {1: [1.0], 2: [0.0]})

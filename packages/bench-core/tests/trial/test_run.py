@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import logging
+import math
 import signal
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -400,6 +401,19 @@ def test_an_evaluation_without_score_is_undecided(run: Any) -> None:
     assert (result.status, result.failure_mode) == (
         Status.EVALUATION_ERROR, FailureMode.EVALUATION_ERROR,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "score", [math.nan, -math.inf, 1e308], ids=["nan", "infinite", "too large"]
+)
+def test_an_evaluation_with_what_is_no_score_is_undecided(run: Any, score: float) -> None:
+    class Wrong(Sums):
+        async def evaluate(self, evidence: Evidence) -> Evaluation:
+            return Evaluation(score=score)
+
+    result = run(RIGHT, benchmark=Wrong())
+    assert (result.status, result.score) == (Status.EVALUATION_ERROR, None)
+    assert "which is no score" in result.error.message
 
 
 @pytest.mark.parametrize("does", [WRONG, ValueError("bug")], ids=["wrong", "crashed"])

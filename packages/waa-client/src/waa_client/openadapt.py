@@ -7,13 +7,21 @@ from, so what it reports is kept and marked. Links are not followed, and no file
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError, RefusedFileError, UnknownTaskError
 from bench_core.files import read_inside
-from bench_core.records import ErrorInfo, Record, Status, Step, Task, TrialKey, TrialResult
+from bench_core.records import (
+    ErrorInfo,
+    Record,
+    Status,
+    Step,
+    Task,
+    TrialKey,
+    TrialResult,
+    as_score,
+)
 from bench_core.records.codec import decode_json
 from bench_core.redaction import Redactor
 from bench_core.run_folder import (
@@ -182,7 +190,7 @@ class _Trial:
         steps = [each for each in _listed(recorded.get("steps")) if isinstance(each, dict)]
         for number, step in enumerate(steps, 1):
             artifacts.append_step(self._step(number, step, artifacts))
-        seconds = _number(recorded.get("total_time_seconds"))
+        seconds = as_score(recorded.get("total_time_seconds"))
         self._base |= {
             "steps": len(steps),
             "artifacts": describe_artifacts(artifacts.folder),
@@ -202,7 +210,7 @@ class _Trial:
         return TrialResult(
             **self._base,
             status=Status.AGENT_ERROR if failed else status,
-            score=_number(recorded.get("score")),
+            score=as_score(recorded.get("score")),
             method="reported by openadapt-evals",
             error=ErrorInfo(kind="OpenAdaptError", message=message) if failed else None,
         )
@@ -254,7 +262,7 @@ def _why_unscored(recorded: dict[str, Any]) -> tuple[Status, str] | None:
 
 def _contradiction(recorded: dict[str, Any]) -> str | None:
     """Return what makes a result none, as openadapt-evals' own reader does; None where nothing does."""
-    score, success = _number(recorded.get("score")), recorded.get("success")
+    score, success = as_score(recorded.get("score")), recorded.get("success")
     if score is None or not 0 <= score <= 1:
         return "its score is no number from 0 to 1"
     if not isinstance(success, bool):
@@ -331,9 +339,3 @@ def _text(value: object) -> str | None:
 
 def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

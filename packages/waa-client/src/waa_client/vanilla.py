@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files import file_inside, plain_files, read_inside
-from bench_core.records import ErrorInfo, Record, Status, Step, Task, TrialKey, TrialResult
+from bench_core.records import (
+    ErrorInfo,
+    Record,
+    Status,
+    Step,
+    Task,
+    TrialKey,
+    TrialResult,
+    as_score,
+)
 from bench_core.redaction import Redactor
 from bench_core.run_folder import (
     REPORTED_ONLY,
@@ -343,16 +352,16 @@ def _score(place: _Place) -> tuple[float | None, bool]:
     except ValueError:
         # upstream writes whatever `evaluate()` returns, which may be a boolean
         value = {"true": 1.0, "false": 0.0}.get(text.strip().lower(), math.nan)
-    return (value, False) if math.isfinite(value) else (None, True)
+    score = as_score(value)
+    return score, score is None
 
 
 def _last_of_v2(place: _Place) -> float | None:
     """Return the last score of `results.json`, which is what V2 averages."""
     try:
-        score = float(json.loads(place.text("results.json") or "[]")[-1]["score"])
-    except (ValueError, TypeError, LookupError, RecursionError):
+        return as_score(float(json.loads(place.text("results.json") or "[]")[-1]["score"]))
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None
-    return score if math.isfinite(score) else None
 
 
 def _error(reason: str | None, lines: Sequence[dict[str, Any]]) -> ErrorInfo:

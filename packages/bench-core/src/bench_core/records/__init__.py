@@ -11,6 +11,7 @@ from bench_core.records.run import Event, Rerun, RunInfo, Session, SessionOutcom
 from bench_core.records.sealing import Sealing
 from bench_core.records.task import AgentTask, Limits, Resource, Task, TrialKey
 from bench_core.records.trial import (
+    LARGEST_SCORE,
     SUCCESS_SCORE,
     AgentCode,
     AgentEnding,
@@ -28,9 +29,11 @@ from bench_core.records.trial import (
     StepView,
     TrialResult,
     Usage,
+    as_score,
 )
 
 __all__ = [
+    "LARGEST_SCORE",
     "SUCCESS_SCORE",
     "AgentCode",
     "AgentEnding",
@@ -67,4 +70,5 @@ __all__ = [
     "TrialResult",
     "Usage",
     "World",
+    "as_score",
 ]

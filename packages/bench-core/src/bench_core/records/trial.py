@@ -11,12 +11,11 @@ import re
 from datetime import datetime
 from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
     Field,
-    FiniteFloat,
     JsonValue,
     NonNegativeFloat,
     NonNegativeInt,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = [
+    "LARGEST_SCORE",
     "SUCCESS_SCORE",
     "AgentCode",
     "AgentEnding",
@@ -44,6 +44,7 @@ __all__ = [
     "Attempt",
     "Check",
     "ErrorInfo",
+    "Score",
     "SeenElement",
     "Spending",
     "Status",
@@ -51,10 +52,25 @@ __all__ = [
     "StepView",
     "TrialResult",
     "Usage",
+    "as_score",
 ]
 
 SUCCESS_SCORE = 1.0
 """A trial is a success when its score reaches this value."""
+LARGEST_SCORE = 1e100
+"""The most that a score, or its negative, may be: squares and sums of larger ones would be infinite."""
+Score: TypeAlias = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE, allow_inf_nan=False)]
+
+
+def as_score(value: object) -> float | None:
+    """Return what another program wrote as a score; None where it is no number, or none that a score can be.
+
+    >>> as_score(1), as_score("1"), as_score(float("nan")), as_score(10**400)
+    (1.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if -LARGEST_SCORE <= value <= LARGEST_SCORE else None
 
 
 class Status(str, enum.Enum):
@@ -386,7 +402,7 @@ class TrialResult(Record):
     profile: str = "official"
     timing: str | None = None
     status: Status
-    score: FiniteFloat | None = None
+    score: Score | None = None
     success: bool | None = None
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None
     method: str | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ConfigDict, FiniteFloat, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from bench_core.errors import InputError
 from bench_core.records import Record, RunInfo
 from bench_core.records.problems import problems_of
+from bench_core.records.trial import Score
 from bench_core.run_folder.folder import read_run
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class StoredRun(Record):
     kind: Literal["baseline"] = "baseline"
     label: str
     info: RunInfo
-    scores: dict[str, tuple[FiniteFloat | None, ...]]
+    scores: dict[str, tuple[Score | None, ...]]
 
 
 def stored_baseline(run: Path) -> Path:

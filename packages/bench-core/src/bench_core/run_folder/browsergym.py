@@ -6,7 +6,6 @@ its folder, `DATE_AGENT_on_TASK_SEED`, and no pickle is ever opened.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from pydantic import JsonValue
 
 from bench_core.errors import InputError, RefusedFileError
 from bench_core.files.inside import read_inside
-from bench_core.records import AgentEnding, ErrorInfo, Record, Status, TrialResult
+from bench_core.records import AgentEnding, ErrorInfo, Record, Status, TrialResult, as_score
 from bench_core.records.codec import decode_json
 from bench_core.records.vocabulary import FailureMode
 
@@ -127,7 +126,7 @@ def _experiment(tree: Path, name: str) -> BrowserGymExperiment:
         task=task,
         seed=int(seed) if seed and seed.isdecimal() else None,
         steps=_count(found.get("n_steps")),
-        reward=_number(found.get("cum_reward")),
+        reward=as_score(found.get("cum_reward")),
         terminated=found.get("terminated") is True,
         truncated=found.get("truncated") is True,
         error=str(found["err_msg"]) if found.get("err_msg") else None,
@@ -139,11 +138,6 @@ def _own_task(found: dict[str, Any]) -> str:
     task = found.get("task")
     name = task.get("id") if isinstance(task, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _number(value: object) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if usable else None  # type: ignore[arg-type]
 
 
 def _count(value: object) -> int:

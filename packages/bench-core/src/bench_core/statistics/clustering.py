@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from bench_core.errors import NotEstimableError
+from bench_core.records import LARGEST_SCORE
 
 __all__ = [
     "Clusters",
@@ -121,16 +122,17 @@ def reduce_tasks(scores: Scores[Key], clusters: Clusters[Key] | None = None) -> 
 
 
 def finite(scores: Sequence[float]) -> Sequence[float]:
-    """Return scores as they are, refusing what is no number.
+    """Return scores as they are, refusing what is no number, and numbers whose squares are none.
 
     Raises:
-        ValueError: A score is NaN or infinite.
+        ValueError: A score is NaN, infinite or larger than `LARGEST_SCORE`.
 
     >>> finite([0.5, 1])
     [0.5, 1]
     """
-    if not all(map(math.isfinite, scores)):
-        wrong = next(score for score in scores if not math.isfinite(score))
+    # this order: a NaN is neither more nor less
+    if not all(map(math.isfinite, scores)) or max(map(abs, scores), default=0.0) > LARGEST_SCORE:
+        wrong = next(each for each in scores if not abs(each) <= LARGEST_SCORE)
         raise ValueError(f"a score is {wrong!r}: leave trials without a score out")
     return scores
 

@@ -13,7 +13,9 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from bench_core.errors import EvaluationError
 from bench_core.protocols import EnvironmentHandle, TextHandle
+from bench_core.records import LARGEST_SCORE
 from bench_core.run_folder.artifacts import TrialArtifacts, list_artifacts
 from bench_core.trial.integrity import IntegrityWatch
 
@@ -153,6 +155,9 @@ class Evaluation:
             read, `environment_error` where what was captured shows such a fault.
         findings: What the evidence shows of attempts to score without doing the task.
         details: The benchmark's own record.
+
+    Raises:
+        EvaluationError: The score is not finite, or so large that it cannot be averaged.
     """
 
     score: float | None
@@ -167,6 +172,10 @@ class Evaluation:
     profile: str | None = None
     findings: tuple[IntegrityFinding, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.score is not None and not abs(self.score) <= LARGEST_SCORE:
+            raise EvaluationError(f"the evaluator gave {self.score!r}, which is no score")
 
 
 @runtime_checkable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from bench_core.errors import InputError
 from bench_core.files import open_inside
-from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage
+from bench_core.records import ErrorInfo, RunInfo, Status, Step, Task, TrialResult, Usage, as_score
 from bench_core.records.codec import decode_json
 from bench_core.records.problems import problems_of
 from bench_report.interchange.imported_run import (
@@ -219,9 +218,7 @@ def _number(value: Any) -> float | None:
     """
     if isinstance(value, str):
         return _LETTERS.get(value.upper())
-    if isinstance(value, bool | int | float) and math.isfinite(value):
-        return float(value)
-    return None
+    return float(value) if isinstance(value, bool) else as_score(value)
 
 
 def _status(sample: _Json, *, scored: bool) -> Status:

@@ -89,7 +89,9 @@ def check_qt_video_resize(actual_config_path: str, rule: Mapping[str, Any]) -> i
     return _is_set(actual_config_path, "qt-video-autoresize", "0", rule, "qt-video-autoresize")
 
 
-@check_qt_video_resize.differs("fixed", "an absent setting is VLC's default, 1; comments do not count")
+@check_qt_video_resize.differs(
+    "fixed", "an absent setting is VLC's default, 1; comments do not count"
+)
 def _video_resize_fixed(actual_config_path: str, rule: Mapping[str, Any]) -> int:
     key = "qt-video-autoresize"
     live = [line for line in _lines(actual_config_path) if not line.startswith("#")]
