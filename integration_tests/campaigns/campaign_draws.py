@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DRAWS = {
     # what a test reads: how much, and where
     "WRITER_KILLS": ("200", "packages/bench-core/tests/test_run_folder_kill.py"),
-    "RESULT_FILE_CUTS": ("1000", "packages/bench-core/tests/test_run_folder.py"),
+    "RESULT_FILE_CUTS": ("1000", "packages/bench-core/tests/run_folder/test_damage.py"),
     "CHANGED_VALUES_EVERY": ("1", "packages/llm-judge/tests/test_visibility.py"),
     "DESKTOP_EVENTS": ("100000", "packages/waa-server-ext/tests/simulate/test_world.py"),
     "PROCTOR_HOSTILE_ROUNDS": ("500", "packages/waa-server-ext/tests/native/test_hostile_files.py"),

@@ -15,6 +15,8 @@ from fake_evaluator import FakeEvaluator
 from fake_vm import FakeVm
 from sample_tasks import make_task
 
+from bench_core.testing.model_server import ModelServer
+
 settings.register_profile(
     "busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -45,6 +47,24 @@ def data() -> Path:
 def evaluator() -> Iterator[FakeEvaluator]:
     with FakeEvaluator() as running:
         yield running
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def anthropic(monkeypatch: pytest.MonkeyPatch) -> str:
+    pytest.importorskip("anthropic")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a key of some length")
+    return "anthropic"
+
+
+@pytest.fixture
+def task() -> Task:
+    return make_task()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bench_core.records import Task
+from bench_core.run_folder import read_run
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, run_benchmark_sync
 from bench_core.scheduling import Backoff, NoLocks, Policy
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from bench_core.records import TrialResult
     from bench_core.runs import RunOutcome
 
 PATIENCE = AgentLimits(overtime_s=1.0, stop_s=1.0)
@@ -103,3 +105,9 @@ def run(  # noqa: PLR0913  # keywords with defaults
         agent_limits=patience,
     )
     return run_benchmark_sync(made, asked, out, run_environment=with_)
+
+
+def only(out: Path) -> TrialResult:
+    """Return the one result of a run."""
+    (result,) = read_run(out).results.values()
+    return result

@@ -7,140 +7,23 @@ import contextlib
 import json
 import os
 import random
-import urllib.error
-import urllib.request
 from collections import Counter
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from gateway_browser import Browser, command, frame, request, until, websocket
 
-from bench_core.browser import RuleBook, open_gateway, websocket_url
+from bench_core.browser import RuleBook, websocket_url
 from bench_core.browser.frames import FrameError, read_frame
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
     from bench_core.browser import Gateway
 
-    Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 MESSAGES = 10_000
 SEED = os.environ.get("GATEWAY_SEED", "0")
 """Which messages the law is tried on; the campaign asks for others."""
-
-UPGRADE = (
-    "GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-    "Sec-WebSocket-Extensions: permessage-deflate\r\nX-Own: kept\r\n\r\n"
-)
-SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-
-
-def frame(
-    payload: bytes, opcode: int = 1, *, final: bool = True, key: bytes | None = b"\1\2\3\4"
-) -> bytes:
-    """Write a frame as a client does, or as a server where there is no key."""
-    masked = 0x80 if key is not None else 0
-    size = len(payload)
-    if size < 126:
-        length = bytes([masked | size])
-    elif size < 1 << 16:
-        length = bytes([masked | 126]) + size.to_bytes(2, "big")
-    else:
-        length = bytes([masked | 127]) + size.to_bytes(8, "big")
-    body = payload
-    if key is not None:
-        body = bytes(each ^ key[place % 4] for place, each in enumerate(payload))
-    return bytes([(0x80 if final else 0) | opcode]) + length + (key or b"") + body
-
-
-def command(method: str, **params: Any) -> bytes:
-    return json.dumps({"id": 1, "method": method, "params": params}).encode()
-
-
-class Browser:
-    """Speaks DevTools' HTTP and lets `talk` have every websocket."""
-
-    def __init__(self, talk: Talk | None = None, pages: tuple[str, ...] = ("A",)) -> None:
-        self.heads: list[str] = []
-        self.pages = list(pages)
-        self.received = bytearray()
-        self.cut = 0
-        self._talk = talk or self._keep
-
-    @asynccontextmanager
-    async def serving(self, rules: RuleBook | None = None) -> AsyncIterator[Gateway]:
-        """Serve behind a gateway that passes everything, or what `rules` let pass."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        try:
-            async with open_gateway(f"http://127.0.0.1:{port}", rules or RuleBook(())) as gateway:
-                yield gateway
-        finally:
-            server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            self.heads.append(head)
-            if "Upgrade: websocket" in head:
-                writer.write(SWITCHED)
-                await self._talk(reader, writer)
-            else:
-                body = json.dumps(self._told(head)).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length:%d\r\n\r\n" % len(body) + body)
-                await reader.read()  # as Chromium does, it leaves closing to the other side
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            self.cut += 1
-            writer.close()
-
-    def _told(self, head: str) -> Any:
-        path = head.split(" ")[1] if " " in head else ""
-        host = head.partition("Host: ")[2].partition("\r\n")[0]
-        if path == "/json/list":
-            return [{"id": each, "type": "page"} for each in self.pages]
-        return {"path": path, "webSocketDebuggerUrl": f"ws://{host}/devtools/browser/1"}
-
-    async def _keep(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while chunk := await reader.read(1 << 16):
-            self.received += chunk
-
-
-@asynccontextmanager
-async def websocket(
-    gateway: Gateway, path: str = "/devtools/browser/1"
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    host = gateway.cdp_url.removeprefix("http://")
-    name, port = host.split(":")
-    reader, writer = await asyncio.open_connection(name, int(port))
-    try:
-        writer.write(UPGRADE.format(path=path, host=host).encode())
-        assert await reader.readuntil(b"\r\n\r\n") == SWITCHED
-        yield reader, writer
-    finally:
-        writer.close()
-
-
-def request(url: str, method: str = "GET") -> None:
-    asked = urllib.request.Request(url, method=method)  # noqa: S310  # loopback
-    try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310  # same
-            answer.read()
-    except urllib.error.HTTPError as error:
-        error.close()  # it is an answer, which holds its connection
-        raise
-
-
-async def until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    for _ in range(int(seconds / 0.01)):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it never came to that")
 
 
 def drawn(chance: random.Random, *, masked: bool) -> tuple[bytes, str]:
@@ -340,73 +223,6 @@ async def test_closing_cuts_every_connection_and_takes_no_more() -> None:
         await gateway.close()  # once more does nothing
 
 
-ENDINGS: dict[str, tuple[list[bytes], tuple[str, ...], str | None]] = {
-    "close": ([command("Browser.close")], ("A",), "Browser.close"),
-    "crash": ([command("Browser.crash")], ("A",), "Browser.crash"),
-    "graphics": ([command("Browser.crashGpuProcess")], ("A",), "Browser.crashGpuProcess"),
-    "quit": (
-        [command("Page.navigate", url="chrome://quit")], ("A",), "Page.navigate chrome://quit",
-    ),
-    "last-tab": ([command("Target.closeTarget", targetId="A")], ("A",), "Target.closeTarget A"),
-    "one-of-two-tabs": ([command("Target.closeTarget", targetId="A")], ("A", "B"), None),
-    "tab-that-is-not": ([command("Target.closeTarget", targetId="C")], ("A",), None),
-    "both-tabs": (
-        [command("Target.closeTarget", targetId=each) for each in "AB"],
-        ("A", "B"),
-        "Target.closeTarget B",
-    ),
-    "tab-of-a-session": ([command("Page.close")], ("A",), "Page.close"),
-    "new-tab-after": (
-        [command("Target.closeTarget", targetId="A"), command("Target.createTarget", url="x")],
-        ("A",),
-        None,
-    ),
-    "close-then-new-tab": (
-        [command("Browser.close"), command("Target.createTarget", url="x")], ("A",), "Browser.close",
-    ),
-    "tab-crash": ([command("Page.crash")], ("A",), None),
-    "ordinary": ([command("Page.navigate", url="http://x/chrome://quit")], ("A",), None),
-    "nonsense": ([b"Browser.close", b"[]", b"{}", b'{"method": 1}', b"[" * 9999], ("A",), None),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("said", "pages", "ending"), ENDINGS.values(), ids=ENDINGS.keys())
-async def test_what_ends_a_browser_is_evidence(
-    said: list[bytes], pages: tuple[str, ...], ending: str | None
-) -> None:
-    browser = Browser(pages=pages)
-    async with browser.serving() as gateway, websocket(gateway) as (_, writer):
-        wire = b"".join(map(frame, said))
-        writer.write(wire)
-        await until(lambda: bytes(browser.received) == wire)
-    assert (str(gateway.log.ending) if gateway.log.ending else None) == ending
-
-
-async def test_tab_closed_on_its_own_connection_or_by_request_is_evidence() -> None:
-    async with (
-        Browser().serving() as gateway,
-        websocket(gateway, "/devtools/page/A") as (_, writer),
-    ):
-        writer.write(frame(command("Page.close")))
-        await until(lambda: gateway.log.ending is not None)
-    assert str(gateway.log.ending) == "Page.close A"
-    async with Browser().serving() as gateway:
-        await asyncio.to_thread(request, f"{gateway.cdp_url}/json/close/A")
-    assert str(gateway.log.ending) == "/json/close A"
-
-
-async def test_log_of_commands_stays_small() -> None:
-    browser = Browser()
-    async with browser.serving() as gateway, websocket(gateway) as (_, writer):
-        for number in range(3000):
-            writer.write(frame(command(f"Own.method{number}" + "x" * 500, url="y" * 5000)))
-            await writer.drain()
-        await until(lambda: sum(gateway.log.counts.values()) == 3000)
-    assert len(gateway.log.counts) <= 501
-    assert len(gateway.log.recent) == 1000
-    assert max(len(name) for name in gateway.log.counts) <= 200
-
-
 async def test_frame_that_is_cut_short_or_too_large_is_refused() -> None:
     reader = asyncio.StreamReader()
     reader.feed_data(frame(b"hello")[:-1])
@@ -486,20 +302,3 @@ async def _payload(raw: bytes) -> bytes:
     reader.feed_data(raw)
     reader.feed_eof()
     return (await read_frame(reader, 1 << 30)).payload
-
-
-@pytest.mark.parametrize(
-    ("path", "codes"),
-    [("/setup/screenshot", []), ("/", []), ("/json/new?http://x/", ["refused_command"]),
-     ("/json/new?file:///etc/hostname", ["local_page"]), ("/json/protocol", ["refused_command"])],
-)  # fmt: skip
-async def test_only_what_devtools_would_answer_is_recorded_as_the_agents(
-    path: str, codes: list[str]
-) -> None:
-    found: list[str] = []
-    browser = Browser()
-    async with browser.serving(RuleBook()) as gateway:
-        gateway._found = lambda code, _blocked, _command: found.append(str(code))
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            await asyncio.to_thread(request, f"{gateway.cdp_url}{path}")
-    assert (browser.heads, found) == ([], codes)

@@ -18,22 +18,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import itertools
 import json
-from collections import Counter
-from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 from bench_core.errors import InputError, RunFolderError
 from bench_core.files.append_log import AppendLog, GroupSync
-from bench_core.files.atomic import (
-    folder_name,
-    ignores_case,
-    sweep_temporary,
-    write_atomic,
-)
+from bench_core.files.atomic import write_atomic
 from bench_core.files.checksums import add_checksum, checksum_holds, count_lines
 from bench_core.files.inside import refuse_links, refuse_unusual
 from bench_core.files.locks import FileLock, lock_for_writing
@@ -41,19 +32,15 @@ from bench_core.files.space import TO_BEGIN, TO_GO_ON, require_space
 from bench_core.records import Event, Rerun, RunInfo, SessionOutcome, TrialKey, TrialResult
 from bench_core.records.codec import IDENTITY, encode, encode_sealed
 from bench_core.redaction import Redactor
-from bench_core.run_folder.jsonl import read_lines, set_aside_torn
-from bench_core.run_folder.leftovers import sweep_killed
+from bench_core.run_folder.jsonl import read_lines
 from bench_core.run_folder.provenance import current_session
-from bench_core.run_folder.same_run import (
-    refuse_fewer_trials,
-    refuse_other_run,
-    refuse_results_alone,
-)
+from bench_core.run_folder.same_run import refuse_fewer_trials, refuse_other_run
+from bench_core.run_folder.standings import TrialStandings
+from bench_core.run_folder.starting import prepare_to_resume, refuse_duplicates, write_plan
 from bench_core.run_folder.times import ForwardTime, utc_now
 from bench_core.run_folder.view import (
     Problem,
     RunView,
-    kept_attempts,
     pending_reruns,
     plan,
     read_info,
@@ -68,25 +55,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from pydantic import JsonValue
     from typing_extensions import Self
 
-    from bench_core.records import AgentCode, Status, Task
+    from bench_core.records import Task
+    from bench_core.run_folder.standings import Standing
 
 __all__ = ["Problem", "RunFolder", "RunView", "read_run", "write_info"]
 
-_LOGS = ("results.jsonl", "events.jsonl")
 _WRITTEN = ("trials", "attempts", "rescores")
-_SET_BACK = timedelta(seconds=1)
-"""From when on a clock that was set back is written down; less is what clocks are corrected by."""
-
-
-class Standing(NamedTuple):
-    """The part of a trial's last result that the state of the run depends on."""
-
-    status: Status
-    success: bool | None
-    suspect: bool
 
 
 class RunFolder:
@@ -122,12 +98,9 @@ class RunFolder:
         self._lock = lock
         self._time = time
         self._task_ids = {task.task_id for task in self.tasks}
-        self.standings: dict[tuple[str, int], Standing] = {}
-        self._sequences: dict[tuple[str, int], int | None] = {}
-        for result in latest:
-            self._note(result)
+        self._trials = TrialStandings(latest, pending_reruns(info, latest))
+        self.standings: dict[tuple[str, int], Standing] = self._trials.by_trial
         self._lines = lines
-        self._to_rerun = set(pending_reruns(info, latest))
         self._place = _place_of(path)
         self._sync = GroupSync()
         self._results = AppendLog(path / "results.jsonl", self._sync)
@@ -160,15 +133,15 @@ class RunFolder:
             RunFolderError: The folder holds a run already, or its disk is full.
             InputError: A task id occurs twice, or two share a folder.
         """
-        _refuse_duplicates(tasks)
+        refuse_duplicates(tasks)
         require_space(path, TO_BEGIN)
         path.mkdir(parents=True, exist_ok=True)
         refuse_unusual(path)
         lock = lock_for_writing(path)
         try:
-            _refuse_shared_folders(path, tasks)
             clean = redactor or Redactor.from_environment()
-            return cls._create_locked(path, info, tasks, lock, clean, ForwardTime(now))
+            info = write_plan(path, info, tasks, clean)
+            return cls(path, info, tasks, lock=lock, redactor=clean, time=ForwardTime(now))
         except BaseException:
             lock.release()
             raise
@@ -266,9 +239,7 @@ class RunFolder:
         numbered = result.model_copy(update=known)
         self._results.append(encode_sealed(numbered, self.redactor))
         self._lines += 1
-        self._note(numbered)
-        if self._to_rerun:
-            self._to_rerun.discard(result.key)
+        self._trials.note(numbered)
 
     def event(self, event: Event) -> None:
         """Add an event, as lastingly as a result."""
@@ -299,7 +270,7 @@ class RunFolder:
         done unless they are to run again (`run_again`); environment errors, spent budgets and cancelled
         trials are not.
         """
-        return [key for key in self._plan if not self._is_done(key)]
+        return [key for key in self._plan if not self._trials.is_done(key)]
 
     def run_again(self, asked: Sequence[str], trials: Sequence[TrialKey]) -> None:
         """Count `trials` as not done until each has a new result, in later sessions, too.
@@ -311,7 +282,7 @@ class RunFolder:
         rerun = Rerun(asked=tuple(asked), trials=tuple(trials), after=self._lines)
         session = self.info.sessions[-1].model_copy(update={"rerun": rerun})
         self._write_info({"sessions": (*self.info.sessions[:-1], session)})
-        self._to_rerun.update(trials)
+        self._trials.run_again(trials)
 
     def trial_folder(self, key: TrialKey) -> Path:
         """Return the folder of a trial's artifacts, made when missing."""
@@ -338,11 +309,11 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             if any(folder.iterdir()):
-                kept = self._place_to_keep(key)
+                kept = self._trials.place_to_keep(self.path, key)
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 folder.rename(kept)
                 folder.mkdir()
-        self._sequences.pop((key.task_id, key.trial), None)  # what lies there now is no result's
+        self._trials.begin_attempt(key)
         return folder
 
     def sync(self) -> None:
@@ -397,29 +368,6 @@ class RunFolder:
             self._abort()
 
     @classmethod
-    def _create_locked(  # noqa: PLR0913, PLR0917  # what `create` was given
-        cls,
-        path: Path,
-        info: RunInfo,
-        tasks: Sequence[Task],
-        lock: FileLock,
-        redactor: Redactor,
-        time: ForwardTime,
-    ) -> RunFolder:
-        if (path / "run.json").exists():
-            raise RunFolderError(
-                f"{path} holds the run {read_info(path).run_id!r} already: resume it or use "
-                f"another folder"
-            )
-        refuse_results_alone(path)
-        sweep_temporary(path)
-        # Before run.json: a folder that has one is a whole run.
-        written = b"".join(encode(t, redactor) + b"\n" for t in tasks)
-        write_atomic(path / "tasks.jsonl", written)
-        info = info.model_copy(update={"tasks_sha256": hashlib.sha256(written).hexdigest()})
-        return cls(path, info, tasks, lock=lock, redactor=redactor, time=time)
-
-    @classmethod
     def _resume_locked(  # noqa: PLR0913, PLR0917  # what `resume` was given
         cls,
         path: Path,
@@ -429,38 +377,20 @@ class RunFolder:
         redactor: Redactor,
         now: Callable[[], datetime],
     ) -> RunFolder:
-        sweep_temporary(path)
-        view = read_run(path)  # only now: another process may just have ended
-        _refuse_shared_folders(path, view.tasks)
-        time = ForwardTime(now, view.last_date())
-        if view.changed:
-            raise RunFolderError(
-                f"{view.changed[0]}; nothing goes on in a run that is not as it was"
-            )
-        sweep_killed(view)
-        moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
-        info = view.info.model_copy(
-            update={
-                "trials": trials or view.info.trials,
-                "agent_code": _code_of(view.info, wanted),
-            }
-        )
+        stored = prepare_to_resume(path, wanted, trials, now)
         folder = cls(
             path,
-            info,
-            view.tasks,
+            stored.info,
+            stored.view.tasks,
             lock=lock,
             redactor=redactor,
-            time=time,
-            latest=view.latest,
-            lines=view.lines,
+            time=stored.time,
+            latest=stored.view.latest,
+            lines=stored.view.lines,
         )
         try:
-            for data in moved:
-                folder.event(Event(time=folder.now(), kind="set_aside", data=data))
-            if time.ahead >= _SET_BACK:
-                ahead: dict[str, JsonValue] = {"seconds": time.ahead.total_seconds()}
-                folder.event(Event(time=folder.now(), kind="clock_set_back", data=ahead))
+            for kind, data in stored.events:
+                folder.event(Event(time=folder.now(), kind=kind, data=data))
         except RunFolderError:  # the session has begun, and no caller has the folder to end it
             folder._abort()
             raise
@@ -504,32 +434,12 @@ class RunFolder:
                 f"the same command with its new place as --out to continue there"
             )
 
-    def _note(self, result: TrialResult) -> None:
-        identity = (result.task_id, result.trial)
-        self.standings[identity] = Standing(result.status, result.success, bool(result.suspect))
-        self._sequences[identity] = result.sequence
-
     def _lacks_results(self) -> bool:
         return len(self.standings) < len(self.tasks) * self.info.trials
-
-    def _place_to_keep(self, key: TrialKey) -> Path:
-        """Return where what lies in a trial's folder is to be kept: named by its result, if it has one."""
-        archive, identity = kept_attempts(self.path, key), (key.task_id, key.trial)
-        sequence = self._sequences.get(identity)
-        if sequence is not None and not (kept := archive / f"result-{sequence}").exists():
-            return kept
-        # a result without a sequence is one of a bench-core before 0.2, which counted
-        old = identity in self._sequences and sequence is None
-        names = (f"{n}" if old else f"unfinished-{n}" for n in itertools.count(1))
-        return next(p for name in names if not (p := archive / name).exists())
 
     @cached_property
     def _plan(self) -> list[TrialKey]:
         return plan(self.tasks, self.info.trials)  # asked for several times in each run
-
-    def _is_done(self, key: TrialKey) -> bool:
-        standing = self.standings.get((key.task_id, key.trial))
-        return standing is not None and standing.status.done and key not in self._to_rerun
 
 
 def _place_of(path: Path) -> tuple[int, int] | None:
@@ -546,42 +456,3 @@ def write_info(path: Path, info: RunInfo, redactor: Redactor) -> None:
     text = redactor.redact_line(info.model_dump_json(exclude={"checksum"}), keep=IDENTITY)
     document = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
     write_atomic(path / "run.json", add_checksum(f"{document}\n".encode(), indent=b"\n  "))
-
-
-def _refuse_duplicates(tasks: Sequence[Task]) -> None:
-    counts = Counter(task.task_id for task in tasks)
-    twice = [task_id for task_id, count in counts.items() if count > 1]
-    if twice:
-        raise InputError(f"the task {twice[0]!r} is planned twice: give each task once")
-
-
-def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:
-    """Raise where two tasks would share a folder, because the disk takes no notice of case.
-
-    Raises:
-        InputError: Names them.
-    """
-    by_name: dict[str, str] = {}
-    for task in tasks:
-        other = by_name.setdefault(folder_name(task.task_id).lower(), task.task_id)
-        if other != task.task_id and ignores_case(path):
-            raise InputError(
-                f"the tasks {other!r} and {task.task_id!r} would share a folder in {path}, whose disk takes "
-                f"no notice of case: use a folder on another disk, or leave one of them out (--skip-task)"
-            )
-
-
-def _code_of(stored: RunInfo, wanted: RunInfo | None) -> AgentCode | None:
-    """Return the agent's program now, or where nothing identifies it, the one before."""
-    now = wanted.agent_code if wanted is not None else None
-    known = stored.agent_code is not None and stored.agent_code.sha256 is not None
-    return stored.agent_code if now is None or (known and now.sha256 is None) else now
-
-
-def _set_aside(view: RunView, name: str) -> dict[str, JsonValue] | None:
-    bad = view.bad_lines(name)
-    kept = set_aside_torn(view.path / name, bad)
-    if kept is None:
-        return None
-    torn = next(line for line in bad if line.torn)
-    return {"file": name, "line": torn.number, "moved_to": kept.name, "reason": torn.reason}

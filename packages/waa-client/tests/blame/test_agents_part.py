@@ -1,4 +1,4 @@
-"""Attribution of failures: faults of VM, evaluator and provider are not the agent's, its own acts are."""
+"""Attribution of failures: faults of VM and provider are not the agent's, its own acts are."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from blamed_trials import QUICK, OwnAgent, message_of, scripted
 from fake_evaluator import FakeEvaluator, verdict
 from fake_vm import FakeVm, Reply
-from sample_tasks import make_task, run, script
+from sample_tasks import make_task, only, run
 
 from bench_core.agents import RunCode, connect
 from bench_core.errors import AgentError, EnvironmentFaultError
-from bench_core.records import AgentOutcome, Limits, Status, Usage
+from bench_core.records import Limits, Status
 from bench_core.records.vocabulary import SuspectCause
 from bench_core.run_folder import read_run
 from bench_core.scheduling import NoLocks
@@ -28,62 +29,11 @@ from waa_client.pool import VmPool
 from waa_client.vm import VmClient, VmOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from bench_core.protocols import EnvironmentHandle, TrialContext
-    from bench_core.records import AgentTask, TrialResult
+    from bench_core.protocols import EnvironmentHandle
 
-QUICK = VmOptions(slack=0.02, tries=2, wait_s=0.01, connect_s=10)
 PATIENT = VmOptions(slack=0.2, tries=3, wait_s=0.01, connect_s=10)
-STEP = {"type": "open", "parameters": {"path": "draft.txt"}}
-
-
-class OwnAgent:
-    """An agent with the `act` of a test, which gets the environment's handle."""
-
-    name = "own"
-
-    def __init__(self, act: Any, *, in_process: bool = False) -> None:
-        self.in_process = in_process
-        self.runs = 0
-        self._act = act
-
-    async def run(
-        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
-    ) -> AgentOutcome:
-        del task
-        self.runs += 1
-        context.meter.spend(Usage(requests=1, input_tokens=100), 0.25)
-        await self._act(environment)
-        return AgentOutcome(steps=1)
-
-
-@pytest.fixture
-def evaluator() -> Iterator[FakeEvaluator]:
-    """An evaluator that finds the task not done."""
-    with FakeEvaluator(lambda _: verdict(0.0)) as running:
-        yield running
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-def only(out: Path) -> TrialResult:
-    (result,) = read_run(out).results.values()
-    return result
-
-
-def scripted(tmp_path: Path, *steps: Any) -> dict[str, Any]:
-    """Return the options of a run of the scripted agent with these steps."""
-    path = script(tmp_path / "script.json", list(steps))
-    return {"agent": "scripted", "config": {"agent_options": {"script": path}}}
-
-
-def message_of(result: TrialResult) -> str:
-    return result.error.message if result.error else ""
 
 
 def broken_picture() -> bytes:
@@ -320,34 +270,6 @@ def test_an_agent_that_acts_while_it_is_evaluated_is_refused(
     assert "late()" not in vm.blocks()
 
 
-def test_a_set_up_whose_last_step_raised_is_no_score(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    step = {"type": "open", "ok": False, "error": "the evaluator is gone", "seconds": 0}
-    evaluator.setup = {"ok": False, "abandoned": True, "steps": [step]}
-    run(out, [make_task(config=[STEP])], [vm.url], [evaluator.url])
-    assert only(out).status is Status.ENVIRONMENT_ERROR
-    assert "the set-up ended at step 1 of 1: open: the evaluator is gone" in message_of(only(out))
-
-
-def test_a_score_after_a_set_up_that_was_refused_is_suspect(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    step = {"type": "open", "ok": False, "error": "POST /setup/open_file: 500", "seconds": 0}
-    evaluator.setup = {"ok": False, "steps": [step, step]}
-    run(out, [make_task(config=[STEP, STEP])], [vm.url], [evaluator.url])
-    result = only(out)
-    assert (result.score, result.suspect) == (0.0, (SuspectCause.SETUP_INCOMPLETE,))
-
-
-def test_a_score_on_a_vm_that_could_not_be_cleaned_is_suspect(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    vm.always["/setup/clear_task_files"] = Reply(500, b"in use", "text/html")
-    run(out, [make_task()], [vm.url], [evaluator.url])
-    assert (only(out).score, only(out).suspect) == (0.0, (SuspectCause.SETUP_INCOMPLETE,))
-
-
 @pytest.mark.parametrize("where", ["live", "over-http"])
 def test_a_picture_that_cannot_be_decoded_is_the_vms_fault(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator, where: str
@@ -364,69 +286,11 @@ def test_a_picture_that_cannot_be_decoded_is_the_vms_fault(
     assert "cannot be unpacked" in message_of(only(out))
 
 
-def test_a_vm_in_which_nothing_runs_makes_the_score_suspect(
-    tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    refusal = {"status": "error", "message": "[WinError 1455] The paging file is too small"}
-    vm.always["/execute_windows"] = Reply(500, json.dumps(refusal).encode())
-    run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "x()", "x()", "DONE"))
-    result = only(out)
-    assert (result.score, result.suspect) == (0.0, (SuspectCause.ENVIRONMENT_FAULT,))
-
-
 def test_an_agent_whose_every_block_is_wrong_has_failed_by_itself(
     tmp_path: Path, out: Path, vm: FakeVm, evaluator: FakeEvaluator
 ) -> None:
     run(out, [make_task()], [vm.url], [evaluator.url], **scripted(tmp_path, "x()", "1/0", "DONE"))
     assert (only(out).score, only(out).suspect) == (0.0, ())
-
-
-BUSY = Reply(409, b'{"error": {"code": "in_use", "message": "busy"}}')
-GATEWAY = Reply(200, b"<html>gateway</html>", "text/html")
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        pytest.param([Reply(reset=True), *[BUSY] * 9], id="lost-and-busy"),
-        pytest.param([GATEWAY] * 3, id="gateway-pages"),
-        pytest.param([Reply(reset=True), GATEWAY, BUSY], id="in-turn"),
-    ],
-)
-def test_an_evaluator_that_answers_late_is_asked_until_it_does(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, answers: list[Reply]
-) -> None:
-    evaluator.faults["/evaluate"] = list(answers)
-    settings = {"ask_again_s": 0.02}
-    run(out, [make_task()], [vm.url], [evaluator.url], settings=settings)
-    assert (only(out).status, only(out).score) == (Status.COMPLETED, 0.0)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(Reply(reset=True), id="dropped"),
-        pytest.param(BUSY, id="busy"),
-        pytest.param(GATEWAY, id="gateway-page"),
-        pytest.param(Reply(503, b"starting", "text/html"), id="unavailable"),
-    ],
-)
-def test_an_evaluator_that_fails_costs_one_run_of_the_agent_and_gives_no_lasting_result(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, answer: Reply
-) -> None:
-    async def act(environment: EnvironmentHandle) -> None:
-        del environment
-
-    evaluator.faults["/evaluate"] = [answer] * 9999
-    agent = OwnAgent(act)
-    settings = {"ask_again_s": 0.001, "evaluation_s": 1.0}
-    outcome = run(
-        out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3, settings=settings
-    )
-    result = only(out)
-    assert (result.status, result.score, agent.runs) == (Status.ENVIRONMENT_ERROR, None, 1)
-    assert "not_retried" in result.flags
-    assert (outcome.remaining, result.usage.requests, result.cost_usd) == (1, 1, 0.25)
 
 
 async def test_the_vm_that_failed_rests_and_one_whose_provider_failed_does_not() -> None:
@@ -475,110 +339,3 @@ def test_what_an_agent_raises_is_its_own(
     run(out, [make_task()], [vm.url], [evaluator.url], working=OwnAgent(act))
     assert (only(out).status, only(out).score) == (Status.AGENT_ERROR, 0.0)
     assert only(out).usage.requests == 1
-
-
-LOST = verdict(
-    None,
-    evaluation_error={
-        "phase": "evaluate", "stage": "result", "func": "get_vm_file", "type": "VmTransportError",
-        "message": "/file: no answer",
-    },
-)  # fmt: skip
-
-
-def losing_the_vm(times: int, then: dict[str, Any]) -> Any:
-    """Make verdicts of evaluations, of which the first got no answer of the VM."""
-    left = [LOST] * times
-    return lambda _: left.pop() if left else then
-
-
-def types(*, sends_screen: bool = True) -> OwnAgent:
-    async def act(environment: EnvironmentHandle) -> None:
-        language = "code_block" if sends_screen else "pyautogui"
-        await environment.live.run(Block(code="computer.keyboard.write('x')", language=language))
-
-    return OwnAgent(act, in_process=True)
-
-
-def test_a_vm_that_was_away_for_a_moment_is_evaluated_again_as_the_agent_left_it(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    evaluator.judge = losing_the_vm(1, verdict(1.0))
-    agent = types()
-    run(out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3)
-    result = only(out)
-    assert (result.status, result.score, agent.runs) == (Status.COMPLETED, 1.0, 1)
-    assert "evaluated_again" in result.flags
-    first, second = (body["idempotency_key"] for body in evaluator.bodies("/evaluate"))
-    assert first != second
-
-
-@pytest.mark.parametrize("how", ["gone", "restarted", "restart-unknown"])
-def test_a_vm_that_is_lost_while_it_is_evaluated_costs_one_run_and_gives_no_lasting_result(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str
-) -> None:
-    def judge(_: Any) -> Any:
-        if how == "gone":
-            vm.always["/probe"] = Reply(reset=True)
-        elif how == "restarted":
-            vm.computer.updated = False
-        return LOST
-
-    evaluator.judge = judge
-    agent = types(sends_screen=how != "restart-unknown")
-    outcome = run(
-        out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3, options=QUICK
-    )
-    result = only(out)
-    assert (result.status, result.score, agent.runs) == (Status.ENVIRONMENT_ERROR, None, 1)
-    assert ("not_retried" in result.flags, outcome.remaining) == (True, 1)
-    assert (result.usage.requests, result.cost_usd, result.steps) == (1, 0.25, 1)
-    assert {"action_history.json", "evaluation.json"} <= set(result.artifact_paths)
-    assert len(evaluator.bodies("/evaluate")) == 1
-
-
-def test_an_evaluation_that_never_gets_its_answer_of_a_working_vm_is_undecided(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator
-) -> None:
-    evaluator.judge = lambda _: LOST
-    run(out, [make_task()], [vm.url], [evaluator.url], working=types())
-    assert (only(out).status, only(out).score) == (Status.EVALUATION_ERROR, None)
-    assert len(evaluator.bodies("/evaluate")) == 3
-
-
-@pytest.mark.parametrize("score", [0.0, 1.0])
-@pytest.mark.parametrize("how", ["picture", "restarted"])
-def test_a_vm_that_is_out_of_order_after_its_evaluation_gives_no_score(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, how: str, score: float
-) -> None:
-    def judge(_: Any) -> Any:
-        if how == "picture":
-            vm.always["/screenshot"] = Reply(502, b"bad", "text/html")
-        else:
-            vm.computer.updated = False
-        return verdict(score)
-
-    evaluator.judge = judge
-    agent = types()
-    run(out, [make_task()], [vm.url], [evaluator.url], working=agent, attempts=3)
-    result = only(out)
-    found = (result.status, result.score, "not_retried" in result.flags, agent.runs)
-    assert found == (Status.ENVIRONMENT_ERROR, None, True, 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "suspect"),
-    [
-        ("<html>bad gateway</html>", (SuspectCause.ENVIRONMENT_FAULT,)),
-        ('{"status": "error", "message": "no such file"}', ()),
-    ],
-    ids=["gateway", "own"],
-)
-def test_a_score_from_a_gateways_errors_is_suspect(
-    out: Path, vm: FakeVm, evaluator: FakeEvaluator, text: str, suspect: tuple[SuspectCause, ...]
-) -> None:
-    asked = {"target": "vm", "method": "POST", "path": "/file", "status": 502}
-    seen = {**asked, "body": {"text": text, "sha256": "0" * 64, "size": len(text)}}
-    evaluator.judge = lambda _: verdict(0.0, transcript=[seen])
-    run(out, [make_task()], [vm.url], [evaluator.url], working=types())
-    assert (only(out).score, only(out).suspect) == (0.0, suspect)
