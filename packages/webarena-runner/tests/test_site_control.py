@@ -40,16 +40,25 @@ with (home / "calls").open("a") as file:
     file.write(json.dumps(words) + "\\n")
 kept = home / "containers"
 kept.mkdir(exist_ok=True)
+(home / "volumes").mkdir(exist_ok=True)
 if words[0] == "ps":
     name = words[words.index("--filter") + 1].removeprefix("name=^").removesuffix("$")
     if (kept / name).exists():
         print(name)
+elif words[:2] == ["volume", "ls"]:
+    name = words[-1].removeprefix("name=^").removesuffix("$")
+    if (home / "volumes" / name).exists():
+        print(name)
+elif words[:2] == ["volume", "rm"]:
+    (home / "volumes" / words[2]).unlink()
 elif words[0] == "rm":
-    (kept / words[2]).unlink()
+    (kept / words[-1]).unlink()
 elif words[0] == "run":
     if (home / "broken").exists():
         sys.exit("no space left on device")
     (kept / words[words.index("--name") + 1]).touch()
+    for each in (word for i, word in enumerate(words) if words[i - 1] == "-v"):
+        (home / "volumes" / each.partition(":")[0].strip("/").replace("/", "-")).touch()
 elif words[0] == "exec":
     print(json.dumps({{"success": True, "message": "ready", "details": {{}}}}))
 """
@@ -92,15 +101,34 @@ def test_reset_makes_the_container_anew_and_waits_for_the_login(
     assert took > 0
     name = "webarena_verified_shopping_admin"
     kinds = [words[0] for words in calls(docker)]
-    assert kinds == ["ps", "run", "exec", "ps", "rm", "run", "exec"]
-    run = calls(docker)[5]
+    assert kinds == ["ps", "ps", "run", "exec", "ps", "rm", "ps", "run", "exec"]
+    run = calls(docker)[7]
     port = world.urls["shopping_admin"].split(":")[2].split("/")[0]
     assert run[:4] == ["run", "-d", "--name", name]
     assert f"{port}:80" in run
     assert "7781:8877" in run
     assert f"WA_ENV_CTRL_EXTERNAL_SITE_URL=http://shopping-admin.localhost:{port}" in run
     assert run[-1] == "am1n3e/webarena-verified-shopping_admin"
-    assert calls(docker)[4] == ["rm", "-f", name]
+    assert calls(docker)[5] == ["rm", "-f", "-v", name]
+
+
+def test_a_reset_of_the_map_makes_its_web_sites_volumes_anew(
+    world: BuiltInWorld, docker: Path
+) -> None:
+    """The container's manager leaves them; those with downloaded data have to stay."""
+    config = environment_of(world).config
+    start_site(config, "map", 30)
+    made = {each.name for each in (docker / "volumes").iterdir()}
+    before = len(calls(docker))
+    reset_site(config, "map", 30)
+    words = calls(docker)[before:]
+    removed = {each[2] for each in words if each[:2] == ["volume", "rm"]}
+    assert removed == {f"webarena_verified_map_{each}" for each in ("website_db", "tiles", "style")}
+    assert len(made - removed) == 6
+    kinds = [each[0] for each in words if each[:2] != ["volume", "ls"]]
+    assert kinds.index("rm") < kinds.index("volume") < kinds.index("run")
+    stop_site(config, "map")
+    assert {each.name for each in (docker / "volumes").iterdir()} == made - removed
 
 
 @pytest.mark.parametrize(

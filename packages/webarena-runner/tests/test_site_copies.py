@@ -19,7 +19,6 @@ from webarena_runner.site_copies import (
     copy_config,
     copy_configs,
     copy_spec,
-    needs_text,
 )
 from webarena_runner.tasks import load_tasks, task_sites, task_type
 from webarena_runner.world.launch import Environment
@@ -104,7 +103,7 @@ async def test_copies_are_reset_each_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"map": {"url": "http://localhost:3000", "copies": 2}}, "no task changes it"),
+        ({"map": {"url": "http://localhost:3000", "copies": 2}}, "at most `copies: 1`"),
         ({"reddit": {"url": "http://localhost:9999", "copies": 2, "reset_hook": "x"}}, "either"),
         ({"reddit": {"url": "http://localhost:9999", "copies": 0}}, "greater than or equal to 1"),
     ],
@@ -128,14 +127,25 @@ def test_containers_are_those_of_webarena_verified() -> None:
         copy_spec(elsewhere, "reddit")
 
 
-def test_what_they_need_is_said_beforehand(tmp_path: Path) -> None:
-    config = sites(
-        gitlab={"url": "http://gitlab.localhost:8023", "copies": 2}, reddit="http://localhost:9999"
+def test_the_map_has_volumes_of_its_own_beside_its_data() -> None:
+    spec = copy_spec(sites(map={"url": "http://localhost:3000", "copies": 1}), "map")
+    assert (
+        read_spec(DockerSpec, spec).volumes["map-website-db"].path == "/var/lib/postgresql/14/main"
     )
-    meminfo = tmp_path / "meminfo"
-    meminfo.write_text("MemTotal: 1 kB\nMemAvailable:   6000000 kB\n", encoding="ascii")
-    assert needs_text(config, ["gitlab", "reddit"], meminfo) == (
-        "gitlab: 2 x, image 31.6 GB once, 8 GB of memory\n"
-        "reddit: 1 x, image 8.4 GB once; 6 GB of memory are free"
-    )
-    assert "free" not in needs_text(config, ["reddit"], tmp_path / "absent")
+    assert {*spec["volumes"]} == {"map-website-db", "map-tiles", "map-style"}  # type: ignore[misc]  # a mapping
+    assert spec["binds"] == [
+        f"webarena_verified_map_{each}"
+        for each in (
+            "tile_db:/data/database", "routing_car:/data/routing/car", "routing_bike:/data/routing/bike",
+            "routing_foot:/data/routing/foot", "nominatim_db:/data/nominatim/postgres",
+            "nominatim_flatnode:/data/nominatim/flatnode",
+        )
+    ]  # fmt: skip
+
+
+def test_wikipedia_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
+    given = {"url": "http://localhost:8888", "copies": 1, "data_dir": tmp_path}
+    assert copy_spec(sites(wikipedia=given), "wikipedia")["binds"] == [f"{tmp_path}:/data"]
+    del given["data_dir"]
+    with pytest.raises(InputError, match="env setup init --site wikipedia"):
+        copy_spec(sites(wikipedia=given), "wikipedia")

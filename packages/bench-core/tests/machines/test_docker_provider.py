@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import sys
 import urllib.request
 from collections import Counter
@@ -30,7 +31,7 @@ from bench_core.machines import (
     list_machines,
     open_provider,
 )
-from bench_core.providers import DockerBackend
+from bench_core.providers import DockerBackend, engine_room
 from bench_core.providers.engine import Engine, engine_socket
 from bench_core.testing import ProviderConformance
 from bench_core.testing.machines import FaultyBackend, faulty_sequence
@@ -319,6 +320,42 @@ async def test_answers_to_a_create_are_told_apart(
         with pytest.raises(MachineError) as error:
             await backend.create("m", {}, {"image": "a"})
     assert isinstance(error.value, NameTakenError) == (raised is NameTakenError)
+
+
+async def test_the_room_of_an_engine_is_what_its_disk_and_memory_have_free(tmp_path: Path) -> None:
+    answers: dict[tuple[str, str], tuple[int, object]] = {
+        ("GET", "/info"): (200, {"DockerRootDir": str(tmp_path), "MemTotal": 8_000_000}),
+        ("GET", "/images/a/json"): (200, {}),
+        ("GET", "/volumes/rows"): (200, {}),
+    }
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 9 kB\nMemAvailable:   6000 kB\n", encoding="ascii")
+    async with Scripted(answers).listening(tmp_path / "s"):
+        engine = Engine(tmp_path / "s")
+        room = await engine_room(["a", "b"], ["rows"], engine=engine, meminfo=meminfo)
+    assert (room.folder, room.memory, room.memory_free) == (str(tmp_path), 8_000_000, 6_144_000)
+    assert room.there == {"a", "rows"}
+    disk = shutil.disk_usage(tmp_path)
+    assert 0 < (room.disk_free or 0) <= disk.total
+
+
+async def test_what_is_free_in_the_vm_of_an_engine_is_not_known(tmp_path: Path) -> None:
+    answers = {("GET", "/info"): (200, {"DockerRootDir": "/absent/docker", "MemTotal": 8_000_000})}
+    async with Scripted(answers).listening(tmp_path / "s"):
+        room = await engine_room(engine=Engine(tmp_path / "s"))
+    assert (room.disk_free, room.memory_free, room.memory) == (None, None, 8_000_000)
+
+
+@pytest.mark.parametrize(("memory_mb", "status"), [(None, "ok"), (7000, "ok"), (9000, "warn")])
+async def test_a_container_that_may_take_more_memory_than_there_is_is_a_finding(
+    memory_mb: int | None, status: str, tmp_path: Path
+) -> None:
+    info = (200, {"DockerRootDir": "/absent/docker", "MemTotal": 8_000_000_000})
+    async with Scripted({**IMAGES, ("GET", "/info"): info}).listening(tmp_path / "s"):
+        backend = DockerBackend(tmp_path, socket=str(tmp_path / "s"))
+        found = await backend.findings({"image": "a", "memory_mb": memory_mb})
+    (room,) = [each for each in found if each.name == "room"]
+    assert (room.status, "8.0 GB of memory are free" in room.detail) == (status, True)
 
 
 async def test_no_engine_is_a_fault_with_the_way_out(tmp_path: Path) -> None:

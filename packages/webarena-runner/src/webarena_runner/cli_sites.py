@@ -136,12 +136,18 @@ def status(
 def start(
     config_file: Path | None, host: str | None, names: tuple[str, ...], timeout: float
 ) -> None:
-    """Recreate the sites' containers and wait until they can be used."""
+    """Recreate the sites' containers and wait until they can be used.
+
+    First says how much disk and memory they need and how much is free; refuses what does not fit.
+    """
     from webarena_runner.site_control import start_site  # noqa: PLC0415  # imports the evaluator
-    from webarena_runner.site_copies import needs_text  # noqa: PLC0415  # same
+    from webarena_runner.site_needs import site_needs  # noqa: PLC0415  # same
 
     found = _config(config_file, host)
-    click.echo(needs_text(found, _names(found, names)), err=True)
+    needs = site_needs(found, _names(found, names))
+    click.echo(needs.text(), err=True)
+    for warning in needs.check():
+        click.echo(f"Warning: {warning}", err=True)
     for name, each in _copies(found, names):
         click.echo(f"{_called(each, name)}: started in {start_site(each, name, timeout):.1f} s")
 

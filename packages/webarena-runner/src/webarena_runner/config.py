@@ -106,9 +106,9 @@ class EnvironmentConfig(Record):
     @model_validator(mode="after")
     def _copies_help(self) -> Self:
         for name, site in self.sites.items():
-            if site.copies and name in _READ_ONLY:
+            if (site.copies or 0) > 1 and name in _READ_ONLY:
                 raise ValueError(
-                    f"{name}: no task changes it, so its trials share one: leave out `copies`"
+                    f"{name}: no task changes it, so its trials share one: at most `copies: 1`"
                 )
             if site.copies and site.reset_hook:
                 raise ValueError(

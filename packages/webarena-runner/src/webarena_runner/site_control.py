@@ -20,7 +20,13 @@ from bench_core.records import Record
 from webarena_runner.evaluator_loader import evaluator_module
 from webarena_runner.login.http_login import log_in
 from webarena_runner.site_checks import site_fault
-from webarena_runner.site_copies import reset_copy, start_copy, stop_copy
+from webarena_runner.site_copies import (
+    data_folder,
+    image_volumes,
+    reset_copy,
+    start_copy,
+    stop_copy,
+)
 from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.web import WebClient
 
@@ -113,8 +119,8 @@ def stop_site(config: EnvironmentConfig, name: str) -> None:
         return
     _require_docker(config, name)
     try:
-        _manager(config, name).stop()
-    except (OSError, subprocess.SubprocessError) as error:
+        _remove(_manager(config, name))
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         raise EnvironmentFaultError(f"cannot stop the site {name!r}: {error}") from error
 
 
@@ -194,26 +200,35 @@ def _run_hook(hook: str, name: str, timeout_s: float) -> None:
 
 def _recreate(config: EnvironmentConfig, name: str, deadline: float) -> None:
     """Recreate a container with webarena-verified's manager and wait for the services inside."""
-    site, manager = config.site(name), _manager(config, name)
+    manager, folder = _manager(config, name), data_folder(config, name)
     left = max(1.0, deadline - time.monotonic())
     try:
+        _remove(manager)
         manager.start(
-            port=_port(site.url, name),
+            port=_port(config.site(name).url, name),
             env_ctrl_port=manager.config.host_env_ctrl_port,
             wait=False,  # it would ask Python's resolver for `*.localhost`
-            data_dir=site.data_dir,
+            data_dir=folder,
         )
         client = evaluator_module("environments.env_ctrl_client").EnvCtrlDockerClient
         ready = client.create(manager.container_name, timeout=int(left)).wait_until_ready(left)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         raise EnvironmentFaultError(f"cannot start the site {name!r}: {error}") from error
-    except ValueError as error:
-        raise InputError(
-            f"the site {name!r} needs its data: set `data_dir` in the configuration to the folder "
-            f"that `webarena-verified env setup init --site {name}` has filled"
-        ) from error
     if not ready.success:
         raise EnvironmentFaultError(f"the site {name!r} does not come up: {ready.message}")
+
+
+def _remove(manager: Any) -> None:
+    """Remove a container, with all volumes that a visitor of the site changes.
+
+    The manager's own removal leaves volumes, and with them what an agent did to the map's web site.
+    """
+    name = manager.container_name
+    if manager.backend.container_exists(name=name):
+        words = ["docker", "rm", "-f", "-v", name]
+        subprocess.run(words, capture_output=True, check=True)  # noqa: S603  # no shell
+    for volume in image_volumes(manager.config):
+        evaluator_module("environments.setup.docker_ops").remove_volume(volume)
 
 
 def _wait(config: EnvironmentConfig, name: str, deadline: float) -> None:

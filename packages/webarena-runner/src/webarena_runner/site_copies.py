@@ -6,10 +6,8 @@ made of webarena-verified's image and settings; `sites start` keeps them, and ea
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,6 +28,7 @@ from webarena_runner.tasks import task_sites, task_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pydantic import JsonValue
 
@@ -42,8 +41,10 @@ __all__ = [
     "copy_config",
     "copy_configs",
     "copy_spec",
-    "needs_text",
+    "data_folder",
+    "image_volumes",
     "reset_copy",
+    "site_container",
     "start_copy",
     "stop_copy",
 ]
@@ -52,7 +53,6 @@ _STEP = 100
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _INIT = "WA_ENV_CTRL_EXTERNAL_SITE_URL"
 _KEPT_S = 30 * 24 * 3600.0
-_AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
 
 
 def copy_config(config: EnvironmentConfig, copies: Mapping[str, int]) -> EnvironmentConfig:
@@ -99,7 +99,7 @@ def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
     Raises:
         InputError: The site is not on this computer.
     """
-    container = _container(name)
+    container = site_container(name)
     parts = urlsplit(config.site(name).url)
     host = str(parts.hostname)
     if host not in _LOCAL and not host.endswith(".localhost"):
@@ -117,7 +117,34 @@ def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
     }
     if (shm_mb := SITE_FACTS[name].shm_mb) is not None:
         spec["shm_mb"] = shm_mb
+    own = image_volumes(container)
+    shared: list[JsonValue] = [
+        f"{each}:{at}" for each, at in container.volumes.items() if each not in own
+    ]
+    if (folder := data_folder(config, name)) is not None:
+        shared.append(f"{folder}:{container.data_dir_mount}")
+    if shared:
+        spec["binds"] = shared
+    if own:
+        spec["volumes"] = {_in_names(each): {"path": path} for each, path in own.items()}
     return spec
+
+
+def data_folder(config: EnvironmentConfig, name: str) -> Path | None:
+    """Return the folder of this computer that a site reads its data from; None where it needs none.
+
+    Raises:
+        InputError: It needs one, and none is configured.
+    """
+    if site_container(name).data_dir_mount is None:
+        return None
+    folder = config.site(name).data_dir
+    if folder is None:
+        raise InputError(
+            f"the site {name!r} needs its data: set `data_dir` in the configuration to the folder "
+            f"that `webarena-verified env setup init --site {name}` has filled"
+        )
+    return folder.resolve()
 
 
 async def start_copy(
@@ -173,22 +200,20 @@ async def stop_copy(config: EnvironmentConfig, name: str, folder: Path | None = 
         provider.leases.remove(machine.owner)
 
 
-def needs_text(config: EnvironmentConfig, names: Sequence[str], meminfo: Path = Path("/proc/meminfo")) -> str:  # fmt: skip
-    """Return the disk and memory that the sites' containers need, beside what there is.
+def site_container(name: str) -> Any:
+    """Return webarena-verified's description of a site's container."""
+    site = evaluator_module("types.task").WebArenaSite(name)
+    return evaluator_module("environments.container.config").get_container_config(site=site)
 
-    Sizes of images are those of their registry; memory is known of gitlab alone.
+
+def image_volumes(container: Any) -> dict[str, str]:
+    """Return the named volumes that begin with what the image has, and where they are in the container.
+
+    The map's web site has its database in one. The others are filled by `webarena-verified env setup init`
+    with 60 GB that no visitor changes.
     """
-    lines = []
-    for name in names:
-        copies, facts = config.site(name).copies or 1, SITE_FACTS[name]
-        memory = "" if facts.memory_gb is None else f", {facts.memory_gb * copies} GB of memory"
-        lines.append(f"{name}: {copies} x, image {facts.image_gb} GB once{memory}")
-    try:
-        found = _AVAILABLE.search(meminfo.read_text(encoding="ascii"))
-    except OSError:
-        found = None
-    free = "" if found is None else f"; {int(found[1]) // 1_000_000} GB of memory are free"
-    return "\n".join(lines) + free
+    volumes = container.setup.volumes if container.setup else ()
+    return {each.volume_name: each.mount_path for each in volumes if each.source_tar is None}
 
 
 def _shifted(site: SiteConfig, copy: int) -> SiteConfig:
@@ -204,9 +229,8 @@ def _other_port(url: str, copy: int) -> str:
     return urlunsplit(parts._replace(netloc=f"{host}:{port}"))
 
 
-def _container(name: str) -> Any:
-    site = evaluator_module("types.task").WebArenaSite(name)
-    return evaluator_module("environments.container.config").get_container_config(site=site)
+def _in_names(volume: str) -> str:
+    return volume.removeprefix("webarena_verified_").replace("_", "-")
 
 
 def _key(config: EnvironmentConfig, name: str) -> str:

@@ -26,6 +26,7 @@ class SiteFacts:
         login_header: The header that logs in without a form; its value is `user:password`.
         logout_path: The path below which a user logs out.
         image_gb: Size of its image, as its registry has it.
+        data_gb: Size of the volumes that webarena-verified's set-up fills.
         memory_gb: Memory of a container, where it is known to need much.
         shm_mb: Shared memory that the image's compose file asks for.
         login_field: A field of the login form, where the image shows the form at any address.
@@ -42,6 +43,7 @@ class SiteFacts:
     logout_path: str | None = None
     login_field: str | None = None
     image_gb: float = 0.0
+    data_gb: float = 0.0
     memory_gb: int | None = None
     shm_mb: int | None = None
 
@@ -60,7 +62,7 @@ SITE_FACTS: dict[str, SiteFacts] = {
         health_path="/users/sign_in",
     ),
     # webarena-verified's documentation and compose file publish the map on 3030 instead.
-    "map": SiteFacts(port=3000, other_ports=(3030,), image_gb=3.3),
+    "map": SiteFacts(port=3000, other_ports=(3030,), image_gb=3.3, data_gb=60.0),
     "reddit": SiteFacts(
         port=9999,
         image_gb=8.4,

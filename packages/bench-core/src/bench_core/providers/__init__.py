@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bench_core.providers.process import ProcessBackend
     from bench_core.providers.qemu import QemuBackend
     from bench_core.providers.qemu_spec import QemuSpec
+    from bench_core.providers.room import EngineRoom, engine_room
     from bench_core.providers.specs import read_spec
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "AttachedBackend",
     "DockerBackend",
     "DockerSpec",
+    "EngineRoom",
     "GuestSpec",
     "Probe",
     "ProcessBackend",
@@ -41,6 +43,7 @@ __all__ = [
     "QemuSpec",
     "ask",
     "check_clock",
+    "engine_room",
     "guest_findings",
     "mark_of",
     "read_spec",
@@ -68,6 +71,7 @@ __getattr__ = lazy_exports(
         "process": ("ProcessBackend",),
         "qemu": ("QemuBackend",),
         "qemu_spec": ("QemuSpec",),
+        "room": ("EngineRoom", "engine_room"),
         "specs": ("read_spec",),
     },
 )
