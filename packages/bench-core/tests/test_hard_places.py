@@ -17,7 +17,7 @@ from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import ignores_case, write_atomic
 from bench_core.files import space as limits
 from bench_core.records import AgentOutcome, Event, Status, Task, TrialKey, Usage
-from bench_core.run_folder import RunFolder, check_run, describe_run, folder, read_run
+from bench_core.run_folder import RunFolder, check_run, describe_run, folder, read_run, starting
 from bench_core.run_spec import RunSpec
 from bench_core.runs import RunEnvironment, RunOutcome, run_benchmark_sync, spent_before
 from bench_core.scheduling import Backoff, NoLocks, Policy
@@ -354,7 +354,7 @@ def test_ids_that_would_share_a_folder_are_refused(
     tasks = [Task(benchmark="b", task_id=each, goal="") for each in ("a-B", "c", "a-b")]
     info = describe_run(benchmark="b", agent="a", tasks=tasks)
     RunFolder.create(tmp_path / "copied", info, tasks).close()
-    monkeypatch.setattr(folder, "ignores_case", lambda _: True)  # such a disk is not at hand
+    monkeypatch.setattr(starting, "ignores_case", lambda _: True)  # such a disk is not at hand
     for begin in (
         lambda: RunFolder.create(tmp_path / "run", info, tasks),
         lambda: RunFolder.resume(tmp_path / "copied"),

@@ -162,7 +162,7 @@ def integrities(draw: st.DrawFn) -> Integrity:
 @st.composite
 def results(draw: st.DrawFn) -> TrialResult:
     status = draw(st.sampled_from(Status))
-    finite = st.floats(allow_nan=False, allow_infinity=False)
+    finite = st.floats(-LARGEST_SCORE, LARGEST_SCORE)
     return TrialResult(
         benchmark=draw(names),
         task_id=draw(names),

@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sums import Sums
+from sum_trials import Sums
 
 from bench_core.protocols import TrialContext
 from bench_core.trial import AgentLimits, run_trial

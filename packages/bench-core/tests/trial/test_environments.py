@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sums import RIGHT, WRONG, Paper, Sums, gone
+from sum_trials import RIGHT, WRONG, Paper, Sums, gone
 
 from bench_core.errors import EnvironmentFaultError
 from bench_core.protocols import TrialContext

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sums import RIGHT, WRONG, Sums
+from sum_trials import RIGHT, WRONG, Sums
 
 from bench_core.errors import BudgetExceededError, EnvironmentFaultError, EvaluationError
 from bench_core.records import AgentOutcome, ErrorInfo, Status

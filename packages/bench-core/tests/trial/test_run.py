@@ -10,7 +10,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sums import RIGHT, WRONG, Sums
+from sum_trials import RIGHT, WRONG, Sums
 
 from bench_core.budgets import Budget, RunBudget
 from bench_core.errors import (

@@ -389,7 +389,7 @@ class RunFolder:
             lines=stored.view.lines,
         )
         try:
-            for kind, data in stored.events:
+            for kind, data in stored.events():
                 folder.event(Event(time=folder.now(), kind=kind, data=data))
         except RunFolderError:  # the session has begun, and no caller has the folder to end it
             folder._abort()

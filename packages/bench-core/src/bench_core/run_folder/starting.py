@@ -17,7 +17,7 @@ from bench_core.run_folder.times import ForwardTime
 from bench_core.run_folder.view import read_info, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -35,12 +35,18 @@ _SET_BACK = timedelta(seconds=1)
 
 
 class StoredSessions(NamedTuple):
-    """What earlier sessions left, in order, and what the next one writes down about that."""
+    """What earlier sessions left, in order, with the torn lines that were set aside for it."""
 
     view: RunView
     info: RunInfo
     time: ForwardTime
-    events: list[tuple[str, dict[str, JsonValue]]]
+    moved: list[dict[str, JsonValue]]
+
+    def events(self) -> Iterator[tuple[str, dict[str, JsonValue]]]:
+        """Return what the next session writes down once it has begun: only then the clock was read."""
+        yield from (("set_aside", each) for each in self.moved)
+        if self.time.ahead >= _SET_BACK:
+            yield "clock_set_back", {"seconds": self.time.ahead.total_seconds()}
 
 
 def refuse_duplicates(tasks: Sequence[Task]) -> None:
@@ -91,13 +97,10 @@ def prepare_to_resume(
     if view.changed:
         raise RunFolderError(f"{view.changed[0]}; nothing goes on in a run that is not as it was")
     sweep_killed(view)
-    events = [("set_aside", moved) for name in _LOGS if (moved := _set_aside(view, name))]
-    time.now()  # looks at the clock, which finds out how far it was set back
-    if time.ahead >= _SET_BACK:
-        events.append(("clock_set_back", {"seconds": time.ahead.total_seconds()}))
+    moved = [moved for name in _LOGS if (moved := _set_aside(view, name))]
     code = _code_of(view.info, wanted)
     info = view.info.model_copy(update={"trials": trials or view.info.trials, "agent_code": code})
-    return StoredSessions(view, info, time, events)
+    return StoredSessions(view, info, time, moved)
 
 
 def _refuse_shared_folders(path: Path, tasks: Sequence[Task]) -> None:
