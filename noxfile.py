@@ -455,7 +455,7 @@ def bench(session: nox.Session, name: str) -> None:
 @nox.session(requires=["build"])
 def campaign(session: nox.Session) -> None:
     """Draw many cases by seed where a test draws one: hours, on all cores."""
-    needed = [*group("integration"), *groups("test")]
+    needed = [*group("integration"), *groups("test"), *groups("objects")]
     install(session, packages(), needed)
     provide_chromium(session)
     for script in sorted((ROOT / "integration_tests" / "campaigns").glob("campaign_*.py")):
@@ -465,7 +465,8 @@ def campaign(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def inversions(session: nox.Session) -> None:
     """Turn decisions around, one at a time, each of which a test must notice: minutes, on all cores."""
-    install(session, packages(), [*group("parallel"), *group("integration"), *groups("test")])
+    needed = [*group("parallel"), *group("integration"), *groups("test"), *groups("objects")]
+    install(session, packages(), needed)
     provide_chromium(session)
     session.run("python", "-m", "nox_support.inversions", *session.posargs)
 

@@ -53,3 +53,30 @@ def test_what_is_bound_does_not_make_another_run() -> None:
     bound = RunOptions(**there, bind=("site:lab=lab",)).spec()
     assert bound.executor.bind == ("site:lab=lab",)
     assert bound.settings() == RunOptions(**there).spec().settings()
+
+
+RAY: dict[str, Any] = {"agent": "a", "executor": "ray"}
+
+
+def test_where_files_go_does_not_make_another_run() -> None:
+    stored = RunOptions(**RAY, artifacts="s3://lab/web/arena/").spec()
+    assert stored.executor.artifacts == "s3://lab/web/arena"
+    assert stored.settings() == RunOptions(**RAY).spec().settings()
+
+
+def test_files_go_to_a_store_only_from_workers() -> None:
+    with pytest.raises(InputError, match=r"--artifacts is where workers put .* add --executor ray"):
+        RunOptions(agent="a", artifacts="s3://lab/web").spec()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://AKIAKEY:5ecret@lab/web", "s3://lab/web?secret=5ecret", "s3://lab/5ecret/../x", "s3://",
+        "https://5ecret/lab", "file:///5ecret", "s3://lab//5ecret", "s3://lab/5ecret\n", "5ecret",
+    ],
+)  # fmt: skip
+def test_what_is_no_plain_place_in_s3_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(InputError, match="--artifacts takes s3://BUCKET/PREFIX") as caught:
+        RunOptions(**RAY, artifacts=url).spec()
+    assert "5ecret" not in str(caught.value)

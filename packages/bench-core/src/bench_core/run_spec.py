@@ -90,11 +90,14 @@ class ExecutorSpec(Record):
         kind: `inline`, in the process of the run, or `ray`, by workers of a Ray cluster.
         address: The cluster's, None for one that is started on this machine for the time of the run.
         bind: `NAME=LABEL` each: what uses the resource NAME runs only on nodes that carry the label.
+        artifacts: `s3://BUCKET/PREFIX`, where workers put what trials leave; None is the run folder. Each result
+            says where its own is.
     """
 
     kind: Literal["inline", "ray"] = "inline"
     address: str | None = None
     bind: tuple[str, ...] = ()
+    artifacts: str | None = None
 
 
 class AgentProcessSpec(Record):

@@ -61,6 +61,16 @@ class MortalLink:
         return "ended with exit code 1"
 
 
+class LateLink(MortalLink):
+    """A worker that answers with the result of an attempt that is not the one it was asked for."""
+
+    def send(self, line: bytes) -> None:
+        if decode_line(line)["type"] == "run":
+            self.alive = False
+            stored = {"url": "s3://lab/run/task/1/old", "manifest_sha256": "0" * 64}
+            self._frames.append({"type": "result", "token": "old", "stored": stored})
+
+
 class LostNode:
     """Starts workers, but in the first place, after the first, fails so often."""
 
@@ -283,3 +293,18 @@ async def test_who_waits_for_another_worker_gets_the_first_that_is_free(tmp_path
             await waits
         first.free()
         assert executor.has_room(Claim())
+
+
+async def test_a_late_result_says_where_its_files_are_and_is_not_taken(tmp_path: Path) -> None:
+    class Late(LostNode):
+        async def open(self, slot: int, folder: Path, labels: Any = frozenset()) -> MortalLink:
+            return LateLink(f"worker {slot + 1}")
+
+    events: Events = []
+    context = TrialContext(run_id="1", folder=tmp_path)
+    own = context.for_attempt(context.meter, context.processes, {}, token="new")
+    async with executor_of(Late(), tmp_path, events, slots=1) as executor:
+        with pytest.raises(WorkerLostError):
+            await attempt(executor.take(Claim()), own)
+    (late,) = (data for kind, data in events if kind == "late_result")
+    assert late == {"worker": "worker 1", "token": "old", "stored": "s3://lab/run/task/1/old"}

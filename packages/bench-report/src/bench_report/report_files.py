@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from bench_core.errors import InputError
@@ -183,6 +184,15 @@ def _choose(screenshots: Screenshots, runs: Sequence[Source]) -> Screenshots:
         return screenshots
     left = _AUTO_EMBED_BYTES
     for run in runs:
+        left -= sum(
+            file.size or 0
+            for result in run.results
+            if result.stored is not None
+            for file in result.artifacts
+            if PurePosixPath(file.path).parent.name == "screenshots"
+        )
+        if left < 0:
+            return "link"
         for folder, _, names in os.walk(run.view.path / "trials"):
             if os.path.basename(folder) != "screenshots":  # noqa: PTH119  # of a string
                 continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.errors import InputError
 from bench_core.files import write_atomic
-from bench_core.run_folder import FINISH_STATE, read_json, read_run
+from bench_core.run_folder import FINISH_STATE, read_json, read_run, trial_files
 from multireal_harness.tasks import BENCHMARK
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def export_plan(run_folder: Path, out: Path, *, with_states: bool = False) -> li
     for key, result in run.results.items():
         record = _record(run, result, run.trial_folder(key))
         exported.append(record)
-        full = record | _states(run.trial_folder(key), with_states=with_states)
+        full = record | _states(run, result, with_states=with_states)
         folder = out / "raw" / result.task_id.removeprefix("multi.")
         # the layout has one file per task and model, and no place for further trials
         suffix = "" if result.trial == 1 else f"_trial{result.trial}"
@@ -85,11 +85,17 @@ def _record(run: RunView, result: TrialResult, folder: Path) -> dict[str, Any]:
     }
 
 
-def _states(folder: Path, *, with_states: bool) -> dict[str, Any]:
-    path = folder / FINISH_STATE
-    if not path.exists():
-        return {"finish_state": None}
-    return {"finish_state": read_json(path)} if with_states else {"finish_state_file": str(path)}
+def _states(run: RunView, result: TrialResult, *, with_states: bool) -> dict[str, Any]:
+    stored = result.stored
+    if stored is not None and not with_states and FINISH_STATE in result.artifact_paths:
+        return {"finish_state_file": f"{stored.url}/files/{FINISH_STATE}"}
+    with trial_files(run, result, lambda each: each.path == FINISH_STATE) as folder:
+        path = folder / FINISH_STATE
+        if not path.exists():
+            return {"finish_state": None}
+        return (
+            {"finish_state": read_json(path)} if with_states else {"finish_state_file": str(path)}
+        )
 
 
 def _summary(

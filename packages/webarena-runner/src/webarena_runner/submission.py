@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench_core.errors import InputError
+from bench_core.files import file_inside
 from bench_core.records import Record
-from bench_core.run_folder import read_run
+from bench_core.run_folder import read_run, trial_files
+from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
 from webarena_runner.evaluator_loader import evaluator_module, quiet
 from webarena_runner.tasks import BENCHMARK
 
 __all__ = ["Package", "package_run"]
+
+_PACKAGED = (ANSWER_FILE, HAR_FILE)
 
 
 class Package(Record):
@@ -63,7 +69,8 @@ def package_run(  # noqa: PLR0913  # keywords with defaults
             there is a package of that name.
         RunFolderError: It is no run folder.
     """
-    info = read_run(run_folder).info
+    run = read_run(run_folder)
+    info = run.info
     if info.benchmark != BENCHMARK:
         raise InputError(f"{run_folder} is a run of {info.benchmark!r}, not {BENCHMARK!r}")
     if info.world != "real" and not even_built_in:
@@ -72,7 +79,21 @@ def package_run(  # noqa: PLR0913  # keywords with defaults
     trials = run_folder / "trials" / str(trial)
     if not trials.is_dir():
         raise InputError(f"{run_folder} has no trial {trial}")
-    return _package(trials, out, name, as_folder=as_folder)
+    results = [each for each in run.latest if each.trial == trial]
+    if all(each.stored is None for each in results):
+        return _package(trials, out, name, as_folder=as_folder)
+    with TemporaryDirectory() as place:  # of an object store
+        for each in results:
+            with trial_files(run, each, lambda file: file.path in _PACKAGED) as folder:
+                _copy(folder, Path(place) / each.task_id)
+        return _package(Path(place), out, name, as_folder=as_folder)
+
+
+def _copy(folder: Path, to: Path) -> None:
+    to.mkdir()
+    for name in _PACKAGED:
+        if file_inside(folder, name):
+            shutil.copyfile(folder / name, to / name)
 
 
 def _package(trials: Path, out: Path, name: str | None, *, as_folder: bool) -> Package:

@@ -345,6 +345,9 @@ def _executor_options() -> tuple[Callable[[Any], Any], ...]:
                      help="Run trials in this process, or by workers on the machines of a Ray cluster."),
         click.option("--address", metavar="HOST:PORT",
                      help="With --executor ray: the cluster.  [default: one on this machine for this run]"),
+        click.option("--artifacts", metavar="s3://BUCKET/PREFIX",
+                     help="With --executor ray: workers put the files of trials there instead of sending them to the "
+                          "run folder; `bench-core[objects]` reads them from there."),
         click.option("--bind", metavar="NAME=LABEL", multiple=True,
                      help="With --address: run what needs this site or VM only on nodes that carry this custom "
                           "resource of Ray's; --dry-run lists the names, and webarena:* is all that begin so."),

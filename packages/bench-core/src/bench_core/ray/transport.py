@@ -19,7 +19,7 @@ from bench_core.files.temporary import remove_folder
 from bench_core.ray.actor import SlotActor
 from bench_core.ray.broker import RayBroker
 from bench_core.ray.calls import in_thread, value_of
-from bench_core.workers.executor import WorkerLimits
+from bench_core.workers.attempt import WorkerLimits
 from bench_core.workers.placement import NodeRoom
 
 __all__ = ["RESOURCE", "RayLink", "RayTransport"]

@@ -50,6 +50,7 @@ __all__ = [
     "Status",
     "Step",
     "StepView",
+    "StoredFolder",
     "TrialResult",
     "Usage",
     "as_score",
@@ -307,6 +308,18 @@ class ArtifactFile(Record):
     sha256: str | None = None
 
 
+class StoredFolder(Record):
+    """Where in an object store the folder of a trial is.
+
+    Attributes:
+        url: Of the folder: the files are below `files/`, and their list is `manifest.json`.
+        manifest_sha256: The digest of that list, which was written last.
+    """
+
+    url: str
+    manifest_sha256: str
+
+
 class AgentProgram(Record):
     """What an agent ran in beside the program of the run: an interpreter, or a command.
 
@@ -384,6 +397,7 @@ class TrialResult(Record):
         spent: All model calls of the last attempt by source, the judge's say.
         timings_s: Seconds by phase (`environment`, `agent`, `capture`, `evaluation`, `total`).
         artifacts: The files in the trial's folder.
+        stored: Where these are, if they are in an object store and not in the run folder.
         agent_code: Which program the agent was.
         machine: Which VM or copy of a site the trial ran on.
         sequence: Counts the lines of its file, from 1.
@@ -421,6 +435,7 @@ class TrialResult(Record):
     started: datetime | None = None
     attempts: tuple[Attempt, ...] = ()
     artifacts: tuple[ArtifactFile, ...] = ()
+    stored: StoredFolder | None = None
     error: ErrorInfo | None = None
     agent_code: AgentCode | None = None
     machine: str | None = None

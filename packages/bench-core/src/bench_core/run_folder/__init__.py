@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         stale_schemas,
         write_schemas,
     )
+    from bench_core.run_folder.stored import changed_objects, read_stored, trial_files
     from bench_core.run_folder.view import (
         Problem,
         RunView,
@@ -95,6 +96,7 @@ __all__ = [
     "canonical_hash",
     "changed_artifacts",
     "changed_files",
+    "changed_objects",
     "check_run",
     "collector_paused",
     "count_set_aside",
@@ -111,6 +113,7 @@ __all__ = [
     "read_lines",
     "read_rescore",
     "read_run",
+    "read_stored",
     "read_task_lines",
     "read_tasks",
     "repair_run",
@@ -123,6 +126,7 @@ __all__ = [
     "stored_baseline",
     "stored_run",
     "task_set_hash",
+    "trial_files",
     "trial_path",
     "write_info",
     "write_schemas",
@@ -169,6 +173,7 @@ __getattr__ = lazy_exports(
             "rescore_ids",
         ),
         "schemas": ("SCHEMA_RECORDS", "schema_text", "stale_schemas", "write_schemas"),
+        "stored": ("changed_objects", "read_stored", "trial_files"),
         "view": (
             "Problem",
             "RunView",

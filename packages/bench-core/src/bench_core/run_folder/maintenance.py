@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from bench_core.errors import RefusedFileError, RunFolderError
 from bench_core.files.checksums import file_sha256, lines_sha256
-from bench_core.files.inside import refuse_linked
+from bench_core.files.inside import file_inside, refuse_linked
 from bench_core.files.locks import lock_for_writing
 from bench_core.records import Event, Record, TrialResult
 from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.folder import write_info
 from bench_core.run_folder.jsonl import BadLine, read_lines, set_aside_lines
+from bench_core.run_folder.stored import changed_objects
 from bench_core.run_folder.view import (
     changed_files,
     count_set_aside,
@@ -72,6 +73,8 @@ def check_run(path: Path) -> RunCheck:
     Raises:
         RunFolderError: There is no run at all.
         SchemaVersionError: A newer bench-core wrote it.
+        EnvironmentFaultError: The object store that has files of its trials cannot be read.
+        MissingExtraError: What reads it is not installed.
     """
     info = read_info(path)
     tasks = read_task_lines(path, info)
@@ -196,7 +199,13 @@ def _changed_in(path: Path, result: TrialResult, *, current: bool) -> Iterator[s
     except RefusedFileError as refused:
         yield f"{refused.path.relative_to(path).as_posix()} {refused.problem}: restore it from a copy"
         return
-    yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, result.artifacts))
+    left = result.artifacts
+    if result.stored is not None:
+        yield from (
+            f"{problem}: restore it from a copy" for problem in changed_objects(result.stored, left)
+        )
+        left = tuple(each for each in left if file_inside(folder, each.path))  # copies of these
+    yield from (f"{where}/{problem}" for problem in changed_artifacts(folder, left))
 
 
 def _repair(path: Path, model: type[Record]) -> SetAside | None:

@@ -8,12 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bench_core.errors import InputError
+from bench_core.files.atomic import folder_name
 from bench_core.records import Event
 from bench_core.redaction import Redactor, remembered_secrets
+from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import plan_trials
 from bench_core.runs.opening import timeouts_of
 from bench_core.runs.placing import opened_transport, placing_of
-from bench_core.workers.executor import WorkerExecutor, WorkerLimits
+from bench_core.workers.attempt import WorkerLimits
+from bench_core.workers.executor import WorkerExecutor
 from bench_core.workers.files import keep_late
 from bench_core.workers.recipe import package_digests
 
@@ -91,6 +94,7 @@ async def opened_executor(
         return
     recipe = _recipe(with_)
     try:
+        artifacts = spec.executor.artifacts and checked_url(spec.executor.artifacts)
         placing = await placing_of(spec, with_, transport)
         left = plan_trials(folder.tasks, folder.remaining(), spec)
         placement = placing.place(folder.tasks, left, workers)
@@ -111,6 +115,7 @@ async def opened_executor(
         limits=_limits(spec, with_),
         locks=with_.locks,
         owner=f"{folder.info.run_id} on {platform.node()}",
+        artifacts=artifacts and f"{artifacts}/{folder_name(folder.info.run_id)}",
         redactor=with_.redactor or Redactor.from_environment(),
         on_event=on_event,
     )

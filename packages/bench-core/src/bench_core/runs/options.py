@@ -20,6 +20,7 @@ from bench_core.errors import InputError
 from bench_core.records import Limits, Record
 from bench_core.records.problems import problems_of
 from bench_core.run_folder.baselines import stored_baseline
+from bench_core.run_folder.stored import checked_url
 from bench_core.run_spec import AgentProcessSpec, ExecutorSpec, LookSpec, RunSpec, TaskFilter
 from bench_core.runs.dry_run import default_folder
 from bench_core.workers.placement import Bindings
@@ -76,6 +77,7 @@ class RunOptions(TaskOptions):
         agent_command: A program in any language that is the agent; its script's name is the agent's by default.
         executor: Where trials run; see `ExecutorSpec`.
         address: The Ray cluster's address.
+        artifacts: Where workers put what trials leave; see `ExecutorSpec`.
         bind: Which sites and VMs need nodes with which label, `NAME=LABEL` each; see `ExecutorSpec`.
         sealing: Whether answers are hidden from agents and their browsers; see `RunSpec`.
         rerun: Which trials with a result run again: `failed`, `unscored`, `suspect`, `all`, or ids of
@@ -115,6 +117,7 @@ class RunOptions(TaskOptions):
     agent_command: str | None = None
     executor: Literal["inline", "ray"] = "inline"
     address: str | None = None
+    artifacts: str | None = None
     bind: tuple[str, ...] = ()
     sealing: Literal["auto", "require", "off"] = "auto"
     rerun: tuple[str, ...] = ()
@@ -214,8 +217,15 @@ class RunOptions(TaskOptions):
             raise InputError(
                 "--bind chooses among the nodes of a Ray cluster: add --executor ray and its --address"
             )
+        if self.artifacts is not None and self.executor == "inline":
+            raise InputError(
+                "--artifacts is where workers put the files of trials: add --executor ray"
+            )
+        artifacts = None if self.artifacts is None else checked_url(self.artifacts)
         Bindings(self.bind)  # refused here rather than where workers start
-        return ExecutorSpec(kind=self.executor, address=self.address, bind=self.bind)
+        return ExecutorSpec(
+            kind=self.executor, address=self.address, bind=self.bind, artifacts=artifacts
+        )
 
     def _stopping(self) -> LookSpec | None:
         if self.looks is None:

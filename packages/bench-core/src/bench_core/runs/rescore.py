@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from bench_core.redaction import Redactor
 from bench_core.run_folder.artifacts import changed_artifacts
 from bench_core.run_folder.folder import read_run
 from bench_core.run_folder.rescore_folder import RescoreFolder, read_rescore
+from bench_core.run_folder.stored import trial_files
 from bench_core.run_spec import trial_seed
 from bench_core.trial import close_benchmark, rescore_trial
 
@@ -157,11 +159,12 @@ async def _rescore(
     result = run.results[key]
     try:
         seed = trial_seed(run.info.seed, key)
-        folder = run.trial_folder(key)
-        # Evaluators open what they need by its path, and may be others' code.
-        refuse_unusual(folder, below=True)
-        _refuse_changed(result, folder)
-        return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
+        with contextlib.ExitStack() as stack:
+            folder = await asyncio.to_thread(stack.enter_context, trial_files(run, result))
+            # Evaluators open what they need by its path, and may be others' code.
+            refuse_unusual(folder, below=True)
+            _refuse_changed(result, folder)
+            return await rescore_trial(benchmark, tasks[key.task_id], result, folder, seed=seed)
     except (EvaluationError, RefusedFileError) as error:
         return _not_evaluated(result, error)
     except BenchError:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from bench_core.workers.executor import WorkerExecutor, WorkerLimits, WorkerLostError
+    from bench_core.workers.attempt import WorkerLimits, WorkerLostError
+    from bench_core.workers.executor import WorkerExecutor
     from bench_core.workers.placement import Bindings, NodeRoom, Placement
     from bench_core.workers.process import PipeTransport, WorkerProcess
     from bench_core.workers.recipe import Recipe
@@ -30,7 +31,8 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "executor": ("WorkerExecutor", "WorkerLimits", "WorkerLostError"),
+        "attempt": ("WorkerLimits", "WorkerLostError"),
+        "executor": ("WorkerExecutor",),
         "placement": ("Bindings", "NodeRoom", "Placement"),
         "process": ("PipeTransport", "WorkerProcess"),
         "recipe": ("Recipe",),

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from bench_core.agent_process.framing import FrameError, encode_line
-from bench_core.agent_process.messages import (
-    answer_to,
-    checked_hello,
-    error_of_frame,
-    hello,
-)
-from bench_core.agent_process.silence import Silence, sign_s
-from bench_core.errors import BenchError, EnvironmentFaultError, InputError
-from bench_core.records import TrialResult
+from bench_core.agent_process.messages import checked_hello, error_of_frame, hello
+from bench_core.agent_process.silence import sign_s
+from bench_core.errors import EnvironmentFaultError, InputError
+from bench_core.run_folder.stored import refuse_other_store
 from bench_core.scheduling.leased_locks import LeasedLocks
 from bench_core.scheduling.leases import LEASE_TTL_S
 from bench_core.scheduling.machine_locks import NoLocks
+from bench_core.workers.attempt import WorkerAttempt, WorkerLostError, end_of
 from bench_core.workers.files import LATE_RESULT, Incoming, keep_late
 from bench_core.workers.messages import refuse_mismatch
 from bench_core.workers.placement import FreePlaces
@@ -38,50 +30,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bench_core.protocols import TrialContext
-    from bench_core.records import Task
+    from bench_core.records import Task, TrialResult
     from bench_core.redaction import Redactor
     from bench_core.scheduling.machine_locks import MachineLocks
     from bench_core.scheduling.places import Place
     from bench_core.scheduling.resources import Claim
+    from bench_core.workers.attempt import WorkerLimits
     from bench_core.workers.placement import Placement
     from bench_core.workers.recipe import Recipe
     from bench_core.workers.transport import Link, Transport
 
-__all__ = ["WorkerExecutor", "WorkerLimits", "WorkerLostError"]
+__all__ = ["WorkerExecutor"]
 
 _log = logging.getLogger("bench_core.workers")
-_log.addHandler(
-    logging.NullHandler()
-)  # else what no one asked for is printed between lines of progress
 _SIGNS_PER_LEASE = 5
+_LONGEST_URL = 1_000
 _DOES_NOT_START = (EnvironmentFaultError, InputError)
 _STARTS = 3
 """So often in a row a worker may fail to start before its place is given up: one may have been killed by chance."""
-_END_S = 180.0
-"""Longer than any transport needs to know that a worker is gone; what outlasts it is given up."""
-
-
-class WorkerLostError(EnvironmentFaultError):
-    """The worker of an attempt died, was cut off or hung; the attempt is tried again elsewhere."""
-
-
-@dataclass(frozen=True)
-class WorkerLimits:
-    """How patient a run is with its workers, in seconds.
-
-    Attributes:
-        start_s: A worker may take to start and to build the benchmark.
-        cancel_s: An attempt may clean up after it was cancelled, before its worker is ended.
-        block_s: A worker may give no sign while it runs an attempt; None is no limit.
-        lease_s: A worker goes on for this long without a sign of the run.
-        close_s: An idle worker may take to end.
-    """
-
-    start_s: float = 180.0
-    cancel_s: float = 7.0
-    block_s: float | None = 60.0
-    lease_s: float = 60.0
-    close_s: float = 15.0
 
 
 class WorkerExecutor:
@@ -98,6 +64,7 @@ class WorkerExecutor:
         locks: Hold what attempts use against other processes of this machine; where the workers' cluster has
             a broker, `locks` of this object hold it in the whole cluster.
         owner: Whose leases they are, for people.
+        artifacts: Where in an object store attempts put what they leave, instead of the run folder.
         redactor: Knows the run's secrets.
         on_event: Receives kind and data of what is to be written down.
     """
@@ -114,6 +81,7 @@ class WorkerExecutor:
         limits: WorkerLimits,
         locks: MachineLocks,
         owner: str,
+        artifacts: str | None = None,
         redactor: Redactor,
         on_event: Callable[[str, dict[str, JsonValue]], object],
     ) -> None:
@@ -125,6 +93,7 @@ class WorkerExecutor:
         self._free = FreePlaces(placement)
         self._folder = run_folder.absolute()
         self._limits = limits
+        self._artifacts = artifacts
         self._redactor = redactor
         self._on_event = on_event
         # what no other process can reach needs no lease
@@ -139,13 +108,16 @@ class WorkerExecutor:
 
     async def __aenter__(self) -> Self:
         keep_late(self._folder, self._on_event)
-        self._order["probe"] = self._incoming.probe(f"probe-{secrets.token_hex(8)}")
+        probe = self._incoming.probe(f"probe-{secrets.token_hex(8)}")
+        self._order |= {"probe": probe, "artifacts": self._artifacts}
         self._signs = asyncio.create_task(self._give_signs())
         if self._leases is not None:
             await self._leases.__aenter__()
         self._all = {n: Slot(n, labels) for n, labels in enumerate(self._placement.workers)}
         try:
             await self._start_all()
+            if self._artifacts is not None:
+                await asyncio.to_thread(refuse_other_store, self._artifacts, probe)
         except BaseException:
             await self._close()
             raise
@@ -176,9 +148,17 @@ class WorkerExecutor:
         """
         slot = await self._ready_slot(place)
         assert slot.link is not None  # noqa: S101  # it started
-        attempt = _Attempt(slot.link, context, self._limits, self._incoming, self._refused)
+        attempt = WorkerAttempt(
+            slot.link,
+            task,
+            context,
+            limits=self._limits,
+            incoming=self._incoming,
+            artifacts=self._artifacts,
+            refuse=self._refused,
+        )
         try:
-            result = await attempt.run(_run_line(task, context))
+            result = await attempt.run()
         except WorkerLostError:
             slot.link = None
             raise
@@ -302,7 +282,7 @@ class WorkerExecutor:
         except BaseException as error:
             if link is not None:
                 link.kill()
-                await _end_of(link, self._limits.close_s)
+                await end_of(link, self._limits.close_s)
             if not isinstance(error, (FrameError, asyncio.TimeoutError)):
                 raise
             cause = str(error) or f"it was not ready after {self._limits.start_s:g} s"
@@ -366,7 +346,7 @@ class WorkerExecutor:
         frame = await link.receive()
         if frame is None:
             link.kill()
-            raise FrameError(self._redactor.redact(f"{link.name} {await _end_of(link)}"))
+            raise FrameError(self._redactor.redact(f"{link.name} {await end_of(link)}"))
         return frame
 
     async def _give_signs(self) -> None:
@@ -378,11 +358,15 @@ class WorkerExecutor:
                 if slot.link is not None:
                     slot.link.send(line)
 
-    def _refused(self, link: Link, token: object) -> None:
+    def _refused(self, link: Link, frame: dict[str, Any]) -> None:
         """Refuse a result under another token than the one that counts."""
+        token, stored = frame.get("token"), frame.get("stored")
         if isinstance(token, str):
             link.send(encode_line("acknowledge", token=token, accepted=False))
-        self._on_event(LATE_RESULT, {"worker": link.name, "token": str(token)[:64]})
+        found: dict[str, JsonValue] = {"worker": link.name, "token": str(token)[:64]}
+        if isinstance(stored, dict):  # where its files are; nothing reads them
+            found["stored"] = str(stored.get("url"))[:_LONGEST_URL]
+        self._on_event(LATE_RESULT, found)
 
     async def _close(self) -> None:
         if self._signs is not None:
@@ -422,144 +406,3 @@ class _Place:
         slot, self.slot = self.slot, None
         if slot is not None:
             self._executor.give_back(slot)
-
-
-class _Attempt:
-    """One attempt on a worker, from its order to its result."""
-
-    def __init__(
-        self,
-        link: Link,
-        context: TrialContext,
-        limits: WorkerLimits,
-        incoming: Incoming,
-        refuse: Callable[[Link, object], object],
-    ) -> None:
-        self._link = link
-        self._context = context
-        self._token = context.token
-        self._limits = limits
-        self._incoming = incoming
-        self._refuse = refuse
-        self._silence = Silence(limits.block_s, link.kill)
-
-    async def run(self, order: bytes) -> TrialResult:
-        """Return the result; when this ends, the worker is idle, or nothing of it acts any more."""
-        listening = asyncio.ensure_future(self._converse(order))
-        try:
-            frame = await asyncio.shield(listening)
-        except asyncio.CancelledError:
-            self._link.send(encode_line("cancel", token=self._token))
-            stopping = asyncio.ensure_future(self._stop(listening))
-            while not stopping.done():
-                # again and again: the scheduler cancels what outlasts its grace, and this must not let go
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.shield(stopping)
-            raise
-        return _result(frame)
-
-    async def _stop(self, listening: asyncio.Future[dict[str, Any]]) -> None:
-        done, _ = await asyncio.wait([listening], timeout=self._limits.cancel_s)
-        if not done:
-            self._link.kill()
-            done, _ = await asyncio.wait([listening], timeout=_END_S)
-        if not done:
-            listening.cancel()
-        elif not listening.cancelled():
-            listening.exception()  # looked at: a worker that was killed is lost on purpose
-
-    async def _converse(self, order: bytes) -> dict[str, Any]:
-        self._link.send(order)
-        try:
-            with self._silence.watched():
-                return await self._listen()
-        except FrameError as error:
-            await self._end(f"broke the protocol: {error}")
-        raise AssertionError  # `_end` raises
-
-    async def _listen(self) -> dict[str, Any]:
-        while True:
-            frame = await self._link.receive()
-            self._silence.end()
-            if frame is None:
-                await self._end(
-                    f"gave no sign for {self._limits.block_s:g} s and was ended"
-                    if self._silence.too_long
-                    else ""
-                )
-                continue
-            if frame["type"] == "result" and frame.get("token") == self._token:
-                await asyncio.to_thread(self._commit, frame)
-                return frame
-            await self._handle(frame)
-
-    async def _handle(self, frame: dict[str, Any]) -> None:
-        kind = frame["type"]
-        if kind == "result":
-            self._refuse(self._link, frame.get("token"))
-        elif kind == "spend":
-            self._link.send(answer_to(frame, self._context.meter))
-        elif kind == "file" and frame.get("token") == self._token:
-            await asyncio.to_thread(self._incoming.write_piece, self._token, frame)
-        elif kind == "progress":
-            _note(frame)
-        elif kind == "error":
-            info = error_of_frame(frame)
-            await self._end(f"cannot go on: {info.kind}: {info.message}")
-        elif kind not in {"alive", "own", "disown", "file"}:
-            raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
-
-    def _commit(self, frame: dict[str, Any]) -> None:
-        """Move what the attempt left into the trial's folder: files first, the result last."""
-        if frame.get("staged") is not True:
-            self._incoming.conclude(self._token)
-        self._incoming.take(self._token, self._context.folder)
-        flags = getattr(self._context.meter, "flags", None)
-        if flags is not None:
-            flags.update(dict.fromkeys(map(str, frame.get("flags") or ())))
-
-    async def _end(self, how: str) -> None:
-        """End the worker and raise what became of it.
-
-        Raises:
-            WorkerLostError: Always.
-        """
-        self._link.kill()
-        ended = await _end_of(self._link)
-        self._incoming.drop(self._token)
-        raise WorkerLostError(f"{self._link.name} {how or ended}")
-
-
-async def _end_of(link: Link, seconds: float = _END_S) -> str:
-    """Wait until nothing of a worker can act any more, but not for ever; return how it ended."""
-    try:
-        return await asyncio.wait_for(link.ended(), seconds)
-    except asyncio.TimeoutError:
-        return f"has not ended {seconds:g} s after it was killed"
-
-
-def _run_line(task: Task, context: TrialContext) -> bytes:
-    return encode_line(
-        "run",
-        token=context.token,
-        task=task.model_dump(mode="json"),
-        context=context.model_dump(mode="json"),
-        bounded=getattr(context.meter, "bounded", True),
-    )
-
-
-def _result(frame: dict[str, Any]) -> TrialResult:
-    value = frame.get("value")
-    if value is None:
-        raise asyncio.CancelledError  # by itself, as it would be here
-    try:
-        return TrialResult.model_validate_json(value)
-    except ValidationError as error:
-        raise BenchError(f"a worker's result cannot be read: {str(error)[:500]}") from None
-
-
-def _note(frame: dict[str, Any]) -> None:
-    """Log a line of a worker's, which has removed its own secrets, as one of this process."""
-    level = frame.get("level")
-    level = level if isinstance(level, int) and 0 < level <= logging.CRITICAL else logging.INFO
-    _log.log(level, "%s", str(frame.get("text"))[:8_000])

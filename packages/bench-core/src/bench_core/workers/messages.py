@@ -5,7 +5,7 @@ from        type                   fields
 ==========  =====================  ============================================================
 both        `hello`                `protocol`, `bench_core`
 the run     `build`                `builder`, `recipe`, `spec`, `redact`, `packages`, `run_folder`, `probe`,
-                                   `start_s`, `lease_s`, `sign_s`
+                                   `artifacts`, `start_s`, `lease_s`, `sign_s`
 the worker  `ready`                `packages`, `agent`, `python`, `host`, `pid`, `niceness`, `shared`
 the run     `run`                  `token`, `task`, `context`, `bounded`
 the run     `answer`               `id`, `go`, `reason`: the answer to a `spend`
@@ -17,7 +17,8 @@ the worker  `own`, `disown`        `pgid`: a process group it started
 the worker  `progress`             `level`, `name`, `text`: a line of its log
 the worker  `alive`                every `sign_s` seconds, where its event loop turns
 the worker  `file`                 `token`, `path`, `data`, `sha256`: a piece of a file, the last with its digest
-the worker  `result`               `token`, `value`, `flags`, `staged`; no `value` where it was cancelled
+the worker  `result`               `token`, `value`, `flags`, `staged`; no `value` where it was cancelled.
+                                   With an object store: `stored`, where the files are, or `problem`
 the worker  `error`                as of agents' processes: it cannot work
 ==========  =====================  ============================================================
 """

@@ -14,6 +14,7 @@ import platform
 import shutil
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,11 +27,12 @@ from bench_core.agent_process.connection import (
 )
 from bench_core.agent_process.framing import FrameError, encode_line
 from bench_core.agent_process.messages import error_line
-from bench_core.errors import BudgetExceededError
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.processes import ProcessGroups
 from bench_core.protocols import TrialContext
 from bench_core.records import Task
 from bench_core.records.codec import encode
+from bench_core.run_folder.stored import attempt_url, store_folder, write_probe
 from bench_core.trial.results import fault_fields, unscored_result
 from bench_core.workers.files import sees, send_pieces, stage
 from bench_core.workers.recipe import load_reference, package_digests
@@ -182,6 +184,9 @@ class _Worker:
         self._trials = trials
         self._run_folder = Path(order["run_folder"])
         self._shared = sees(order["run_folder"], order["probe"])
+        self._artifacts: str | None = order["artifacts"]
+        if self._artifacts is not None:
+            write_probe(self._artifacts, order["probe"])
         self._packages = order["packages"]
         self._lease_s: float = order["lease_s"]
         self._sign_s: float | None = order["sign_s"]
@@ -271,11 +276,12 @@ class _Worker:
         value = await self._value(task, context)
         try:
             await self._end_processes()
-            await asyncio.to_thread(self._deliver, token, folder)
+            deliver = partial(self._deliver, token, folder, self._url_of(task, context))
+            delivered = await asyncio.to_thread(deliver)
         finally:
             signs.cancel()
         self._token = None
-        self._connection.send(self._result(token, value, meter))
+        self._connection.send(self._result(token, value, meter, delivered))
 
     async def _value(self, task: Task, context: TrialContext) -> str | None:
         """Return the result of an attempt as a line, None where it was cancelled."""
@@ -288,16 +294,33 @@ class _Worker:
             result = unscored_result(task, context, fields)
         return encode(result, self._trials.redactor).decode()
 
-    def _deliver(self, token: str, folder: Path) -> None:
+    def _url_of(self, task: Task, context: TrialContext) -> str | None:
+        if self._artifacts is None:
+            return None
+        return attempt_url(self._artifacts, task.task_id, context.trial, context.token)
+
+    def _deliver(self, token: str, folder: Path, url: str | None) -> dict[str, Any]:
+        """Give away what an attempt left, and return what its result says of that."""
+        if url is not None:
+            return self._store(folder, url)
         if self._shared:
             stage(folder, self._run_folder, token)
         else:
             send_pieces(folder, token, self._connection.send)
+        return {"staged": self._shared}
 
-    def _result(self, token: str, value: str | None, meter: WorkerMeter) -> bytes:
-        return encode_line(
-            "result", token=token, value=value, flags=list(meter.flags), staged=self._shared
-        )
+    def _store(self, folder: Path, url: str) -> dict[str, Any]:
+        try:
+            return {"stored": store_folder(folder, url).model_dump(mode="json")}
+        except EnvironmentFaultError as error:
+            shutil.rmtree(folder)  # the result without its files counts for nothing
+            return {"problem": self._trials.redactor.redact(str(error))}
+
+    @staticmethod
+    def _result(
+        token: str, value: str | None, meter: WorkerMeter, delivered: dict[str, Any]
+    ) -> bytes:
+        return encode_line("result", token=token, value=value, flags=list(meter.flags), **delivered)
 
     async def _end_processes(self) -> None:
         """End the process groups that an attempt has left."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from bench_core.files import file_inside
 from bench_report.html_page.network_log import read_calls, summary_of
 from bench_report.html_page.state_changes import read_changes
 from bench_report.run_data.artifacts import TrialFolder, artifact_link
@@ -63,7 +62,7 @@ def evidence_of(
         stored = {
             "files": _files(result, folder),
             "network": summary_of(calls),
-            "note": note,
+            "note": " ".join(filter(None, (note, folder.note))) or None,
             "steps": steps,
         }
         found |= {name: value for name, value in stored.items() if value}
@@ -127,5 +126,5 @@ def _files(result: TrialResult, folder: TrialFolder) -> list[list[str]]:
     listed = result.artifact_paths[:_MAX_FILES]
     # A record lists its files also after some were deleted to save space.
     # Nor is a link shown: who clicked it would open whatever it leads to.
-    there = [each for each in listed if file_inside(folder.path, each)]
+    there = [each for each in listed if folder.links(each)]
     return [[_name(each), artifact_link(folder.href, each)] for each in there]

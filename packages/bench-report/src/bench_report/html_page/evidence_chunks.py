@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bench_core.files import read_inside
 from bench_report.html_page.evidence import evidence_of
 from bench_report.html_page.steps import StepReader
 from bench_report.html_page.table_data import as_json, pack
 from bench_report.run_data.artifacts import IMAGE_TYPES, TrialFolder
+from bench_report.run_data.stored_files import stored_trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from bench_core.records import TrialResult
     from bench_report.run_data.sources import Source
 
 __all__ = ["Chunk", "Evidence", "Image", "Pictures", "Screenshots", "collect_evidence"]
@@ -62,6 +65,11 @@ class Pictures:
         self._images: dict[str, Image] = {}
 
     @property
+    def embeds(self) -> bool:
+        """Whether the page contains them."""
+        return self._mode == "embed"
+
+    @property
     def images(self) -> list[Image]:
         """The pictures to embed, each once."""
         return list(self._images.values())
@@ -81,7 +89,12 @@ class Pictures:
 
 
 def collect_evidence(
-    runs: Sequence[Source], out: Path, *, pictures: Pictures, limit: int
+    runs: Sequence[Source],
+    out: Path,
+    *,
+    pictures: Pictures,
+    limit: int,
+    known: dict[str, bytes] | None = None,
 ) -> Evidence:
     """Read and pack the evidence of all trials, in the order of the table's rows.
 
@@ -90,10 +103,11 @@ def collect_evidence(
         out: The folder of the page.
         pictures: Decides how pictures are shown.
         limit: How many packed characters the page may contain; what is beyond goes to side files.
+        known: Keeps the evidence that came from object stores for the next page.
     """
     found = Evidence()
     packed = 0
-    for start, trials in _chunked(map(as_json, _all_evidence(runs, out, pictures))):
+    for start, trials in _chunked(_all_evidence(runs, out, pictures, known)):
         chunk = Chunk(len(found.starts), pack(b"[%b]" % b",".join(trials)))
         found.starts.append(start)
         packed += len(chunk.text)
@@ -103,14 +117,35 @@ def collect_evidence(
 
 
 def _all_evidence(
-    runs: Sequence[Source], out: Path, pictures: Pictures
-) -> Iterator[dict[str, Any]]:
+    runs: Sequence[Source], out: Path, pictures: Pictures, known: dict[str, bytes] | None
+) -> Iterator[bytes]:
     reader = StepReader(pictures.source)
     for run in runs:
         base = run.relative_to(out)
         for result, name in zip(run.results, run.folders, strict=True):
+            if result.stored is not None:
+                yield _stored_evidence(run, result, base, reader, pictures, known)
+                continue
             folder = None if name is None else TrialFolder(run.view.path / name, f"{base}/{name}")
-            yield evidence_of(result, folder, reader)
+            yield as_json(evidence_of(result, folder, reader))
+
+
+def _stored_evidence(  # noqa: PLR0913, PLR0917  # what one trial needs
+    run: Source,
+    result: TrialResult,
+    base: str,
+    reader: StepReader,
+    pictures: Pictures,
+    known: dict[str, bytes] | None,
+) -> bytes:
+    url = "" if result.stored is None else result.stored.url
+    if known is not None and url in known:
+        return zlib.decompress(known[url])
+    with stored_trial(run, result, base, pictures=pictures.embeds) as folder:
+        evidence = as_json(evidence_of(result, folder, reader))
+    if known is not None and run.store_problem is None:
+        known[url] = zlib.compress(evidence)
+    return evidence
 
 
 def _chunked(trials: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:

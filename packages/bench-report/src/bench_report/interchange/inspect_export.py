@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.files import write_atomic
 from bench_core.records import Step
-from bench_core.run_folder import read_lines
+from bench_core.run_folder import TRAJECTORY, read_lines, trial_files
 from bench_report.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -163,10 +163,10 @@ def _usage(usage: Usage, cost: float | None) -> dict[str, Any]:
 
 def steps_of(run: Source, result: TrialResult) -> list[Step]:
     """Return a trial's trajectory, as far as it can be read."""
-    kept = run.trial_folder(result)
-    return (
-        [] if kept is None else read_lines(run.view.path / kept / "trajectory.jsonl", Step).records
-    )
+    if result.stored is None and run.trial_folder(result) is None:
+        return []
+    with trial_files(run.view, result, lambda each: each.path == TRAJECTORY) as folder:
+        return read_lines(folder / TRAJECTORY, Step).records
 
 
 def _messages(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from bench_core.errors import InputError, RunFolderError
+from bench_core.errors import EnvironmentFaultError, InputError, RunFolderError
 from bench_core.files import read_inside
+from bench_core.run_folder import read_stored, trial_path
 from bench_core.serving import BoundedHandler, BoundedServer
 from bench_report.html_page.evidence_chunks import Pictures, collect_evidence
 from bench_report.html_page.page import render_page
@@ -26,6 +27,7 @@ from bench_report.run_data.sources import read_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bench_core.records import TrialResult
     from bench_report.live.progress import Snapshot
 
 __all__ = ["ReportServer", "serve"]
@@ -33,6 +35,7 @@ __all__ = ["ReportServer", "serve"]
 _WATCHED = ("run.json", "results.jsonl", "tasks.jsonl")
 _SIDE = "evidence/"
 _FILES = "files/"
+_FOLDER_PARTS = 5
 
 
 class _Site:
@@ -48,6 +51,8 @@ class _Site:
         self._readers: dict[int, ProgressReader] = {}
         self._reading = threading.Lock()
         self._side: dict[str, bytes] = {}
+        self._known: dict[str, bytes] = {}
+        self._stored: dict[str, TrialResult] = {}
 
     def state(self) -> str:
         """Return a word that changes whenever the run folders do."""
@@ -89,6 +94,21 @@ class _Site:
         except (RunFolderError, OSError):
             return None  # the page itself says what is wrong with the folder
 
+    def stored_file(self, path: str) -> bytes | None:
+        """Return a file that the page built last links to and that is in an object store."""
+        parts = path.split("/")  # files/<run>/trials/<trial>/<task>/<name>
+        result = self._stored.get("/".join(parts[:_FOLDER_PARTS]))
+        if result is None or result.stored is None:
+            return None
+        name = "/".join(parts[_FOLDER_PARTS:])
+        file = next((each for each in result.artifacts if each.path == name), None)
+        if file is None:
+            return None
+        try:
+            return read_stored(result.stored, file)
+        except (OSError, EnvironmentFaultError):
+            return None
+
     def side_file(self, name: str) -> bytes | None:
         """Return a chunk of evidence of the page built last."""
         return self._side.get(name)
@@ -99,7 +119,15 @@ class _Site:
         runs = read_runs(self.folders, addresses=addresses)
         report = report_of(runs, out=out, live=True, **self._options)
         # Linked: embedded pictures would be sent again with every new result.
-        evidence = collect_evidence(runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT)
+        evidence = collect_evidence(
+            runs, out, pictures=Pictures("link"), limit=EVIDENCE_LIMIT, known=self._known
+        )
+        self._stored = {
+            f"{address}/{trial_path(Path(), each.key).as_posix()}": each
+            for address, run in zip(addresses, runs, strict=True)
+            for each in run.results
+            if each.stored is not None
+        }
         self._names = run_names(report)
         self._page = render_page(report, evidence, live=state).encode()
         self._side = {
@@ -156,6 +184,8 @@ class _Handler(BoundedHandler):
             return None
         try:
             return read_inside(folders[int(number)], rest)
+        except FileNotFoundError:
+            return self.server.site.stored_file(f"{_FILES}{path}")
         except OSError:
             return None
 

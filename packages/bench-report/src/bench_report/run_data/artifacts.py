@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from bench_core.files import file_inside
+
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 __all__ = ["IMAGE_TYPES", "TrialFolder", "artifact_link"]
@@ -20,10 +23,23 @@ IMAGE_TYPES = {
 
 
 class TrialFolder(NamedTuple):
-    """Where a trial's artifacts are, for us and for the page."""
+    """Where a trial's artifacts are, for us and for the page.
+
+    Attributes:
+        path: The folder that we read.
+        href: Where the page has them.
+        linked: What the page has there; None where that is what we read.
+        note: What a reader must know of them.
+    """
 
     path: Path
     href: str
+    linked: Collection[str] | None = None
+    note: str | None = None
+
+    def links(self, name: str) -> bool:
+        """Return whether the page can load a file."""
+        return file_inside(self.path, name) if self.linked is None else name in self.linked
 
 
 def artifact_link(base: str, path: str) -> str:

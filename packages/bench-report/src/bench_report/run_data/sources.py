@@ -32,12 +32,14 @@ class Source:
         label: A short name, unique in the report.
         view: The run folder as it was read.
         address: Where a page finds the run folder, if not by its path.
+        store_problem: Why the object store that has its trials' files cannot be read.
     """
 
     def __init__(self, label: str, view: RunView, address: str | None = None) -> None:
         self.label = label
         self.view = view
         self.address = address
+        self.store_problem: str | None = None
 
     @property
     def info(self) -> RunInfo:

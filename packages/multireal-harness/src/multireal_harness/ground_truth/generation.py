@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench_core.errors import RecordError
 from bench_core.files import write_atomic
 from bench_core.records import Record
-from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json, read_run
+from bench_core.run_folder import FINISH_STATE, TrialArtifacts, read_json, read_run, trial_files
 from multireal_harness.definitions import definition_of
 from multireal_harness.ground_truth.mutations import negatives_of
 from multireal_harness.states.health import check_states
@@ -70,10 +70,11 @@ def harvest(run_folder: Path, truth: Path, *, threshold: float = CONFIDENT) -> l
     """
     run = read_run(run_folder)
     tasks = {task.task_id: task for task in run.tasks}
-    return [
-        _keep(run, tasks[key.task_id], result, run.trial_folder(key), truth, threshold)
-        for key, result in run.results.items()
-    ]
+    kept = []
+    for key, result in run.results.items():
+        with trial_files(run, result) as folder:
+            kept.append(_keep(run, tasks[key.task_id], result, folder, truth, threshold))
+    return kept
 
 
 def _keep(  # noqa: PLR0913, PLR0917  # what one decision needs
