@@ -297,6 +297,7 @@ def machines(session: nox.Session) -> None:
     """Test providers on real machines: QEMU with a kernel of apt's, and Podman as root; needs Linux."""
     core, webarena = package(CORE), package("webarena-runner")
     install(session, [core, webarena], groups("test"))
+    provide_chromium(session)
     folder = core.folder / "tests" / "machines"
     tests = [folder / f"test_{each}_provider.py" for each in ("qemu", "attached", "docker")]
     tests.append(webarena.folder / "tests" / "test_real_site_copies.py")

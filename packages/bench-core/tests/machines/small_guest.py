@@ -28,8 +28,9 @@ mount -t tmpfs tmpfs /run
 for each in {modules}; do [ -e /modules/$each.ko ] && insmod /modules/$each.ko; done
 ifconfig lo 127.0.0.1 up
 ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
-mkfifo /run/ask /run/answer
-( word=clean
+mkfifo /run/ask /run/answer /run/turn
+( exec 3<> /run/turn; echo >&3
+  word=clean
   while true; do
     read -r asked < /run/ask
     [ "$asked" = get ] || word=$asked
@@ -39,14 +40,15 @@ echo clean > /run/word
 [ "$(head -c 5 /dev/vda)" = clean ] || dd if=/run/word of=/dev/vda conv=notrunc,fsync 2>/dev/null
 httpd -f -p {port} -h /www
 """
-ONE_AT_A_TIME = (
-    "until mkdir /run/lock 2>/dev/null; do usleep 10000; done; trap 'rmdir /run/lock' EXIT"
-)
+# what the shell does itself costs an emulated processor a tenth of what a program costs
+ONE_AT_A_TIME = "read -r turn < /run/turn; trap 'echo > /run/turn' EXIT"
 MEMORY = "echo {word} > /run/ask; read -r memory < /run/answer"
 STATE = f"""#!/bin/sh
 {ONE_AT_A_TIME}
 {MEMORY.format(word="get")}
-printf 'Content-Type: text/plain\\r\\n\\r\\n%s %s %s\\n' "$memory" "$(cat /run/word)" "$(head -n 1 /dev/vda)"
+read -r word < /run/word
+read -r disk < /dev/vda
+printf 'Content-Type: text/plain\\r\\n\\r\\n%s %s %s\\n' "$memory" "$word" "$disk"
 """
 WRITE = f"""#!/bin/sh
 {ONE_AT_A_TIME}
@@ -57,7 +59,7 @@ dd if=/run/word of=/dev/vda conv=notrunc,fsync 2>/dev/null
 printf 'Content-Type: text/plain\\r\\n\\r\\nwritten\\n'
 """
 MARK = """#!/bin/sh
-word=$(head -n 1 /dev/vda)
+read -r word < /dev/vda
 [ "$word" != clean ] || word=
 printf 'Content-Type: text/plain\\r\\n\\r\\n%s\\n' "$word"
 """

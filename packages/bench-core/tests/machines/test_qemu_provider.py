@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import shutil
 import statistics
 import sys
 import time
 import urllib.request
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,19 +30,23 @@ from bench_core.machines import (
     Waits,
     open_provider,
 )
+from bench_core.process_table import command_lines
 from bench_core.providers import QemuBackend
 from bench_core.providers.probes import filled
 from bench_core.providers.saved_states import keep_state, load_state
 from bench_core.testing import ProviderConformance
+from bench_core.testing.machines import FaultyBackend, faulty_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue
 
 RESETS = int(os.environ.get("RESETS", "200"))
+BOOTS = 5
 BAD_STATES = int(os.environ.get("BAD_STATES", "50"))
+SEQUENCES = int(os.environ.get("SEQUENCES", "5"))
+FIRST_SEED = int(os.environ.get("FIRST_SEED", "0"))
 real = pytest.mark.skipif(
     not os.environ.get("REAL_MACHINES") or bool(missing_programs()),
     reason=f"asked for by REAL_MACHINES=1; not installed: {missing_programs()}",
@@ -80,13 +87,17 @@ async def test_resets_are_clean_and_take_a_tenth_of_a_boot(
     with Owner(Leases(tmp_path)) as owner:
         provider = open_provider("qemu", owner, tmp_path)
         boots: list[float] = []
+        resets: list[float] = []
         try:
-            for number in range(3):
-                began = time.monotonic()
-                machine = await provider.start("slot", {**guest, "boot_s": 600 + number})
-                boots.append(time.monotonic() - began)
-            resets = []
+            machine = await provider.start("slot", guest)
             for number in range(RESETS):
+                if (
+                    number % max(1, RESETS // BOOTS) == 0
+                ):  # among the resets: others' load is that of both
+                    began = time.monotonic()
+                    booted = await provider.start("boot", {**guest, "boot_s": 601 + number})
+                    boots.append(time.monotonic() - began)
+                    await provider.stop(booted)
                 await provider.backend.soil(machine.name, f"written-{number}")
                 began = time.monotonic()
                 machine = await provider.reset(machine)  # raises unless it is proven clean
@@ -213,6 +224,29 @@ async def test_a_dirty_state_is_noticed_by_what_the_guest_shows(
                 await provider.reset(machine, "ready")
         finally:
             await provider.stop_all()
+
+
+@real
+async def test_fault_sequences_leave_no_guest(
+    guest: dict[str, JsonValue], shared: Path, tmp_path: Path
+) -> None:
+    """Neither a process of QEMU nor a folder, and with it no overlay and no socket."""
+    drawn: Counter[str] = Counter()
+    initramfs = Path(str(guest["disk"])).with_name("initramfs")
+
+    def partly(name: str, labels: Mapping[str, str], spec: Mapping[str, JsonValue]) -> None:
+        del labels, spec
+        (shared / "machines" / name).mkdir(parents=True)
+
+    for seed in range(FIRST_SEED, FIRST_SEED + SEQUENCES):
+        chance = random.Random(seed)  # noqa: S311  # chance
+        backend = FaultyBackend(QemuBackend(shared), chance, create_partly=partly)
+        wrong = await faulty_sequence(seed, backend, guest, tmp_path / str(seed), steps=12)
+        left = [each.name for each in (shared / "machines").iterdir()]
+        left += [line for _, line in command_lines() if str(initramfs) in line]
+        assert (seed, wrong, left) == (seed, [], [])
+        drawn += backend.drawn
+    print(f"{SEQUENCES} sequences, {dict(drawn)}")  # noqa: T201  # shown by `pytest -s`
 
 
 @pytest.mark.parametrize(
