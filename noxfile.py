@@ -266,7 +266,7 @@ def computer_use(session: nox.Session, line: str) -> None:
 @nox.session(requires=["build"])
 def integration(session: nox.Session) -> None:
     """Test all seven wheels together, and each alone in an environment of its own."""
-    needed = [*group("parallel"), *group("integration"), *groups("test")]
+    needed = [*group("parallel"), *group("integration"), *groups("test"), *groups("objects")]
     install(session, packages(), needed)
     provide_chromium(session)
     session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)

@@ -369,15 +369,17 @@ def test_what_a_result_says_of_its_files_is_compared_with_what_comes(
         pass
 
 
-def test_names_that_cannot_be_files_beside_each_other_are_an_error_of_the_system(
-    done: Runs, s3: S3
+@pytest.mark.parametrize("names", [("hi", "hi/hi"), ("hi", "hi")], ids=["below a file", "twice"])
+def test_names_that_cannot_be_files_beside_each_other_are_refused(
+    names: tuple[str, str], done: Runs, s3: S3
 ) -> None:
-    for name in ("lies/files/hi", "lies/files/hi/hi"):
-        s3.write(name, b"hi")
+    for name in names:
+        s3.write(f"lies/files/{name}", b"hi")
     stored = StoredFolder(url=f"{s3.url}/lies", manifest_sha256="0" * 64)
-    listed = tuple(ArtifactFile.model_validate({**HI, "path": each}) for each in ("hi", "hi/hi"))
+    listed = tuple(ArtifactFile.model_validate({**HI, "path": each}) for each in names)
     result = done.results["quick-1"].model_copy(update={"stored": stored, "artifacts": listed})
-    with pytest.raises(OSError, match="hi"), trial_files(read_run(done.out), result):
+    refused = pytest.raises(RefusedFileError, match="has the name of another file")
+    with refused, trial_files(read_run(done.out), result):
         pass
 
 

@@ -296,9 +296,15 @@ def _problem_of(source: _Source, file: ArtifactFile) -> str | None:
 
 
 def _copy(source: _Source, file: ArtifactFile, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("xb") as copy:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        copy = path.open("xb")
+    except (FileExistsError, NotADirectoryError):
+        raise RefusedFileError(
+            Path(file.path), "has the name of another file of its trial"
+        ) from None
+    try:
+        with copy:
             for piece in source.pieces(file):
                 copy.write(piece)
     except BaseException:
