@@ -64,8 +64,10 @@ read -r word < /dev/vda
 printf 'Content-Type: text/plain\\r\\n\\r\\n%s\\n' "$word"
 """
 CLOCK = """#!/bin/sh
-[ "$REQUEST_METHOD" != POST ] || date -s "@$(head -c "$CONTENT_LENGTH")" > /dev/null
-printf 'Content-Type: text/plain\\r\\n\\r\\n%s\\n' "$(date +%s)"
+now=
+[ "$REQUEST_METHOD" != POST ] || read -r now
+printf 'Content-Type: text/plain\\r\\n\\r\\n'
+exec date ${now:+-s "@$now"} +%s
 """
 SCRIPTS = {"state": STATE, "write": WRITE, "mark": MARK, "clock": CLOCK}
 

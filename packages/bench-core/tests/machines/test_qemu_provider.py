@@ -33,6 +33,7 @@ from bench_core.machines import (
 from bench_core.process_table import command_lines
 from bench_core.providers import QemuBackend
 from bench_core.providers.probes import filled
+from bench_core.providers.qemu_spec import QemuSpec, qemu_command
 from bench_core.providers.saved_states import keep_state, load_state
 from bench_core.testing import ProviderConformance
 from bench_core.testing.machines import FaultyBackend, faulty_sequence
@@ -289,6 +290,27 @@ def test_a_state_that_changed_is_refused(tmp_path: Path) -> None:
         damage(damaged)
         with pytest.raises(MachineError, match=r"was changed|cannot be read"):
             load_state(damaged, "a")
+
+
+@pytest.mark.parametrize(
+    ("shown", "ending"),
+    [
+        ("-incoming fd:fd", ["-S", "-incoming", "fd:3"]),  # QEMU 7
+        ("-incoming fd:fd\n-incoming file:name", ["-S", "-incoming", "file:/states/memory"]),  # 10
+    ],
+    ids=["QEMU 7", "QEMU 10"],
+)
+def test_a_saved_memory_is_given_as_this_qemu_takes_it(
+    shown: str, ending: list[str], tmp_path: Path
+) -> None:
+    program = tmp_path / "qemu"
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{shown}\nEND\n", encoding="utf-8")
+    program.chmod(0o755)
+    spec = QemuSpec.model_validate(
+        {"disk": "/disk", "program": str(program), "state": {"url": "http://127.0.0.1:{port:80}/"}}
+    )
+    command = qemu_command(spec, "nonce", {"80": "8080"}, Path("/states/memory"))
+    assert command[-3:] == ending
 
 
 def test_values_are_filled_in_and_other_braces_stay() -> None:

@@ -182,6 +182,16 @@ class Backend(Protocol):
         """Look at a machine once, in seconds; raises nothing of its own."""
         ...
 
+    async def instance(self, name: str) -> str:
+        """Return what is another text whenever a machine began anew; nothing where no one knows.
+
+        Asked only where `begins_anew`.
+
+        Raises:
+            MachineError: The machine is gone, or does not answer.
+        """
+        ...
+
     async def soil(self, name: str, mark: str) -> None:
         """Write `mark` where only a reset removes it, so that a reset that did nothing is seen.
 

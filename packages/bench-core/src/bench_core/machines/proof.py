@@ -11,7 +11,7 @@ __all__ = ["why_unclean"]
 
 
 def why_unclean(
-    before: Health, after: Health, *, mark: str | None, saved: str, begins_anew: bool
+    after: Health, *, mark: str | None, saved: str, instances: tuple[str, str] | None
 ) -> str | None:
     """Return why a machine is not proven clean after a reset; None where it is.
 
@@ -19,11 +19,10 @@ def why_unclean(
     left just before the reset is gone, and where a reset begins anew, another instance answers.
 
     Args:
-        before: How it was before the reset.
         after: How it is now.
         mark: What was left on it before the reset; None where it could not be left.
         saved: The digest of the saved state.
-        begins_anew: Whether the provider ends the old instance.
+        instances: What ran before the reset, and now; None where a reset ends nothing.
     """
     if not after.ok:
         return f"it is not healthy after the reset: {after.reason}"
@@ -31,9 +30,9 @@ def why_unclean(
         return f"its state is {after.state[:12] or 'unknown'}, and {saved[:12]} was saved"
     if mark is not None and after.soiled == mark:
         return "what was written before the reset is still there"
-    if begins_anew and after.instance == before.instance:
-        return "the instance from before the reset still runs"
-    if mark is None and not begins_anew:
+    if instances and instances[1] in ("", instances[0]):
+        return "nothing shows that another instance runs than before the reset"
+    if mark is None and instances is None:
         # A machine that a reset never reached would look the same.
         return "nothing could be written to it before the reset, so nothing shows that it was reset"
     return None

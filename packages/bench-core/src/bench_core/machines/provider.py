@@ -140,7 +140,7 @@ class JournaledProvider:
         saved = self._held(machine).digest_of(tag)
         if saved is None:
             raise InputError(f"{machine.name!r} has no state {tag!r}: `snapshot` saves one")
-        before = await self._look(machine)
+        before = await self._instance(machine)
         mark = secrets.token_hex(8)
         soiled = await self._soil(machine, mark)
         try:
@@ -149,8 +149,8 @@ class JournaledProvider:
             raise self._quarantine(machine, f"the reset failed: {error}") from error
         after = await self._ready(machine)
         problem = why_unclean(
-            before, after, mark=mark if soiled else None, saved=saved,
-            begins_anew=self.backend.begins_anew,
+            after, mark=mark if soiled else None, saved=saved,
+            instances=(before, await self._instance(machine)) if self.backend.begins_anew else None,
         )  # fmt: skip
         if problem:
             raise self._quarantine(machine, problem)
@@ -369,6 +369,12 @@ class JournaledProvider:
             # A driver that died leaves its machine on the port that the next one is given.
             return health.model_copy(update={"ok": False, "reason": "another machine answers"})
         return health
+
+    async def _instance(self, machine: Machine) -> str:
+        if self.backend.begins_anew:
+            with contextlib.suppress(*FAULTS):
+                return await self.backend.instance(machine.name)
+        return ""
 
     async def _soil(self, machine: Machine, mark: str) -> bool:
         try:

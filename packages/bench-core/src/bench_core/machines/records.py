@@ -99,7 +99,6 @@ class Health(Record):
         ok: Whether trials can run on it.
         reason: Why not.
         nonce: What the machine says it is.
-        instance: Changes whenever the machine begins anew: a process, a container, a boot.
         state: Digest of what a reset has to bring back, read from the machine itself.
         soiled: The mark left by the last `soil` that is still there; None for none.
         urls: Where it answers now.
@@ -108,7 +107,6 @@ class Health(Record):
     ok: bool
     reason: str = ""
     nonce: str = ""
-    instance: str = ""
     state: str = ""
     soiled: str | None = None
     urls: dict[str, str] = Field(default_factory=dict)

@@ -172,14 +172,12 @@ class AttachedBackend(FolderBackend):
             spec, values = self._spec(name), self._values(name)
             async with self._connected(name) as qmp:
                 status = (await qmp.run("query-status"))["status"]
-                uuid = (await qmp.run("query-uuid"))["UUID"]
                 tags = _tags(await _nodes(qmp), self._prefix(name))
             if status != "running":
                 return health.model_copy(update={"reason": f"it is {status}"})
             found = {
                 # what answers there without our snapshots is another one
                 "nonce": self._nonce(name) if self._tag(name, INITIAL) in tags else "",
-                "instance": uuid,
                 "state": await state_digest(spec, values),
                 "soiled": await mark_of(spec, values),
             }

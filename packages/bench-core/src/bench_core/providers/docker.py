@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import io
 import json
-import tarfile
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -129,7 +127,6 @@ class DockerBackend:
         health = Health(
             ok=False,
             nonce=labels.get(NONCE, ""),
-            instance=f"{inspected['Id']} {state.get('StartedAt', '')}",
             urls={key: filled(url, values) for key, url in spec.urls.items()},
         )
         reason = _why_down(state)
@@ -146,19 +143,24 @@ class DockerBackend:
                 reason = str(error)
         return health.model_copy(update={"reason": reason})
 
+    async def instance(self, name: str) -> str:
+        """Return which container it is, and since when it runs.
+
+        Raises:
+            MachineError: It is gone, or the engine does not answer.
+        """
+        inspected = await self._inspect(name)
+        return f"{inspected['Id']} {inspected['State'].get('StartedAt', '')}"
+
     async def soil(self, name: str, mark: str) -> None:
         """Write `mark` as a file into the container, and into each of its volumes.
 
         Raises:
             MachineError: It could not be written.
         """
-        content = _packed(mark)
         labels = _labels((await self._inspect(name))["Config"])
         for place in _places(self._spec(name, labels)):
-            await self._engine.send(
-                "PUT", f"/containers/{name}/archive", path=place, content=content,
-                kind="application/x-tar",
-            )  # fmt: skip
+            await self._engine.write_file(name, place, _MARK, mark)
 
     async def save(self, name: str, tag: str) -> None:
         """Refuse: an engine saves no memory, and an image has no volumes.
@@ -374,14 +376,11 @@ class DockerBackend:
 
     async def _mark(self, name: str, spec: DockerSpec) -> str | None:
         for place in _places(spec):
-            path = f"{place.rstrip('/')}/{_MARK}"
             try:
-                packed = await self._engine.send("GET", f"/containers/{name}/archive", path=path)
-            except EngineRefusedError as error:
+                return await self._engine.read_file(name, f"{place.rstrip('/')}/{_MARK}")
+            except EngineRefusedError as error:  # noqa: PERF203  # the next place is asked only then
                 if error.status != _GONE:
                     raise
-            else:
-                return _unpacked(packed)
         return None
 
     def _spec(self, name: str, labels: Mapping[str, str]) -> DockerSpec:
@@ -477,24 +476,3 @@ async def _await_ready(spec: DockerSpec, values: Mapping[str, str], urls: Iterab
 def _places(spec: DockerSpec) -> list[str]:
     """Return where a mark is left: in the container's own files, and in each volume."""
     return ["/", *(each.path for each in spec.volumes.values())]
-
-
-def _packed(mark: str) -> bytes:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        data = mark.encode()
-        member = tarfile.TarInfo(_MARK)
-        member.size = len(data)
-        archive.addfile(member, io.BytesIO(data))
-    return content.getvalue()
-
-
-def _unpacked(packed: bytes) -> str:
-    try:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            for member in archive:
-                if (data := archive.extractfile(member)) is not None:
-                    return data.read().decode(errors="replace")
-    except tarfile.TarError as error:
-        raise MachineError(f"the engine did not give the mark: {error}") from error
-    return ""

@@ -6,8 +6,10 @@ an engine may restart between two.
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +134,41 @@ class Engine:
                 return True
             raise
         return False
+
+    async def write_file(self, container: str, folder: str, name: str, text: str) -> None:
+        """Write a text as a file into a folder of a container, which may have ended.
+
+        Raises:
+            EngineRefusedError: There is no such folder, or none can write to it.
+            MachineError: There is no answer; it may be written or not.
+        """
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w") as archive:
+            data = text.encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        await self.send(
+            "PUT", f"/containers/{container}/archive", path=folder, content=content.getvalue(),
+            kind="application/x-tar",
+        )  # fmt: skip
+
+    async def read_file(self, container: str, path: str) -> str:
+        """Return a file of a container as text; nothing where it is no file.
+
+        Raises:
+            EngineRefusedError: There is nothing at `path`: the status is 404.
+            MachineError: There is no answer, or one that is no archive.
+        """
+        packed = await self.send("GET", f"/containers/{container}/archive", path=path)
+        try:
+            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+                for member in archive:
+                    if (data := archive.extractfile(member)) is not None:
+                        return data.read().decode(errors="replace")
+        except tarfile.TarError as error:
+            raise MachineError(f"the engine gave no archive of {path}: {error}") from error
+        return ""
 
     async def _call(
         self, method: str, path: str, content: bytes | None, kind: str,

@@ -248,6 +248,10 @@ class FolderBackend:
         """Return all machines, and the folders that are left of any."""
         return [self._folders.found(name) for name in self._folders.names()]
 
+    async def instance(self, name: str) -> str:
+        """Return which process the machine is; nothing for none."""
+        return self._folders.instance(name)
+
     async def remove(self, name: str) -> None:
         """End the machine's processes and remove its folder with all that is in it.
 

@@ -102,7 +102,6 @@ class ProcessBackend(FolderBackend):
         health = Health(
             ok=True,
             nonce=described.labels.get(NONCE, ""),
-            instance=self._folders.instance(name),
             state=spec_digest(described.spec),
             soiled=self._mark(name),
         )

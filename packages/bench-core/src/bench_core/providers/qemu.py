@@ -59,7 +59,7 @@ __all__ = ["QemuBackend"]
 _TRIES = 3
 _BEGIN_S = 120.0
 _SAVE_S = 600.0
-_POLL_S = 0.05
+_POLL_S = 0.01
 _MB = 1024 * 1024
 _FASTEST = 10**11  # bytes per second: QEMU would keep to 128 MB
 
@@ -134,9 +134,7 @@ class QemuBackend(FolderBackend):
         """Look whether QEMU runs, is this machine, and the guest answers with the right time."""
         if not self._folders.runs(name):
             return Health(ok=False, reason=f"QEMU has ended: {self._log(name)}")
-        health = Health(
-            ok=True, instance=self._folders.instance(name), urls=self._folders.urls(name) or {}
-        )
+        health = Health(ok=True, urls=self._folders.urls(name) or {})
         try:
             spec = self._spec(name)
             nonce = self._folders.described(name).labels.get(NONCE, "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
-import shlex
 import shutil
+import subprocess
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -84,6 +85,17 @@ def qemu_command(
         "-netdev", f"user,id=net{forwards}", "-device", "virtio-net-pci,netdev=net,romfile=",
         *spec.arguments,
     ]  # fmt: skip
-    if memory is not None:
-        command += ["-S", "-incoming", f"exec:cat {shlex.quote(str(memory))}"]
-    return command
+    if memory is None:
+        return command
+    if _takes_files(spec.program):
+        return [*command, "-S", "-incoming", f"file:{memory}"]
+    # a file that is open already is read five times as fast as through a program
+    opened = ["/bin/sh", "-c", 'exec 3< "$1"; shift; exec "$@"', "sh", str(memory)]
+    return [*opened, *command, "-S", "-incoming", "fd:3"]
+
+
+@functools.cache
+def _takes_files(program: str) -> bool:
+    """Whether QEMU begins with a memory by its path: since 8.2, where an open file is deprecated."""
+    shown = subprocess.run([program, "-help"], capture_output=True, text=True, check=False)  # noqa: S603  # the user's own program
+    return "-incoming file:" in shown.stdout

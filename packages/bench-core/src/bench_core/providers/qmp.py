@@ -25,7 +25,7 @@ Address = tuple[str, int]
 
 _ANSWER_S = 900.0  # QEMU answers nothing while it saves or loads much memory
 _LONGEST_LINE = 4_000_000
-_POLL_S = 0.02
+_POLL_S = 0.01
 
 
 class Qmp:

@@ -113,9 +113,15 @@ class MemoryBackend:
         if machine is None:
             return Health(ok=False, reason="it is gone")
         return Health(
-            ok=True, nonce=machine.found.labels.get(NONCE, ""), instance=str(machine.instance),
-            state=machine.state, soiled=machine.soiled,
-        )  # fmt: skip
+            ok=True,
+            nonce=machine.found.labels.get(NONCE, ""),
+            state=machine.state,
+            soiled=machine.soiled,
+        )
+
+    async def instance(self, name: str) -> str:
+        """Return how often the machine began anew."""
+        return str(self._machine(name).instance)
 
     async def soil(self, name: str, mark: str) -> None:
         """Set the mark."""
@@ -228,6 +234,10 @@ class FaultyBackend:
     async def health(self, name: str) -> Health:
         """Look."""
         return await self.inner.health(name)
+
+    async def instance(self, name: str) -> str:
+        """Return what runs."""
+        return await self.inner.instance(name)
 
     async def soil(self, name: str, mark: str) -> None:
         """Write the mark, or not."""
