@@ -9,7 +9,7 @@ import pytest
 from desktop_killers import KILLERS
 from programs import random_program
 
-from waa_server_ext.simulate.code import budget
+from waa_server_ext.python_subset import budget
 from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.python import run_child
 from waa_server_ext.simulate.desktop.composition import Desktop

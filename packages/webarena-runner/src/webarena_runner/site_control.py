@@ -31,7 +31,7 @@ from webarena_runner.site_facts import SITE_FACTS
 from webarena_runner.web import WebClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
 
     from webarena_runner.config import EnvironmentConfig
 
@@ -141,12 +141,6 @@ def reset_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_
         return _timed(partial(_copied, reset_copy, config, name), config, name, timeout_s)
     work = _call_hook if method == "hook" else _recreate
     return _timed(lambda deadline: work(config, name, deadline), config, name, timeout_s)
-
-
-async def wait_usable(config: EnvironmentConfig, names: Iterable[str], timeout_s: float) -> None:
-    """Wait until the sites answer and accept their users; raises as `reset_site` does."""
-    deadline = time.monotonic() + timeout_s
-    await asyncio.gather(*(asyncio.to_thread(_wait, config, name, deadline) for name in names))
 
 
 def _timed(

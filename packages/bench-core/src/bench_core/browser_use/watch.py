@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.faults import CallFault, judge_failure
@@ -71,12 +70,7 @@ class ModelWatch:
         self._on_fault = on_fault
         self._patience = patience
         self._sleep = sleep
-        self._asked_at: float | None = None
-
-    @property
-    def waiting_s(self) -> float:
-        """For how long the call under way has been waiting; 0 when there is none."""
-        return 0.0 if self._asked_at is None else time.monotonic() - self._asked_at
+        self._asks = False
 
     @property
     def cost_usd(self) -> float | None:
@@ -87,7 +81,7 @@ class ModelWatch:
     @property
     def never_answered(self) -> bool:
         """Whether a first call is under way and no call was ever answered."""
-        return self._asked_at is not None and not self.answers and not self.bad_answers
+        return self._asks and not self.answers and not self.bad_answers
 
     def stop_with(self, on_fault: Callable[[], None]) -> None:
         """Name what to call when the trial cannot go on."""
@@ -121,14 +115,13 @@ class ModelWatch:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _ask(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        if self._asked_at is None:
-            self._asked_at = time.monotonic()
+        self._asks = True
         answer = await asyncio.wait_for(ask(), self._patience.call_timeout_s)
-        self._asked_at = None
+        self._asks = False
         return answer
 
     def _take_note(self, error: Exception, failure: CallFault) -> None:
-        self._asked_at = None
+        self._asks = False
         if failure.whose == "answer":
             self.bad_answers.append(failure.message)
             if (reply := getattr(self._chat, "last_reply", None)) is not None:

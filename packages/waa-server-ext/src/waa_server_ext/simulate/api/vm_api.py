@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, Response, request
 from PIL import Image
 
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.values import StopRunning
 from waa_server_ext.simulate.api import checks as vm_checks
 from waa_server_ext.simulate.api.files import file_routes
 from waa_server_ext.simulate.api.state import ApiState
-from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.computer import ComputerUpdate, open_titles
-from waa_server_ext.simulate.code.values import StopRunning
 from waa_server_ext.simulate.desktop.accessibility import accessibility_xml
 from waa_server_ext.simulate.desktop.recorder import png_bytes, with_pointer
 from waa_server_ext.simulate.isolation.requests import ProgramRequest, command_words

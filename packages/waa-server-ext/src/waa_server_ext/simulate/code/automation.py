@@ -6,8 +6,8 @@ import io
 import ntpath
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.budget import Budget
-from waa_server_ext.simulate.code.values import Callable_, FailSafeException, SimObject
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.values import Callable_, FailSafeException, SimObject
 from waa_server_ext.simulate.desktop.keyboard import KEYS
 from waa_server_ext.simulate.machine.filesystem import normal
 

@@ -6,12 +6,12 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.code.budget import Budget
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.values import StopRunning
 from waa_server_ext.simulate.code.commands import COMMANDS
 from waa_server_ext.simulate.code.powershell import run_powershell
 from waa_server_ext.simulate.code.python import run_child
 from waa_server_ext.simulate.code.shell import Result, program_name, split_line
-from waa_server_ext.simulate.code.values import StopRunning
 from waa_server_ext.simulate.machine.filesystem import HOME, normal
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from waa_server_ext.simulate.code.values import NotSimulatedError, SimObject
+from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.budget import Budget
-from waa_server_ext.simulate.code.values import MAX_ITEMS, SimObject
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.values import MAX_ITEMS, SimObject
 
 if TYPE_CHECKING:
     from waa_server_ext.simulate.desktop.composition import Desktop

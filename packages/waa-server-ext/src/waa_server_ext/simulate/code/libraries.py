@@ -11,7 +11,7 @@ import random
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.values import NotSimulatedError, SimObject
+from waa_server_ext.python_subset.values import NotSimulatedError, SimObject
 from waa_server_ext.simulate.machine.filesystem import HOME, Entry, normal
 from waa_server_ext.simulate.machine.registry import split_key
 

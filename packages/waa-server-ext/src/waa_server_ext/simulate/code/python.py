@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.interpreter import Interpreter
+from waa_server_ext.python_subset.values import Callable_, SimObject, StopRunning
 from waa_server_ext.simulate.code.automation import (
     Automation,
     picture_object,
     pygetwindow_module,
     pyperclip_module,
 )
-from waa_server_ext.simulate.code.budget import Budget
 from waa_server_ext.simulate.code.computer import computer_object, human_object
 from waa_server_ext.simulate.code.files import open_file
-from waa_server_ext.simulate.code.interpreter import Interpreter
 from waa_server_ext.simulate.code.libraries import library_modules
-from waa_server_ext.simulate.code.values import Callable_, SimObject, StopRunning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

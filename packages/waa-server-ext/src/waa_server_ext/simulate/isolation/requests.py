@@ -7,10 +7,10 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.budget import Budget
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.values import StopRunning
 from waa_server_ext.simulate.code.cmd import CmdShell
 from waa_server_ext.simulate.code.python import ServerProcess
-from waa_server_ext.simulate.code.values import StopRunning
 
 if TYPE_CHECKING:
     from collections.abc import Callable

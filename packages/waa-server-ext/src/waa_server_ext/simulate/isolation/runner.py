@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from waa_server_ext.simulate.code.budget import Budget
+from waa_server_ext.python_subset.budget import Budget
 from waa_server_ext.simulate.isolation.pool import ProcessEndedError, shared_pool
 from waa_server_ext.simulate.isolation.requests import ended, perform
 from waa_server_ext.simulate.isolation.transfer import (

@@ -101,16 +101,6 @@ class Registry:
         """Return the values of a key, in the order they were made."""
         return list(self._keys.get(_key(path), ("", {}))[1].values())
 
-    def subkeys(self, path: str) -> list[str]:
-        """Return the names of the keys directly below."""
-        prefix = _key(path) + "\\"
-        names: dict[str, str] = {}
-        for key, (shown, _) in self._keys.items():
-            if key.startswith(prefix):
-                name = shown[len(prefix) :].split("\\")[0]
-                names.setdefault(name.casefold(), name)
-        return sorted(names.values())
-
     def everything(self) -> list[tuple[str, RegistryValue]]:
         """Return each key's shown path with each value in it."""
         return [

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from waa_server_ext.simulate.ui.geometry import Rect
     from waa_server_ext.simulate.ui.text_field import TextField
 
-__all__ = ["Node", "Role", "Style", "hit", "visible_leaves", "walk"]
+__all__ = ["Node", "Role", "Style", "hit", "walk"]
 
 Role = Literal[
     "window", "pane", "button", "label", "edit", "checkbox", "radio", "toggle", "combo", "item",
@@ -103,10 +103,3 @@ def hit(node: Node, x: int, y: int) -> Node | None:
         if found is not None:
             return found
     return node
-
-
-def visible_leaves(node: Node) -> Iterator[Node]:
-    """Yield the leaves of which at least a pixel is shown: what an agent can click on."""
-    for each in walk(node):
-        if not each.children and not each.shown.empty:
-            yield each

@@ -6,10 +6,10 @@ import ast
 import threading
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.budget import Budget
-from waa_server_ext.simulate.code.functions import Function, Scope
-from waa_server_ext.simulate.code.operators import UNARY, as_load, compare, operate
-from waa_server_ext.simulate.code.values import (
+from waa_server_ext.python_subset.budget import Budget
+from waa_server_ext.python_subset.functions import Function, Scope
+from waa_server_ext.python_subset.operators import UNARY, as_load, compare, operate
+from waa_server_ext.python_subset.values import (
     BUILTINS,
     CONVERSIONS,
     Callable_,

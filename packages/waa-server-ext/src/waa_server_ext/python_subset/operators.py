@@ -6,12 +6,12 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
-from waa_server_ext.simulate.code.values import MAX_ITEMS, MAX_SIZE, NotSimulatedError, bounded
+from waa_server_ext.python_subset.values import MAX_ITEMS, MAX_SIZE, NotSimulatedError, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from waa_server_ext.simulate.code.budget import Budget
+    from waa_server_ext.python_subset.budget import Budget
 
 __all__ = ["UNARY", "as_load", "compare", "operate"]
 
