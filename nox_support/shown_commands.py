@@ -127,8 +127,8 @@ def run_place(lines: list[Line], folder: Path, kit: Kit) -> list[Outcome]:
     found = []
     place = folder
     for line in lines:
-        if line.text.startswith("cd "):
-            place = place / line.text.removeprefix("cd ")
+        if moved := re.fullmatch(r"cd (\S+)", line.text):
+            place = place / moved[1]
         reason = reason_of(line)
         if reason is not None:
             found.append(Outcome(line, None, f"not run: {REASONS[reason]}"))
