@@ -34,6 +34,12 @@ class Line(NamedTuple):
     code: int | None = None
 
     @property
+    def moves_to(self) -> str | None:
+        """The folder in which the lines after this one run; None for a line that does something else."""
+        moved = re.fullmatch(r"cd (\S+)", self.text)
+        return moved[1] if moved else None
+
+    @property
     def words(self) -> list[str]:
         """The words of its first command."""
         return words_of(self.text)

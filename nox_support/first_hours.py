@@ -63,8 +63,8 @@ def run_page(user: str, page: str) -> Hour:
         folder.mkdir()
         installing_s = waiting_s = 0.0
         for number, shown in enumerate(lines_of(ROOT / "docs" / page), 1):
-            if shown.text.startswith("cd "):
-                folder = folder / shown.text.removeprefix("cd ").strip()
+            if shown.moves_to:
+                folder = folder / shown.moves_to
                 continue
             started = time.monotonic()
             done = subprocess.run(  # noqa: S603  # the commands of our own pages

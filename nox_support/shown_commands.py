@@ -8,6 +8,7 @@ it says that it is ready. It prints a table and exits with 1 where a line ended 
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import os
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench_core.machines import list_machines, stop_machines
 from nox_support.command_lines import Line, lines_of, pages
 from nox_support.help_examples import examples
 from nox_support.offline import offline
@@ -77,6 +79,7 @@ _AGENT = re.compile(r"(\w+):([A-Z]\w+)")
 _RUN = re.compile(r"(?:^|\s|=)((?:runs/[\w/-]+|RUN))(?=\s|$)")
 _SHOWN_LINES = 15
 _STATE_OF = "dining-mail-2"
+_MACHINES = "machines"
 _RUNNERS = {"multireal-harness", "waa-client", "webarena-runner"}
 
 
@@ -109,6 +112,7 @@ def main(chosen: list[str]) -> int:
             folder = Path(made) / str(number)
             folder.mkdir()
             outcomes += run_place(list(group), folder, kit)
+        _stop_machines(kit.home)
     wide = max(len(each.line.place) for each in outcomes)
     print(f"\n{'place':{wide}} {'seconds':>8}  outcome; line")
     for each in outcomes:
@@ -122,13 +126,21 @@ def main(chosen: list[str]) -> int:
     return int(bool(wrong))
 
 
+def _stop_machines(home: Path) -> None:
+    """Stop what the lines that start machines left: the journal in which they are is removed with `home`."""
+    journal = home / _MACHINES
+    if journal.exists():
+        names = [each.name for each in asyncio.run(list_machines(journal))]
+        asyncio.run(stop_machines(names, journal, even_held=True))
+
+
 def run_place(lines: list[Line], folder: Path, kit: Kit) -> list[Outcome]:
     """Run the lines of one page or help in order, in its folder."""
     found = []
     place = folder
     for line in lines:
-        if moved := re.fullmatch(r"cd (\S+)", line.text):
-            place = place / moved[1]
+        if line.moves_to:
+            place = place / line.moves_to
         reason = reason_of(line)
         if reason is not None:
             found.append(Outcome(line, None, f"not run: {REASONS[reason]}"))
@@ -286,6 +298,7 @@ def _environ(home: Path) -> dict[str, str]:
     scripts = str(Path(sys.executable).parent)
     return kept | {
         "HOME": str(home),
+        "PROCTOR_MACHINES": str(home / _MACHINES),
         "PATH": os.pathsep.join([scripts, os.environ["PATH"]]),
         "PYTHONUNBUFFERED": "1",
         # as the pages say where they leave --tasks-dir out; the built-in tasks stand for the reader's

@@ -54,6 +54,43 @@ class UnknownInstance(MemoryBackend):
         return await super().restore(name, tag)
 
 
+class UnknownBefore(MemoryBackend):
+    """What ran before a reset is not known."""
+
+    known = False
+
+    async def instance(self, name: str) -> str:
+        return "after" if self.known else ""
+
+    async def restore(self, name: str, tag: str) -> Found:
+        self.known = True
+        return await super().restore(name, tag)
+
+
+class UnknownAndUnmarked(UnknownBefore):
+    """Nor can a mark be written, so that nothing shows a reset."""
+
+    async def soil(self, name: str, mark: str) -> None:
+        raise MachineError("planted")
+
+
+async def test_a_mark_that_is_gone_proves_a_reset_where_the_instance_before_is_unknown(
+    tmp_path: Path,
+) -> None:
+    with Owner(Leases(tmp_path)) as owner:
+        provider = JournaledProvider(UnknownBefore(), tmp_path, owner)
+        machine = await provider.start("slot", {"size": 1})
+        assert (await provider.reset(machine)).name == machine.name
+
+
+async def test_a_reset_that_neither_instance_nor_mark_proves_quarantines(tmp_path: Path) -> None:
+    with Owner(Leases(tmp_path)) as owner:
+        provider = JournaledProvider(UnknownAndUnmarked(), tmp_path, owner)
+        machine = await provider.start("slot", {"size": 1})
+        with pytest.raises(QuarantinedError, match="nothing shows that it was reset"):
+            await provider.reset(machine)
+
+
 @pytest.mark.parametrize("kind", [SameInstance, UnknownInstance])
 async def test_a_reset_after_which_no_other_instance_is_seen_quarantines(
     kind: type[MemoryBackend], tmp_path: Path

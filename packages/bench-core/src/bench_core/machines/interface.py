@@ -183,7 +183,7 @@ class Backend(Protocol):
         ...
 
     async def instance(self, name: str) -> str:
-        """Return what is another text whenever a machine began anew; nothing where no one knows.
+        """Return a text that changes whenever the machine begins anew; an empty one where it is unknown.
 
         Asked only where `begins_anew`.
 

@@ -32,7 +32,7 @@ def why_unclean(
         return "what was written before the reset is still there"
     if instances and instances[1] in ("", instances[0]):
         return "nothing shows that another instance runs than before the reset"
-    if mark is None and instances is None:
+    if mark is None and not (instances and instances[0]):
         # A machine that a reset never reached would look the same.
         return "nothing could be written to it before the reset, so nothing shows that it was reset"
     return None
