@@ -35,6 +35,8 @@ nox.options.sessions = ["lint", "typecheck", "architecture", "tests", "pythons"]
 
 os.environ["PATH"] = interpreters.search_path(os.environ, Path.home())
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+# tests start hundreds of Pythons, each of which would compile all that it imports anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The one Python that runs browser tests and slow ones: nox's own, which is always there."""
@@ -126,10 +128,16 @@ def lint(session: nox.Session) -> None:
 def typecheck(session: nox.Session) -> None:
     """Check each package with mypy, strict, on its oldest Python; and the licences of what it brings."""
     install(session, packages(), [*map(with_extras, packages()), *group("typecheck")])
+    # with a cache of its own each would check the libraries anew
+    shared = [
+        "--config-file",
+        str(ROOT / "pyproject.toml"),
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+    ]
     for each in packages():
         with session.chdir(each.folder):
-            config = str(ROOT / "pyproject.toml")
-            session.run("mypy", "--config-file", config, "--python-version", each.pythons[0], "src")
+            session.run("mypy", *shared, "--python-version", each.pythons[0], "src")
     session.run("mypy", "noxfile.py", "nox_support")
     session.run("python", "-m", "nox_support.licences")  # here, where every extra is installed
 

@@ -44,6 +44,9 @@ _BENCHMARKS = {
     "waa": "waa_client.cli",
 }
 
+_IMPORTED_LATE = ("bench_report.report_files", "bench_report.formats.documents", "pandas")
+"""What commands import on use, and each folder's process would import anew."""
+
 
 def main() -> int:
     """Run the campaign and return the exit code: 1 where a folder did harm."""
@@ -54,7 +57,12 @@ def main() -> int:
         "--pages", type=int, default=10**9, help="pages that are opened in Chromium"
     )
     asked = parser.parse_args()
-    for module in ("bench_core.cli.main", "bench_report.cli", *_BENCHMARKS.values()):
+    for module in (
+        "bench_core.cli.main",
+        "bench_report.cli",
+        *_BENCHMARKS.values(),
+        *_IMPORTED_LATE,
+    ):
         __import__(module)
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="pages-") as pages:

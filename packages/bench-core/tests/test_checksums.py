@@ -12,8 +12,15 @@ import pytest
 
 from bench_core.errors import RunFolderError
 from bench_core.files import add_checksum, checksum_holds
-from bench_core.records import Status, TrialKey
-from bench_core.run_folder import RunFolder, check_run, read_run, repair_run, seal_of
+from bench_core.records import ArtifactFile, Status, TrialKey
+from bench_core.run_folder import (
+    RunFolder,
+    changed_artifacts,
+    check_run,
+    read_run,
+    repair_run,
+    seal_of,
+)
 from bench_core.runs import rescore_run_sync
 from bench_core.testing import make_results, make_run, make_tasks, reseal
 from bench_core.testing.damage import damage
@@ -197,6 +204,14 @@ def test_a_seal_stands_for_every_file(run_path: Path, tmp_path: Path, run_comman
     done = run_command("check", "--seal", run_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "trials/1/0/log.txt is not what the trial left" in done.stderr
+
+
+def test_a_file_that_a_list_names_a_thousand_times_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("another")
+    lying = ArtifactFile(path="log.txt", size=3, sha256="0" * 64)
+    assert len(list(changed_artifacts(tmp_path, [lying] * 1000))) == 1
+    other = ArtifactFile(path="log.txt", size=7, sha256="1" * 64)
+    assert len(list(changed_artifacts(tmp_path, [lying, other, lying]))) == 2
 
 
 class Evaluator:

@@ -150,7 +150,7 @@ def describe_artifacts(folder: Path) -> tuple[ArtifactFile, ...]:
 
 def changed_artifacts(folder: Path, artifacts: Iterable[ArtifactFile]) -> Iterator[str]:
     """Yield which of a trial's `artifacts` are not what it left, each as `NAME is ...`."""
-    for each in artifacts:
+    for each in dict.fromkeys(artifacts):  # a stranger's list may name one file thousands of times
         if problem := _change_of(folder, each):
             yield f"{each.path} {problem}: restore it from a copy"
 
