@@ -322,6 +322,8 @@ def test_a_long_run_with_screenshots_stays_usable(
         trial = folder / "trials" / str(each.trial) / each.task_id
         (trial / "screenshots").mkdir(parents=True)
         (trial / "trajectory.jsonl").write_text(trajectory, encoding="utf-8")
+        if int(each.task_id) % 16 != 811 % 16:
+            continue  # 73,080 pictures would take longer to make and to remove than to show
         for n in range(1, 31):
             (trial / "screenshots" / f"{n}.png").hardlink_to(tmp_path / f"{n}.png")
     window = visit()

@@ -212,9 +212,10 @@ def _last_place(folder: Path, parts: tuple[str, ...]) -> Path:
 
 def _parts(folder: Path, name: str) -> tuple[str, ...]:
     path = PurePosixPath(name)
-    if not path.parts or path.is_absolute() or ".." in path.parts or Path(name).drive:
+    parts = path.parts
+    if not parts or path.root or ".." in parts or os.path.splitdrive(name)[0]:
         raise RefusedFileError(folder / name, "leads out of its folder")
-    return path.parts
+    return parts
 
 
 def _open_by_handle(folder: Path, parts: tuple[str, ...]) -> BinaryIO:

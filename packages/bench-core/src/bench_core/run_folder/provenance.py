@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -183,6 +184,7 @@ def hashed_rules(profile: str, timing: str | None) -> str:
     return timing if profile == "official" else f"{profile} {timing}"
 
 
+@functools.cache
 def _version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)
