@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import jmespath.functions
 import pytest
@@ -13,6 +13,7 @@ from jmespath.exceptions import JMESPathError
 from bench_core.errors import InputError
 from multireal_harness.definitions import Definition
 from multireal_harness.eval_rules.queries import (
+    Match,
     compile_query,
     evaluate_query,
     matches,
@@ -127,11 +128,15 @@ def test_what_is_not_jmespath_is_refused() -> None:
 def test_query_that_jmespath_raises_for_fails_with_the_error_as_reason(
     query: str, a_task: Callable[..., dict[str, Any]]
 ) -> None:
-    definition = Definition.model_validate(a_task(evals=[{"query": query, "expected_value": True}]))
-    check = query_checks(definition, STATE)[0]
-    assert check.passed is False
-    assert check.actual is None
-    assert "Error: " in (check.reason or "")
+    # an error leaves no value, which is not the null or the false that a task may expect
+    expected = (True, False, None)
+    evals = [{"query": query, "expected_value": each} for each in expected]
+    definition = Definition.model_validate(a_task(evals=evals))
+    for match in get_args(Match):
+        for check in query_checks(definition, STATE, match):
+            assert check.passed is False
+            assert check.actual is None
+            assert "Error: " in (check.reason or "")
     assert len(check.reason or "") < 500
 
 
