@@ -107,6 +107,18 @@ def test_a_verdict_that_rests_on_a_picture_cannot_be_verified() -> None:
     assert verify(verdict, {}).outcome == "undecided"
 
 
+@pytest.mark.parametrize(("outcome", "found"), [("pass", "undecided"), ("fail", "holds")])
+def test_a_pass_needs_all_of_its_criteria_and_a_failure_one(outcome: Any, found: str) -> None:
+    quoted = Evidence(kind="present", pointer="/note", quote="Hello")
+    seen = Evidence(screenshot="step-1", verified=None)
+    criteria = tuple(
+        CriterionVerdict(criterion_id=name, verdict=outcome, evidence=(each,))
+        for name, each in (("c1", quoted), ("c2", seen))
+    )
+    verdict = Verdict(case_id="a", judge="one", outcome=outcome, criteria=criteria)
+    assert verify(verdict, {"note": "Hello"}).outcome == found
+
+
 @pytest.mark.parametrize(
     ("controls", "outcome"),
     [
