@@ -245,6 +245,16 @@ def test_what_is_waited_for_on_this_machine_is_not_held_in_the_cluster(tmp_path:
     assert asyncio.run(wait()) == []
 
 
+def test_nothing_is_renewed_after_the_end() -> None:
+    async def end() -> set[asyncio.Task[Any]]:
+        async with locks(MemoryBroker()):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(end()) == set()
+
+
 def test_who_cannot_renew_knows_before_another_gets_it() -> None:
     async def cut() -> tuple[float, bool]:
         broker, lost = MemoryBroker(), asyncio.Event()
