@@ -282,6 +282,8 @@ def test_what_was_stored_is_what_was_left(folder: Path, s3: S3) -> None:
     stored = store_folder(folder, url)
     assert stored_folder(url, stored.model_dump(mode="json"), files) == stored
     assert list(changed_objects(stored, files)) == []
+    lost = ArtifactFile(path="lost", size=1, sha256="0" * 64)
+    assert len(list(changed_objects(stored, [lost] * 100))) == 1
     assert [read_stored(stored, each) for each in files] == [
         (folder / each.path).read_bytes() for each in files
     ]

@@ -223,7 +223,7 @@ def changed_objects(stored: StoredFolder, artifacts: Iterable[ArtifactFile]) -> 
         _manifest(source.objects, stored)
     except (FileNotFoundError, ValueError):
         yield f"{_MANIFEST} in {stored.url} is missing or is not what the trial left"
-    yield from filter(None, (_problem_of(source, each) for each in artifacts))
+    yield from filter(None, (_problem_of(source, each) for each in dict.fromkeys(artifacts)))
 
 
 def _opened(url: str) -> _Objects:

@@ -149,10 +149,8 @@ class StepReader:
     def _screenshot(self, step: Step, folder: TrialFolder) -> str | None:
         if step.screenshot is None:
             return None
-        there = folder.links(step.screenshot) or (
-            folder.linked is not None and file_inside(folder.path, step.screenshot)
-        )
         file = folder.path / step.screenshot
+        there = file_inside(folder.path, step.screenshot) or folder.links(step.screenshot)
         if file.suffix.lower() not in IMAGE_TYPES or not there:
             return None
         return self._picture(file, artifact_link(folder.href, step.screenshot))
