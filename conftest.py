@@ -1,10 +1,12 @@
 """Ids of parametrized tests are words: short, and the same in every process that collects them.
 
-What takes long to make is made by one of the processes that run tests, for all of them.
+What takes long to make is made by one of the processes that run tests, for all of them. Where CHROME_PATH is Chromium's
+headless shell and FULL_CHROME_PATH all of Chromium, tests marked `full_chromium` get that.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WORDS = re.compile(r"[\w .,:+@=#/%'-]{1,100}", re.ASCII)
+_CHROME = os.environ.get("CHROME_PATH", "")
+_FULL_CHROME = os.environ.get("FULL_CHROME_PATH", "")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -32,6 +36,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     call = getattr(item, "callspec", None)  # a parametrized test has one
     if call and not _WORDS.fullmatch(call.id):
         raise pytest.UsageError(f"{item.nodeid}: name this case in words (pytest.param(..., id=…))")
+
+
+@pytest.hookimpl(tryfirst=True)  # before a fixture starts a browser
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say which Chromium this test gets."""
+    if _FULL_CHROME:
+        full = item.get_closest_marker("full_chromium")
+        os.environ["CHROME_PATH"] = _FULL_CHROME if full else _CHROME
 
 
 @pytest.fixture(scope="session")

@@ -182,7 +182,8 @@ def tests(session: nox.Session, name: str) -> None:
     needed = [*group("parallel"), *group("test", tested.folder), *group("test-once", tested.folder)]
     install(session, with_core(tested), needed)
     if tested.has_browser_tests:
-        provide_chromium(session)
+        # how Chromium is started, watched and guarded is bench-core's
+        provide_chromium(session, headless_shell=tested.name != CORE)
     session.run("pytest", *PARALLEL, str(tested.folder / "tests"), *session.posargs)
 
 
@@ -276,7 +277,7 @@ def integration(session: nox.Session) -> None:
     """Test all seven wheels together, and each alone in an environment of its own."""
     needed = [*group("parallel"), *group("integration"), *groups("test"), *groups("objects")]
     install(session, packages(), needed)
-    provide_chromium(session)
+    provide_chromium(session, headless_shell=True)
     session.run("pytest", *PARALLEL, "integration_tests", *session.posargs)
 
 

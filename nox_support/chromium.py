@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["ChromiumMissingError", "advice", "ensure", "find"]
+__all__ = ["ChromiumMissingError", "advice", "ensure", "find", "find_shell"]
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _APPLICATIONS = (
@@ -35,6 +35,10 @@ _PLAYWRIGHT_BINARIES = (
     "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
     "chromium-*/chrome-win*/chrome.exe",
 )
+_PLAYWRIGHT_SHELLS = (
+    "chromium_headless_shell-*/chrome-*/headless_shell",
+    "chromium_headless_shell-*/chrome-headless-shell-*/chrome-headless-shell*",
+)
 _PLAYWRIGHT = (
     "python3 -m pip install playwright && python3 -m playwright install --with-deps chromium"
 )
@@ -49,6 +53,9 @@ _COMMANDS = {
     "winget": "winget install --id Google.Chrome",
 }
 """The command that installs a Chromium, by the package manager there is."""
+
+_SHELL = "chromium-headless-shell"
+"""Chromium without the program around it that people use: Playwright's own choice where nobody looks on."""
 
 _DEBIANS = ("chromium", "fonts-dejavu-core")
 """Debian's packages: without what they recommend, but with letters to draw."""
@@ -87,15 +94,25 @@ def find(environ: Mapping[str, str]) -> Path | None:
     if found := next((each for each in on_path if each), None):
         return Path(found)
     installed = (Path(each) for each in _APPLICATIONS)
-    return next((each for each in installed if each.is_file()), None) or _playwright(environ)
+    return next((each for each in installed if each.is_file()), None) or _playwright(
+        environ, _PLAYWRIGHT_BINARIES
+    )
 
 
-def _playwright(environ: Mapping[str, str]) -> Path | None:
-    """Return the newest Chromium that Playwright has downloaded."""
+def find_shell(environ: Mapping[str, str]) -> Path | None:
+    """Return the headless shell of the system, else Playwright's; nothing where CHROME_PATH says what to use."""
+    if environ.get("CHROME_PATH"):
+        return None
+    found = shutil.which(_SHELL, path=environ.get("PATH"))
+    return Path(found) if found else _playwright(environ, _PLAYWRIGHT_SHELLS)
+
+
+def _playwright(environ: Mapping[str, str], binaries: Sequence[str]) -> Path | None:
+    """Return the newest of these programs that Playwright has downloaded."""
     named = environ.get("PLAYWRIGHT_BROWSERS_PATH")
     home = Path(environ.get("HOME") or Path.home())
     caches = [Path(named)] if named else [home / each for each in _PLAYWRIGHT_CACHES]
-    found = [path for cache in caches for each in _PLAYWRIGHT_BINARIES for path in cache.glob(each)]
+    found = [path for cache in caches for each in binaries for path in cache.glob(each)]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
@@ -113,9 +130,14 @@ def _install() -> bool:
     if "debian" not in family or "ubuntu" in family or (root := _as_root()) is None:
         return False
     apt = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
-    install = [*apt, "install", "-y", "--no-install-recommends", *_DEBIANS]
-    print(f"no Chromium was found; installing Debian's: {' '.join(install)}", flush=True)
-    return _succeeds([*apt, "update"]) and _succeeds(install)
+    install = [*apt, "install", "-y", "--no-install-recommends"]
+    print(
+        f"no Chromium was found; installing Debian's: {' '.join([*install, *_DEBIANS])}", flush=True
+    )
+    if not (_succeeds([*apt, "update"]) and _succeeds([*install, *_DEBIANS])):
+        return False
+    _succeeds([*install, _SHELL])  # by itself, as not all that derive from Debian have it
+    return True
 
 
 def _distribution() -> set[str]:

@@ -54,6 +54,7 @@ def methods_and_statuses(entries: list[dict[str, Any]]) -> set[tuple[str, int]]:
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 async def test_browser_use_records_nothing_over_http_until_it_is_patched(
     site: Any, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ async def test_browser_use_records_nothing_over_http_until_it_is_patched(
 
 
 @pytest.mark.browser
+@pytest.mark.full_chromium
 async def test_the_patched_watchdog_loses_redirects_that_the_recorder_keeps(
     site: Any, tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Settled = Callable[[Callable[[], bool]], Awaitable[None]]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full_chromium]
 
 SCHEMA = Path(__file__).with_name("har-1.2.schema.json").read_text(encoding="utf-8")
 HAR_1_2 = jsonschema.Draft202012Validator(json.loads(SCHEMA))

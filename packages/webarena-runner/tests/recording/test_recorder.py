@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Settled = Callable[[Callable[[], bool]], Awaitable[None]]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full_chromium]
 
 REGISTER = """navigator.serviceWorker.register('/service.js').then(async () => {
   await navigator.serviceWorker.ready;
