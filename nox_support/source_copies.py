@@ -62,16 +62,26 @@ class SourceCopy:
         """Return the text of the module `file`, which is relative to the package's `src`."""
         return (self._pristine / file).read_text(encoding="utf-8")
 
-    def unchanged(self, tests: Iterable[str], seconds: float) -> Outcome:
+    def unchanged(
+        self, tests: Iterable[str], seconds: float, options: Sequence[str] = ()
+    ) -> Outcome:
         """Run tests on the sources as they are; this also compiles them for what follows.
 
         Args:
-            tests: Files or node ids, relative to the package's folder.
+            tests: Folders, files or node ids, relative to the package's folder.
             seconds: The most they may take together.
+            options: Of pytest.
         """
-        return self._run(self._pristine, tests, seconds)
+        return self._run(self._pristine, tests, seconds, options)
 
-    def changed(self, file: str, text: str, tests: Iterable[str], seconds: float) -> Outcome:
+    def changed(
+        self,
+        file: str,
+        text: str,
+        tests: Iterable[str],
+        seconds: float,
+        options: Sequence[str] = (),
+    ) -> Outcome:
         """Run tests where the module `file` has the text `text`; see `unchanged`."""
         with tempfile.TemporaryDirectory(dir=self._folder) as parent:
             copy = Path(parent) / "src"
@@ -82,17 +92,27 @@ class SourceCopy:
             module.write_text(text, encoding="utf-8")
             for compiled in (module.parent / "__pycache__").glob(f"{module.stem}.*.pyc"):
                 compiled.unlink()
-            return self._run(copy, tests, seconds)
+            return self._run(copy, tests, seconds, options)
 
     def stop(self) -> None:
         """Kill what still runs."""
         for process in tuple(self._running):
             _kill(process)
 
-    def _run(self, sources: Path, tests: Iterable[str], seconds: float) -> Outcome:
+    def _run(
+        self, sources: Path, tests: Iterable[str], seconds: float, options: Sequence[str]
+    ) -> Outcome:
         with tempfile.TemporaryDirectory(dir=self._folder) as own:
             named = [str(self.package.folder / each) for each in tests]
-            command = [sys.executable, "-m", "pytest", *_OPTIONS, f"--basetemp={own}/tests", *named]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                *_OPTIONS,
+                f"--basetemp={own}/tests",
+                *options,
+                *named,
+            ]
             with subprocess.Popen(  # noqa: S603  # pytest, on tests of this repository
                 command,
                 cwd=self.package.folder,
@@ -125,9 +145,11 @@ def source_copies(packages: Iterable[Package]) -> Iterator[dict[str, SourceCopy]
                 each.stop()
 
 
-def all_pass(copy: SourceCopy, tests: Sequence[str], seconds: float) -> str | None:
+def all_pass(
+    copy: SourceCopy, tests: Sequence[str], seconds: float, options: Sequence[str] = ()
+) -> str | None:
     """Return why tests say nothing, as they do not pass on the sources as they are; None where they do."""
-    ended = copy.unchanged(tests, seconds)
+    ended = copy.unchanged(tests, seconds, options)
     if ended.verdict == SURVIVED:
         return None
     return f"{copy.package.name}, as it is: {ended.verdict} {ended.by}"
@@ -148,7 +170,8 @@ def _outcome(code: int, said: str) -> Outcome:
     if code == 0:
         return Outcome(SURVIVED)
     failed = _FAILED_TEST.search(said)
-    if code == 1 and failed is not None:
+    # pytest-xdist is interrupted by the first that fails
+    if code in {1, 2} and failed is not None:
         return Outcome(KILLED, failed["test"])
     return Outcome(f"not run: pytest ended with {code}", _RULE.sub(r"\1", said).strip()[-_SHOWN:])
 

@@ -1,8 +1,9 @@
 """Which changes of one operator, constant, branch or returned value no test notices.
 
-They are drawn by seed from the modules whose decisions `integration_tests/inversions` lists. For each the tests that
-import its module are run. A survivor is a test that is missing, or changes nothing that anybody can see; those that
-somebody has looked at are in `integration_tests/explained_mutants.toml` and are printed with the reason.
+They are drawn by seed from the modules whose decisions `integration_tests/inversions` lists. For each the quick tests
+that import its module are run, and where none fails its package's whole suite. A survivor is a test that is missing, or
+changes nothing that anybody can see; those that somebody has looked at are in `integration_tests/explained_mutants.toml`
+and are printed with the reason. Tests that do not end within their time tell nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import sys
 import tomllib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,13 +27,15 @@ from nox_support.changes import related_tests  # noqa: E402  # needs the path ab
 from nox_support.inversions import read_lists  # noqa: E402  # same
 from nox_support.mutants import Mutant, mutants_of  # noqa: E402  # same
 from nox_support.packages import package  # noqa: E402  # same
-from nox_support.source_copies import SURVIVED, all_pass, source_copies  # noqa: E402  # same
+from nox_support.source_copies import KILLED, SURVIVED, all_pass, source_copies  # noqa: E402  # same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nox_support.source_copies import Outcome, SourceCopy
 
+QUICK = ["-m", "not browser and not slow"]
+SUITE = ["-n", "4", "--dist", "worksteal", "--timeout", "900"]
 EXPLAINED = ROOT / "integration_tests" / "explained_mutants.toml"
 
 
@@ -57,7 +62,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--module", help="draw from this one alone, as webarena_runner/failures.py")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=600, help="the most one may take")
+    parser.add_argument("--seconds", type=float, default=600, help="the most quick tests may take")
+    parser.add_argument("--suite-seconds", type=float, default=1800, help="the most a suite may")
     asked = parser.parse_args()
     named = {
         place: tests for place, tests in named_tests().items() if asked.module in {None, place[1]}
@@ -67,6 +73,7 @@ def main() -> int:
         place: tests_of(*place, named[place]) for place in dict.fromkeys(each[:2] for each in drawn)
     }
     owners = sorted({each.package for each in drawn})
+    why, suite = explanations(), Lock()
     with (
         ThreadPoolExecutor(asked.workers) as pool,
         source_copies(map(package, owners)) as copies,
@@ -77,11 +84,15 @@ def main() -> int:
             return 1
 
         def ended(each: Drawn) -> Outcome:
-            changed = copies[each.package].changed
-            return changed(each.file, each.mutant.text, tests[each[:2]], asked.seconds)
+            changed = partial(copies[each.package].changed, each.file, each.mutant.text)
+            outcome = changed(tests[each[:2]], asked.seconds, QUICK)
+            if outcome.verdict == KILLED or (each.file, each.change) in why:
+                return outcome
+            with suite:
+                return changed(["tests"], asked.suite_seconds, SUITE)
 
         found = dict(zip(drawn, pool.map(ended, drawn), strict=True))
-    report(found, asked.seed)
+    report(found, why, asked.seed)
     return 0
 
 
@@ -124,23 +135,20 @@ def unsound(
         wanted = sorted(
             {test for (owner, _), each in tests.items() if owner == name for test in each}
         )
-        found.append(all_pass(copy, wanted, seconds * len(wanted)))
+        found.append(all_pass(copy, wanted, seconds * len(wanted), QUICK))
     return [each for each in found if each is not None]
 
 
-def report(found: Mapping[Drawn, Outcome], seed: int) -> None:
+def report(found: Mapping[Drawn, Outcome], why: Mapping[tuple[str, str], str], seed: int) -> None:
     """Print survivors, what could not be told, and how many there were of each."""
-    why = explanations()
     counts: Counter[str] = Counter()
     for each, outcome in found.items():
-        kind = "killed" if outcome.verdict.startswith("no end") else outcome.verdict
-        if kind == SURVIVED:
-            reason = why.get((each.file, each.change), "")
-            kind = "survived, explained" if reason else "SURVIVED"
-            print(f"{each}\n    {reason or 'nobody has said why'}")
-        elif kind != "killed":
-            print(f"{each}\n    {outcome.verdict} {outcome.by}")
-        counts[kind.partition(":")[0]] += 1
+        kind = outcome.verdict.partition(":")[0]
+        reason = why.get((each.file, each.change))
+        if kind != KILLED:
+            kind = f"{SURVIVED.lower()}, explained" if reason else kind
+            print(f"{each}\n    {reason or f'{outcome.verdict} {outcome.by}'.strip()}")
+        counts[kind] += 1
     told = ", ".join(f"{number} {kind}" for kind, number in counts.most_common())
     print(f"{len(found)} mutants, seed {seed}: {told}")
 

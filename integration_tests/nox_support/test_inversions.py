@@ -89,6 +89,14 @@ def test_a_changed_decision_is_killed_by_the_test_that_fails(toy: SourceCopy) ->
     assert (toy.package.folder / "src/toy/rule.py").read_text(encoding="utf-8") == RULE
 
 
+def test_a_suite_in_several_processes_kills_and_spares_alike(toy: SourceCopy) -> None:
+    file, options = "toy/rule.py", ["-n", "2", "-m", "not slow"]
+    outcome = toy.changed(file, RULE.replace("score >= 1", "score > 1"), ["tests"], 600, options)
+    assert outcome.verdict == KILLED
+    outcome = toy.changed(file, RULE.replace('"fail"', '"lost"'), ["tests"], 600, options)
+    assert outcome.verdict == SURVIVED
+
+
 def test_a_change_that_no_test_looks_at_survives(toy: SourceCopy) -> None:
     assert changed(toy, 'else "fail"', 'else "lost"') == (SURVIVED, "")
 
