@@ -123,13 +123,15 @@ async def test_app_slower_than_the_limit_is_an_environment_error(runner: Any) ->
     "path", ["/finish", "/config?task_id=x", "//finish/", "/%66inish", "/submit"]
 )
 async def test_visit_of_a_guarded_path_is_refused_and_noted(runner: Any, path: str) -> None:
-    async def visit(lease: Lease, task: Any) -> str:
+    answered: list[int] = []
+
+    async def visit(lease: Lease, task: Any) -> None:
         page = await lease.context.new_page()
         answer = await page.goto(task.inputs["apps"]["Mail"] + path)
-        assert answer is not None
-        return f"{answer.status} {await page.inner_text('body')}"
+        answered.append(answer.status)
 
     result = await runner.run(TASK, agent_for=after_the_good_solution(visit))
+    assert answered == [403]
     assert (result.score, result.flags) == (1.0, ("guarded_path",))
     visits = result.details["guarded_visits"]
     assert [each["how"] for each in visits] == ["request"]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_evaluator import FakeEvaluator, failure, verdict
-from fake_vm import FakeVm, Reply
+from fake_vm import FakeVm, Reply, png
 from sample_tasks import NoSleep, make_task, run, script
 
-from bench_core.records import Limits, Status
+from bench_core.records import AgentOutcome, Limits, Status
 from bench_core.run_folder import read_json, read_run
 from bench_core.runs import rescore_run
 from bench_core.testing import BenchmarkConformance
@@ -19,7 +19,8 @@ from waa_client.vm import VmOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench_core.records import Task, TrialResult
+    from bench_core.protocols import TrialContext
+    from bench_core.records import AgentTask, Task, TrialResult
     from bench_core.trial import Benchmark
 
 TYPE = "computer.keyboard.write('This is a draft.')"
@@ -181,6 +182,48 @@ def test_the_fast_pace_asks_only_for_what_is_used(
     assert vm.paths().count("/update_computer") == 1
 
 
+def test_steps_are_numbered_from_one(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+    lines = (folder(tmp_path / "run", task) / "trajectory.jsonl").read_text().splitlines()
+    assert [json.loads(each)["step"] for each in lines] == list(range(1, len(lines) + 1))
+    assert len(lines) > 1
+
+
+class Looking:
+    """An agent that looks once."""
+
+    name = "looking"
+    in_process = True
+
+    def __init__(self, *observes: str) -> None:
+        self.seen: Any = None
+        if observes:
+            self.observes = observes
+
+    async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
+        self.seen = await environment.live.observe()
+        return AgentOutcome()
+
+
+@pytest.mark.parametrize(
+    ("observes", "paths"),
+    [
+        pytest.param((), {"/accessibility", "/obs_winagent"}, id="says-nothing"),
+        pytest.param(("windows",), {"/obs_winagent"}, id="windows-alone"),
+    ],
+)
+def test_an_agent_sees_elements_and_windows_but_where_it_says_otherwise(  # noqa: PLR0913, PLR0917  # fixtures
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task,
+    observes: tuple[str, ...], paths: set[str],
+) -> None:  # fmt: skip
+    agent = Looking(*observes)
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
+    assert bool(agent.seen.elements) is ("/accessibility" in paths)
+    assert {"/accessibility", "/obs_winagent"} & set(vm.paths()) == paths
+
+
 def test_clicks_on_elements_use_the_rects_the_agent_was_shown(
     tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
 ) -> None:
@@ -210,6 +253,52 @@ def test_the_set_up_is_asked_of_the_evaluator_or_done_over_the_vms_api(
     assert "setup_incomplete" in result.flags
     kept = read_json(folder(tmp_path / "client", task) / "setup.json")
     assert [each["ok"] for each in kept["steps"]] == [True, False, True]
+
+
+def executed(tmp_path: Path, vm: FakeVm, run_command: Any, **parameters: Any) -> list[str | None]:
+    """Return the errors of a set-up of one command that the client carries out."""
+    vm.run = run_command
+    task = make_task(config=[{"type": "execute", "parameters": {"command": "it", **parameters}}])
+    run(tmp_path / "run", [task], [vm.url], [], settings={"setup": "client"})
+    kept = read_json(folder(tmp_path / "run", task) / "setup.json")
+    assert kept["ok"] is all(each["ok"] for each in kept["steps"])
+    return [each["error"] for each in kept["steps"]]
+
+
+def test_a_command_of_the_set_up_that_cannot_be_started_is_told(tmp_path: Path, vm: FakeVm) -> None:
+    def refused(_: Any) -> Reply:
+        return Reply(500, b'{"status": "error", "message": "there is no it"}')
+
+    assert executed(tmp_path, vm, refused) == ["there is no it"]
+
+
+def test_a_command_of_the_set_up_is_repeated_until_its_condition_is_met(
+    tmp_path: Path, vm: FakeVm
+) -> None:
+    ran: list[Any] = []
+
+    def waited_for(command: Any) -> dict[str, Any]:
+        ran.append(command)
+        output = "ready" if len(ran) == 3 else "not yet"
+        return {"status": "success", "output": output, "error": "", "returncode": 0}
+
+    assert executed(tmp_path, vm, waited_for, until={"stdout": "ready"}) == [None]
+    assert len(ran) == 3
+
+
+def test_a_screen_that_changes_after_an_action_is_looked_at_until_it_is_still(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
+) -> None:
+    def looks(name: str) -> int:
+        before = vm.paths().count("/screenshot")
+        run(tmp_path / name, [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
+        return vm.paths().count("/screenshot") - before
+
+    still = looks("still")
+    pictures = [Reply(200, png(vm.size, shade), "image/png") for shade in (0, 200) * 5]
+    vm.faults["/screenshot"] = pictures
+    assert looks("changing") > still + 5
+    assert pictures == []
 
 
 def test_set_up_steps_the_client_cannot_do_are_named(tmp_path: Path, vm: FakeVm) -> None:

@@ -153,6 +153,12 @@ def test_a_port_of_the_harness_is_seen_under_any_name_of_this_machine(host: str)
     assert PORTS.code_of(f"http://{host}:9223/json/list") is None
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_a_port_of_the_harness_is_seen_where_a_url_names_none(scheme: str, port: int) -> None:
+    places = Places({port: IntegrityCode.DEBUGGING_PORT})
+    assert places.code_of(f"{scheme}://localhost/json/list") is IntegrityCode.DEBUGGING_PORT
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     class Page(BaseHTTPRequestHandler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sys
 from typing import TYPE_CHECKING
@@ -127,7 +128,7 @@ async def process_sequence(seed: int, folder: Path) -> list[str]:
         (folder / "machines" / name).mkdir(parents=True)
 
     backend = FaultyBackend(inner, random.Random(seed), create_partly=partly)  # noqa: S311  # chance
-    marker = f"36{seed:05d}.5"
+    marker = f"36{seed:05d}.{os.getpid()}"  # other processes test the same seeds
     wrong = await faulty_sequence(
         seed, backend, {"command": ["/bin/sleep", marker]}, folder / "books", steps=12
     )

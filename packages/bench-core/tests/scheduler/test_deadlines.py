@@ -10,7 +10,7 @@ import pytest
 from scheduled import TIMEOUTS, World, planned, scored, stubborn, succeed
 
 from bench_core.budgets import RunBudget
-from bench_core.errors import BudgetExceededError
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError
 from bench_core.records import Limits, Resource, Status, Task, TrialResult, Usage
 from bench_core.scheduling import Policy
 
@@ -89,6 +89,25 @@ def test_a_session_in_which_only_abandoned_trials_hold_the_rest_up_is_aborted(wo
     sink = world.run(stubborn, trials=trials, policy=policy)
     assert world.outcome == "aborted"
     assert {line.task_id for line in sink.lines} == {"0"}
+
+
+def test_a_fault_that_left_its_site_in_use_keeps_no_session_from_its_end(world: World) -> None:
+    site = (Resource(name="gitlab"),)
+
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if task.task_id == "down":
+            raise EnvironmentFaultError("no route")
+        return await stubborn(task, context)
+
+    trials = [
+        planned("down", resources=(Resource(name="shop"),)),
+        planned("0", resources=site, limits=Limits(time_limit_s=60)),
+        planned("1", resources=site),
+    ]
+    policy = Policy(attempts=1, timeouts=TIMEOUTS, abandoned_patience_s=30)
+    sink = world.run(trial, trials=trials, policy=policy)
+    assert world.outcome == "aborted"
+    assert {line.task_id for line in sink.lines} == {"down", "0"}
 
 
 def test_the_next_model_call_of_an_abandoned_trial_stops_it(world: World) -> None:

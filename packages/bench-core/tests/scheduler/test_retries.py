@@ -91,6 +91,11 @@ def test_a_wait_for_the_next_try_may_be_longer_than_that_for_abandoned_trials(wo
     assert (world.outcome, world.sink.last().score) == ("finished", 1.0)
 
 
+def test_a_trial_has_two_attempts_where_nobody_says_otherwise(world: World) -> None:
+    errors = [EnvironmentFaultError("down")] * 5
+    assert len(world.run(failing(*errors), policy=Policy()).lines) == 2
+
+
 @pytest.mark.parametrize("error", [EvaluationError("?"), BudgetExceededError("spent")])
 def test_nothing_but_environment_errors_is_tried_again(world: World, error: Exception) -> None:
     assert len(world.run(failing(error), policy=Policy(attempts=5)).lines) == 1

@@ -99,6 +99,7 @@ def test_slices_too_small_to_be_significant_cost_the_others_nothing(before: Scor
 def test_a_slice_without_a_shared_task_is_shown_but_not_tested(before: Scores) -> None:
     check = gate(before, before, slices={"none": [999]}).checks[1]
     assert (check.tasks, check.p_value) == (0, None)
+    assert (check.tasks, check.pairs, check.clusters) == (0, 0, 0)
     assert check.reason == "no task of it has a score in both runs"
 
 

@@ -103,12 +103,22 @@ async def test_every_attempt_keeps_what_it_spent(tmp_path: Path) -> None:
     assert len({attempt.token for attempt in result.attempts}) == 2
 
 
-async def test_a_report_nobody_metered_is_marked_as_such(tmp_path: Path) -> None:
-    outcome = AgentOutcome(usage=CALL, cost_usd=0.1)
+@pytest.mark.parametrize(
+    ("usage", "cost_usd"),
+    [
+        pytest.param(CALL, 0.1, id="usage-and-cost"),
+        pytest.param(CALL, None, id="usage"),
+        pytest.param(Usage(), 0.1, id="cost"),
+    ],
+)
+async def test_a_report_nobody_metered_is_marked_as_such(
+    usage: Usage, cost_usd: float | None, tmp_path: Path
+) -> None:
+    outcome = AgentOutcome(usage=usage, cost_usd=cost_usd)
     result = await result_of(Spender(outcome, calls=0), tmp_path / "run")
     assert result.spent == (
-        Spending(source="agent", usage=CALL, cost_usd=0.1, reported=True),
+        Spending(source="agent", usage=usage, cost_usd=cost_usd, reported=True),
         Spending(source="judge", usage=CALL, cost_usd=0.5),
     )
-    assert (result.usage, result.cost_usd) == (CALL, 0.1)
+    assert (result.usage, result.cost_usd) == (usage, cost_usd)
     assert "usage_reported" in result.flags
