@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_vm import FakeVm, Reply, png
 
+from bench_core.agents import ActionResult, PointerPosition
 from bench_core.errors import EnvironmentFaultError, InputError
+from waa_client.desktop import WaaDesktop
 from waa_client.errors import RouteMissingError, VmAnswerError, VmUnreachableError
 from waa_client.vm import (
     ActionOutcome,
@@ -202,6 +204,14 @@ def test_a_vm_that_stalls_is_given_up(vm: FakeVm) -> None:
         client.send(calls.probe())
 
 
+def test_a_call_that_gets_no_answer_is_made_as_often_as_the_options_say(vm: FakeVm) -> None:
+    vm.faults["/probe"] = [Reply(reset=True)] * 2
+    options = VmOptions(wait_s=0.01, connect_s=10, tries=3)
+    with SyncVmClient(vm.url, options) as client:
+        client.send(calls.probe())
+    assert vm.paths() == ["/probe"] * 3
+
+
 def test_an_answer_without_end_is_refused(vm: FakeVm) -> None:
     vm.files["x"] = b"0" * 5000
     with (
@@ -241,3 +251,31 @@ def test_a_proxy_of_the_environment_is_ignored(vm: FakeVm, monkeypatch: pytest.M
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no address"):
         vm_url(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        pytest.param(
+            {"status": "success", "output": "640 360\n", "error": "", "returncode": 0},
+            ActionResult(text="X=640,Y=360"),
+            id="known",
+        ),
+        pytest.param(
+            {"status": "success", "output": "?", "error": "", "returncode": 0},
+            ActionResult(ok=False, error="the position is not known"),
+            id="unreadable",
+        ),
+        pytest.param(
+            {"status": "success", "output": "", "error": "no pyautogui", "returncode": 1},
+            ActionResult(ok=False, error="no pyautogui"),
+            id="failed",
+        ),
+    ],
+)
+async def test_where_the_pointer_is_can_be_asked_and_may_be_unknown(
+    vm: FakeVm, answer: dict[str, Any], result: ActionResult
+) -> None:
+    vm.run = lambda _: answer
+    async with VmClient(vm.url, QUICK) as client:
+        assert await WaaDesktop(client).act(PointerPosition()) == result

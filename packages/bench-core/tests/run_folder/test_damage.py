@@ -105,6 +105,20 @@ def test_damage_in_the_middle_is_an_error_with_file_line_and_way_out(
     assert f"`bench-core repair {run_path}`" in str(refusal.value)
 
 
+@pytest.mark.parametrize(("lines", "more"), [([2], ""), ([1, 2], " (and 1 more)")])
+def test_of_several_damaged_lines_the_first_is_shown_and_how_many_follow(
+    run_path: Path, lines: list[int], more: str
+) -> None:
+    for number in lines:
+        damage(run_path / "results.jsonl", number, b"[]")
+    with pytest.raises(RunFolderError) as refusal:
+        read_run(run_path)
+    shown, _, _ = str(refusal.value).partition("; restore the file")
+    assert f"line {lines[0]} is damaged" in shown
+    assert shown.endswith(more)
+    assert ("more)" in shown) is bool(more)
+
+
 def test_a_result_that_was_changed_while_the_run_went_on_is_refused_at_its_end(
     run_path: Path,
 ) -> None:

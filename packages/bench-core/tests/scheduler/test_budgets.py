@@ -94,6 +94,7 @@ def test_a_run_stops_when_its_minutes_are_over(world: World) -> None:
     sink = world.run(long, trials=[planned("0"), planned("1")], budget=budget)
     assert [line.status for line in sink.lines] == [Status.COMPLETED, Status.BUDGET_EXCEEDED]
     assert world.clock.elapsed_s == 120
+    assert world.told.notes == ["Budget: 2.0 of 2 minutes are over; nothing new starts."]
 
 
 def test_a_trial_without_score_reports_what_its_meter_counted(world: World) -> None:
