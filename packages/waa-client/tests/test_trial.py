@@ -13,6 +13,7 @@ from bench_core.records import AgentOutcome, Limits, Status
 from bench_core.run_folder import read_json, read_run
 from bench_core.runs import rescore_run
 from bench_core.testing import BenchmarkConformance
+from waa_client.actions import Block
 from waa_client.benchmark import WaaBenchmark
 from waa_client.vm import VmOptions
 
@@ -182,28 +183,22 @@ def test_the_fast_pace_asks_only_for_what_is_used(
     assert vm.paths().count("/update_computer") == 1
 
 
-def test_steps_are_numbered_from_one(
-    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, typing: dict[str, Any]
-) -> None:
-    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=typing)
-    lines = (folder(tmp_path / "run", task) / "trajectory.jsonl").read_text().splitlines()
-    assert [json.loads(each)["step"] for each in lines] == list(range(1, len(lines) + 1))
-    assert len(lines) > 1
-
-
 class Looking:
-    """An agent that looks once."""
+    """An agent that looks once, then runs code."""
 
     name = "looking"
     in_process = True
 
-    def __init__(self, *observes: str) -> None:
+    def __init__(self, *observes: str, then: tuple[Block, ...] = ()) -> None:
         self.seen: Any = None
+        self._then = then
         if observes:
             self.observes = observes
 
     async def run(self, task: AgentTask, environment: Any, context: TrialContext) -> AgentOutcome:
         self.seen = await environment.live.observe()
+        for block in self._then:
+            await environment.live.run(block)
         return AgentOutcome()
 
 
@@ -222,6 +217,16 @@ def test_an_agent_sees_elements_and_windows_but_where_it_says_otherwise(  # noqa
     run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
     assert bool(agent.seen.elements) is ("/accessibility" in paths)
     assert {"/accessibility", "/obs_winagent"} & set(vm.paths()) == paths
+
+
+def test_what_an_agent_did_that_keeps_no_steps_of_its_own_is_numbered_from_one(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    agent = Looking(then=(Block(code=TYPE), Block(code=TYPE)))
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
+    lines = (folder(tmp_path / "run", task) / "trajectory.jsonl").read_text().splitlines()
+    assert [json.loads(each)["step"] for each in lines] == list(range(1, len(lines) + 1))
+    assert len(lines) > 1
 
 
 def test_clicks_on_elements_use_the_rects_the_agent_was_shown(

@@ -204,12 +204,15 @@ def test_a_vm_that_stalls_is_given_up(vm: FakeVm) -> None:
         client.send(calls.probe())
 
 
-def test_a_call_that_gets_no_answer_is_made_as_often_as_the_options_say(vm: FakeVm) -> None:
-    vm.faults["/probe"] = [Reply(reset=True)] * 2
+async def test_a_call_that_gets_no_answer_is_made_as_often_as_the_options_say(vm: FakeVm) -> None:
     options = VmOptions(wait_s=0.01, connect_s=10, tries=3)
     with SyncVmClient(vm.url, options) as client:
+        vm.faults["/probe"] = [Reply(reset=True)] * 2
         client.send(calls.probe())
-    assert vm.paths() == ["/probe"] * 3
+    async with VmClient(vm.url, options) as other:
+        vm.faults["/probe"] = [Reply(reset=True)] * 2
+        await other.send(calls.probe())
+    assert vm.paths() == ["/probe"] * 6
 
 
 def test_an_answer_without_end_is_refused(vm: FakeVm) -> None:

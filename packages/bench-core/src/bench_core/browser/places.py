@@ -26,7 +26,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
 # Chromium drops these from a URL wherever they are, and controls and spaces before it
 _DROPPED = re.compile(r"[\t\r\n]")
 _BEFORE = "".join(map(chr, range(0x21)))
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def is_local_page(url: str) -> bool:
