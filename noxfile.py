@@ -387,7 +387,9 @@ def coverage_tables(session: nox.Session) -> None:
     session.run("python", str(core.folder / "benchmarks" / "coverage_table.py"), *session.posargs)
 
 
-@nox.session
+@nox.session(
+    reuse_venv=True
+)  # what two nox beside each other need first must not be made anew by both
 def build(session: nox.Session) -> None:
     """Build seven wheels and sdists into dist/ and check them; keep those that are up to date."""
     outdated = wheels.stale(DIST, ROOT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_vm import FakeVm, Reply, png
 
-from bench_core.agents import ActionResult, PointerPosition
+from bench_core.agents import ActionResult, PointerPosition, Zoom
 from bench_core.errors import EnvironmentFaultError, InputError
 from waa_client.desktop import WaaDesktop
 from waa_client.errors import RouteMissingError, VmAnswerError, VmUnreachableError
@@ -282,3 +282,14 @@ async def test_where_the_pointer_is_can_be_asked_and_may_be_unknown(
     vm.run = lambda _: answer
     async with VmClient(vm.url, QUICK) as client:
         assert await WaaDesktop(client).act(PointerPosition()) == result
+
+
+async def test_a_part_of_the_screen_can_be_seen_larger(vm: FakeVm) -> None:
+    async with VmClient(vm.url, QUICK) as client:
+        desktop = WaaDesktop(client)
+        seen = await desktop.act(Zoom(region=(0, 0, 640, 360)))
+        beside = await desktop.act(Zoom(region=(0, 0, 9000, 360)))
+    assert seen.ok
+    assert seen.image is not None
+    assert (beside.ok, beside.image) == (False, None)
+    assert "is not on the screen" in str(beside.error)
