@@ -61,6 +61,7 @@ def test_a_quotation_stands_there_or_it_does_not(value: Any, quote: str, how: st
     ("text", "quote", "held"),
     [
         (LONG, "8 Mission Street was booked", True),
+        (f"The ride was booked by nobody. {LONG}", "The ride was booked by nobody", True),
         (LONG, "8 Mission Street was book", False),
         (LONG, "Mission Street", False),
         ("The ride to 8 Mission Street was booked", "8 Mission Street was booked", False),

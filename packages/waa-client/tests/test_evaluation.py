@@ -46,6 +46,28 @@ async def test_no_score_is_never_a_zero(client: EvaluationClient, evaluator: Fak
     assert found.evaluation_error.func == "get_cloud_file"
 
 
+@pytest.mark.parametrize(
+    ("stored", "got"),
+    [
+        pytest.param(Reply(200, b"pixels", "image/png"), True, id="there"),
+        pytest.param(Reply(404, b"{}"), False, id="gone"),
+        pytest.param(Reply(reset=True), False, id="no-answer"),
+    ],
+)
+async def test_a_transcript_has_the_bodies_that_its_server_still_has(
+    client: EvaluationClient, evaluator: FakeEvaluator, stored: Reply, got: object
+) -> None:
+    digest = "a" * 64
+    body = {"file": digest, "sha256": digest, "size": 6}
+    asked = {"target": "vm", "method": "POST", "path": "/file", "status": 200, "body": body}
+    evaluator.judge = lambda _: verdict(1.0, transcript=[{"note": "no body"}, asked])
+    evaluator.faults[f"/bodies/{digest}"] = [stored]
+    first, second = await client.transcript(await client.evaluate(TASK, []))
+    assert first == {"note": "no body"}
+    assert (second != asked) is got
+    assert second["path"] == "/file"
+
+
 async def test_an_evaluation_whose_process_died_is_no_verdict(
     client: EvaluationClient, evaluator: FakeEvaluator
 ) -> None:

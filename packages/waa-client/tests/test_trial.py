@@ -306,6 +306,21 @@ def test_a_screen_that_changes_after_an_action_is_looked_at_until_it_is_still(
     assert pictures == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "flagged"),
+    [
+        pytest.param(Reply(200, b"All windows closed", "text/html"), False, id="closed"),
+        pytest.param(Reply(500, b'{"status": "error", "message": "5"}'), True, id="refused"),
+    ],
+)
+def test_windows_that_stay_open_before_a_trial_are_flagged(  # noqa: PLR0913, PLR0917  # fixtures
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task, answer: Reply, flagged: object
+) -> None:
+    vm.always["/setup/close_all"] = answer
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+    assert ("windows_not_closed" in only(tmp_path / "run").flags) is flagged
+
+
 def test_set_up_steps_the_client_cannot_do_are_named(tmp_path: Path, vm: FakeVm) -> None:
     steps = [{"type": "chrome_open_tabs", "parameters": {"urls_to_open": ["x"]}}]
     run(tmp_path / "run", [make_task(config=steps)], [vm.url], [])

@@ -28,6 +28,13 @@ def test_the_same_scores_are_fine_when_there_are_enough_tasks(before: Scores) ->
     )
 
 
+def test_a_drop_of_just_the_tolerance_is_not_ruled_out(before: Scores) -> None:
+    worst = gate(before, before).checks[0].worst
+    assert worst is not None
+    assert gate(before, before, tolerance=-worst).verdict == "not_enough_evidence"
+    assert gate(before, before, tolerance=-worst + 1e-9).verdict == "fine"
+
+
 def test_the_same_scores_on_seven_tasks_are_not_enough_evidence(before: Scores) -> None:
     few = {n: before[n] for n in range(7)}
     result = gate(few, few)
