@@ -387,9 +387,8 @@ def coverage_tables(session: nox.Session) -> None:
     session.run("python", str(core.folder / "benchmarks" / "coverage_table.py"), *session.posargs)
 
 
-@nox.session(
-    reuse_venv=True
-)  # what two nox beside each other need first must not be made anew by both
+# what two nox beside each other need first must not be made anew by both
+@nox.session(reuse_venv=True)
 def build(session: nox.Session) -> None:
     """Build seven wheels and sdists into dist/ and check them; keep those that are up to date."""
     outdated = wheels.stale(DIST, ROOT)

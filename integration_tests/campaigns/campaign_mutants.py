@@ -51,6 +51,12 @@ class Drawn(NamedTuple):
         """What is changed into what, in one line."""
         return f"{' '.join(self.mutant.old.split())} -> {self.mutant.new}"
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The module, the change and the line that it makes: in another line the same change is another mutant."""
+        line = self.mutant.text.splitlines()[self.mutant.line - 1].strip()
+        return self.file, self.change, line
+
     def __str__(self) -> str:
         return f"{self.file}:{self.mutant.line}: {self.change}"
 
@@ -86,7 +92,7 @@ def main() -> int:
         def ended(each: Drawn) -> Outcome:
             changed = partial(copies[each.package].changed, each.file, each.mutant.text)
             outcome = changed(tests[each[:2]], asked.seconds, QUICK)
-            if outcome.verdict == KILLED or (each.file, each.change) in why:
+            if outcome.verdict == KILLED or each.place in why:
                 return outcome
             with suite:
                 return changed(["tests"], asked.suite_seconds, SUITE)
@@ -139,12 +145,14 @@ def unsound(
     return [each for each in found if each is not None]
 
 
-def report(found: Mapping[Drawn, Outcome], why: Mapping[tuple[str, str], str], seed: int) -> None:
+def report(
+    found: Mapping[Drawn, Outcome], why: Mapping[tuple[str, str, str], str], seed: int
+) -> None:
     """Print survivors, what could not be told, and how many there were of each."""
     counts: Counter[str] = Counter()
     for each, outcome in found.items():
         kind = outcome.verdict.partition(":")[0]
-        reason = why.get((each.file, each.change))
+        reason = why.get(each.place)
         if kind != KILLED:
             kind = f"{SURVIVED.lower()}, explained" if reason else kind
             print(f"{each}\n    {reason or f'{outcome.verdict} {outcome.by}'.strip()}")
@@ -153,10 +161,13 @@ def report(found: Mapping[Drawn, Outcome], why: Mapping[tuple[str, str], str], s
     print(f"{len(found)} mutants, seed {seed}: {told}")
 
 
-def explanations() -> dict[tuple[str, str], str]:
-    """Return why mutants that were looked at survive, by module and change."""
+def explanations() -> dict[tuple[str, str, str], str]:
+    """Return why mutants that were looked at survive, by their places."""
     listed = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))
-    return {(each["file"], each["change"]): each["why"] for each in listed.get("explained", [])}
+    return {
+        (each["file"], each["change"], each["line"]): each["why"]
+        for each in listed.get("explained", [])
+    }
 
 
 if __name__ == "__main__":
