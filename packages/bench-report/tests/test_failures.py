@@ -130,6 +130,37 @@ def _planted_run(folder: Path, bugs: dict[str, tuple[int, list[dict[str, Any]]]]
     return folder
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("first", ["dialog", "link"])
+def test_a_trial_opened_while_another_closes_is_shown(
+    first: str, planted: Built, visit: Visits
+) -> None:
+    page = visit().open(planted)
+    page.click("#failures .links a:text-is('typo')")
+    page.wait_for_selector("dialog[open] .pair-list [aria-current]")
+
+    # The browser tells of a closed dialog and of a followed link one after the other, in either order.
+    page.evaluate(_CLOSE_AND_FOLLOW[first], "early")
+    page.wait_for_selector("dialog[open] .pair-list [aria-current]")
+    page.wait_for_selector("dialog[open] .dialog-bar:has-text('early')")
+    assert "early" in page.evaluate("location.hash")
+
+
+_CLOSE_AND_FOLLOW = {
+    "dialog": """async (name) => {
+        document.querySelector("dialog").close();
+        [...document.querySelectorAll("#failures .links a")].find((each) => each.textContent === name).click();
+        await new Promise((told) => setTimeout(told, 300));
+    }""",
+    "link": """async (name) => {
+        const link = [...document.querySelectorAll("#failures .links a")].find((each) => each.textContent === name);
+        history.replaceState(null, "", link.href);
+        document.querySelector("dialog").close();
+        dispatchEvent(new HashChangeEvent("hashchange"));
+        await new Promise((told) => setTimeout(told, 300));
+    }""",
+}
+
 MOST_INTERACTIONS = 4
 
 

@@ -6,9 +6,15 @@ class Detail {
     this.store = store;
     this.state = state;
     this.order = () => [];
-    dialog.addEventListener("close", () => state.get("open") && state.set({ open: "", step: "", with: "" }));
+    dialog.addEventListener("close", () => this.closed());
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     dialog.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** The browser tells this late: another trial may be shown by now, or its link followed and not yet told of. */
+  closed() {
+    const open = this.state.get("open");
+    if (open && !this.dialog.open && this.state.read()?.open === open) this.state.set({ open: "", step: "", with: "" });
   }
 
   address(row) {
