@@ -319,6 +319,26 @@ def test_a_clock_that_is_set_back_during_a_session_reorders_nothing(tmp_path: Pa
     assert session.finished > session.started
 
 
+def test_an_attempt_whose_process_died_lasts_until_the_last_event_of_its_session(
+    run: Callable[..., RunOutcome], chatty: Chatty, tmp_path: Path
+) -> None:
+    chatty.down = {"0"}
+    run(clock=SetClock(NOON))
+    key = TrialKey(task_id="0")
+    for start in (NOON + HOUR, NOON + 2 * HOUR):
+        died = RunFolder.resume(tmp_path / "run", now=SetClock(start).now)
+        if start == NOON + HOUR:
+            died.new_attempt(key)
+            begun = start + timedelta(minutes=1)
+            died.event(Event(time=begun, kind="attempt_started", task_id="0", trial=1, attempt=2))
+        died.event(Event(time=start + timedelta(minutes=5), kind="note"))
+        died.close()
+    run(clock=SetClock(NOON + 3 * HOUR))
+    attempts = read_run(tmp_path / "run").results[key].attempts
+    assert [each.number for each in attempts] == [1, 2, 3]
+    assert attempts[1].duration_s == 4 * 60
+
+
 def test_a_process_that_died_under_a_later_date_counts_and_lasts_no_less_than_nothing(
     run: Callable[..., RunOutcome], chatty: Chatty, tmp_path: Path
 ) -> None:

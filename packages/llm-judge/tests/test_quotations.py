@@ -94,6 +94,7 @@ def test_a_pointer_that_leads_nowhere_proves_nothing(pointer: str, status: str) 
         ({"pointer": "/n"}, (True, "empty")),
         ({"pointer": "/r"}, (False, "something stands there")),
         ({"pointer": "/made/up"}, (False, "there is no such place to be empty")),
+        ({"pointer": "b", "quote": "sushi"}, (False, "no such pointer")),
         ({"pointer": "/r", "quote": "sushi"}, (True, "absent")),
         ({"pointer": "/r", "quote": "steak"}, (False, "it does stand there")),
         ({"pointer": "/r", "quote": "8:30 PM"}, (False, "it does stand there")),

@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +22,7 @@ from waa_client.benchmark import WaaBenchmark
 from waa_client.vm import VmOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bench_core.protocols import TrialContext
@@ -83,6 +88,16 @@ def test_everything_a_trial_leaves_is_stored(
     }  # fmt: skip
     assert read_json(kept / "transcript.json.gz")[0]["path"] == "/file"
     assert "transcript" not in read_json(kept / "evaluation.json")
+
+
+def test_what_led_to_a_verdict_is_kept_as_it_was(tmp_path: Path, vm: FakeVm, task: Task) -> None:
+    shown = "sk-ant-api03-abcdefghijkl"  # the task's own text may look like a key
+    asked = {"path": "/file", "body": {"text": shown}}
+    with FakeEvaluator(lambda _: verdict(1.0, transcript=[asked], notes=[shown])) as evaluator:
+        run(tmp_path / "run", [task], [vm.url], [evaluator.url])
+    kept = folder(tmp_path / "run", task)
+    assert read_json(kept / "transcript.json.gz") == [asked]
+    assert read_json(kept / "evaluation.json")["notes"] == [shown]
 
 
 def test_giving_up_is_fail_in_the_history(
@@ -172,6 +187,16 @@ def test_vanillas_pace_sleeps_as_vanilla_does(
     assert clock.slept == [*close, *setup, *act, *wait, *act, *act]
     assert only(tmp_path / "run").timing == "vanilla"
     assert vm.paths().count("/update_computer") == 3
+
+
+def test_a_vm_that_does_not_start_is_polled_as_often_as_vanilla_does(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    vm.always["/probe"] = Reply(502, b"starting", "text/html")
+    clock = NoSleep()
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], timing="vanilla", clock=clock)
+    assert clock.slept == [5.0, *[5.0] * 19]  # after closing windows, and between 20 polls
+    assert only(tmp_path / "run").status is Status.ENVIRONMENT_ERROR
 
 
 def test_the_fast_pace_asks_only_for_what_is_used(
@@ -306,6 +331,16 @@ def test_a_screen_that_changes_after_an_action_is_looked_at_until_it_is_still(
     assert pictures == []
 
 
+def test_after_the_last_word_the_screen_is_not_waited_for(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    config = {"agent_options": {"script": script(tmp_path / "s.json", ["DONE"])}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], agent="scripted", config=config)
+    assert (
+        vm.paths().count("/screenshot") == 2
+    )  # what the agent saw before it, and whether the VM works
+
+
 @pytest.mark.parametrize(
     ("answer", "flagged"),
     [
@@ -328,6 +363,47 @@ def test_set_up_steps_the_client_cannot_do_are_named(tmp_path: Path, vm: FakeVm)
     assert result.status is Status.EVALUATION_ERROR
     assert result.error is not None
     assert "chrome_open_tabs need an evaluator" in result.error.message
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder's files on the web."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_files_that_a_set_up_downloads_are_put_on_the_vm_and_kept_for_the_next(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator
+) -> None:
+    contents = {"a.txt": b"words", "b.txt": b"more"}
+    site = tmp_path / "site"
+    site.mkdir()
+    for name, content in contents.items():
+        (site / name).write_bytes(content)
+    settings = {"setup": "client", "asset_cache": str(tmp_path / "kept" / "downloads")}
+    with served(site) as url:
+        files = [{"url": f"{url}/{name}", "path": f"C:\\{name}"} for name in contents]
+        task = make_task(config=[{"type": "download", "parameters": {"files": files}}])
+        for out in ("first", "second"):
+            vm.files.clear()
+            run(tmp_path / out, [task], [vm.url], [evaluator.url], settings=settings)
+            assert only(tmp_path / out).status is Status.COMPLETED
+            assert vm.files == {f"C:\\{name}": content for name, content in contents.items()}
+            for name in contents:
+                (site / name).unlink(missing_ok=True)  # the second set-up finds it in the cache
+        del settings["asset_cache"]
+        run(tmp_path / "third", [task], [vm.url], [evaluator.url], settings=settings)
+    result = only(tmp_path / "third")
+    assert (result.status, result.score) == (Status.ENVIRONMENT_ERROR, None)
+    assert result.error is not None
+    assert f"{url}/a.txt cannot be downloaded" in result.error.message
 
 
 def test_a_reset_command_restores_the_vm_before_each_trial(

@@ -240,6 +240,9 @@ LEFT_LATE = {**LEFT_SOON, "time": 20_000}
         ),
         pytest.param(TODOS, failing(TODOS, 404, **BODILESS), GAVE_UP, "gave_up", id="no such page"),
         pytest.param(
+            TODOS, failing(TODOS, 400, **CUT_OFF), GAVE_UP, "gave_up", id="no such request"
+        ),
+        pytest.param(
             TODOS,
             failing(TODOS, -1, _failureText="net::ERR_BLOCKED_BY_CLIENT"),
             GAVE_UP,

@@ -135,7 +135,7 @@ def test_local_pages_are_seen_in_any_spelling(url: str) -> None:
     "url",
     ["", "http://x/file:///etc", "https://x/", "about:blank", "about:blank#x", "about:srcdoc",
      "data:text/html,x", "blob:http://x/1", "javascript:void 0", "chrome://newtab/", "localhost:80/x",
-     "chrome://new-tab-page", "chrome://new-tab-page-third-party/"],
+     "!file:///x", "chrome://new-tab-page", "chrome://new-tab-page-third-party/"],
 )  # fmt: skip
 def test_other_pages_are_not_local(url: str) -> None:
     assert not is_local_page(url)

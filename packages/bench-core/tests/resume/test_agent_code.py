@@ -77,6 +77,20 @@ def test_a_changed_module_beside_the_agents_own_is_refused_by_its_name(
     run(accept_changes=True)
 
 
+def test_files_are_named_as_changed_only_where_those_of_both_programs_are_known(
+    run: Callable[..., RunOutcome], agent: Path, out: Path
+) -> None:
+    run()
+    info = json.loads((out / "run.json").read_text())
+    info["agent_code"]["files"] = []
+    del info["checksum"]
+    (out / "run.json").write_text(json.dumps(info))
+    change(agent)
+    with pytest.raises(RunFolderError, match="has changed since") as refused:
+        run()
+    assert "(changed:" not in str(refused.value)
+
+
 def test_a_rerun_of_some_does_not_let_one_rate_mix_two_programs(
     run: Callable[..., RunOutcome], agent: Path
 ) -> None:

@@ -55,6 +55,10 @@ def test_a_rerun_that_was_interrupted_is_continued_by_the_same_command_and_by_th
     with RunFolder.resume(out) as folder:  # asked for, and ended before anything ran
         folder.run_again(["all"], [TrialKey(task_id=each) for each in IDS])
     assert read_run(out).to_rerun == {TrialKey(task_id=each) for each in IDS}
+    first, last = read_run(out).info.sessions
+    assert first.rerun is None
+    assert last.rerun is not None
+    assert first.started < last.started
     both = IDS[0], IDS[1]
     rest = TaskFilter(ids=IDS, skip_ids=tuple({*IDS} - {*both}))
     outcome = run(tasks=rest)

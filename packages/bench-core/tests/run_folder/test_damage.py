@@ -59,6 +59,19 @@ def test_cutting_the_file_at_any_byte_loses_at_most_the_line_cut(
     assert torn == ([lines[-1]] if lines[-1] and complete == len(lines) - 1 else [])
 
 
+def test_a_record_whose_line_feed_was_cut_off_stays_whole_when_another_follows(
+    whole: Path, run_path: Path
+) -> None:
+    content = (whole / "results.jsonl").read_bytes()
+    lines = content.splitlines(keepends=True)
+    (run_path / "results.jsonl").write_bytes(b"".join(lines[:2]).rstrip(b"\n"))
+    with RunFolder.resume(run_path) as run:
+        for result in read_run(whole).latest[2:]:
+            run.append(result)
+    assert (run_path / "results.jsonl").read_bytes().count(b"\n") == len(lines)
+    assert read_run(run_path).results == read_run(whole).results
+
+
 def test_a_torn_line_is_told_and_kept(run_path: Path) -> None:
     with (run_path / "results.jsonl").open("ab") as file:
         file.write(b'{"schema_version":1,"benchm')

@@ -125,6 +125,19 @@ def test_of_two_outcomes_of_one_act_the_worse_stands(tmp_path: Path, outcomes: A
     assert result.integrity.succeeded
 
 
+@pytest.mark.parametrize(("blocked", "outcome"), [(True, "blocked"), (False, "succeeded")])
+def test_an_act_on_the_browser_was_blocked_or_had_its_effect(
+    tmp_path: Path,
+    blocked: bool,  # noqa: FBT001  # parametrized
+    outcome: str,
+) -> None:
+    sums = Sums()
+    watch = sums.environment_of_trial.integrity
+    agent = Stranger(lambda: watch.note_act(IntegrityCode.ANSWER_GAME, blocked, "opened it"))
+    (found,) = run(tmp_path, sums, agent).integrity.findings
+    assert (found.outcome, found.detail) == (outcome, "opened it")
+
+
 def test_findings_flag_a_trial_and_leave_its_score(tmp_path: Path) -> None:
     sums = Sums(findings=(FOUND,))
 

@@ -64,11 +64,16 @@ class MortalLink:
 class LateLink(MortalLink):
     """A worker that answers with the result of an attempt that is not the one it was asked for."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.told: list[dict[str, Any]] = []
+
     def send(self, line: bytes) -> None:
         if decode_line(line)["type"] == "run":
             self.alive = False
             stored = {"url": "s3://lab/run/task/1/old", "manifest_sha256": "0" * 64}
             self._frames.append({"type": "result", "token": "old", "stored": stored})
+        self.told.append(decode_line(line))
 
 
 class LostNode:
@@ -295,11 +300,21 @@ async def test_who_waits_for_another_worker_gets_the_first_that_is_free(tmp_path
         assert executor.has_room(Claim())
 
 
+async def test_an_executor_leaves_nothing_running(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    async with executor_of(LostNode(), tmp_path, []):
+        assert asyncio.all_tasks() > before
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
 async def test_a_late_result_says_where_its_files_are_and_is_not_taken(tmp_path: Path) -> None:
     class Late(LostNode):
         async def open(self, slot: int, folder: Path, labels: Any = frozenset()) -> MortalLink:
-            return LateLink(f"worker {slot + 1}")
+            links.append(LateLink(f"worker {slot + 1}"))
+            return links[-1]
 
+    links: list[LateLink] = []
     events: Events = []
     context = TrialContext(run_id="1", folder=tmp_path)
     own = context.for_attempt(context.meter, context.processes, {}, token="new")
@@ -308,3 +323,5 @@ async def test_a_late_result_says_where_its_files_are_and_is_not_taken(tmp_path:
             await attempt(executor.take(Claim()), own)
     (late,) = (data for kind, data in events if kind == "late_result")
     assert late == {"worker": "worker 1", "token": "old", "stored": "s3://lab/run/task/1/old"}
+    answers = [each for each in links[0].told if each["type"] == "acknowledge"]
+    assert [(each["token"], each["accepted"]) for each in answers] == [("old", False)]

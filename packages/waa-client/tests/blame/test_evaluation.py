@@ -209,7 +209,7 @@ def test_a_vm_that_is_out_of_order_after_its_evaluation_gives_no_score(
 def test_a_score_from_a_gateways_errors_is_suspect(
     out: Path, vm: FakeVm, evaluator: FakeEvaluator, text: str, suspect: tuple[SuspectCause, ...]
 ) -> None:
-    asked = {"target": "vm", "method": "POST", "path": "/file", "status": 502}
+    asked = {"target": "vm", "method": "POST", "path": "/file", "status": 500}
     seen = {**asked, "body": {"text": text, "sha256": "0" * 64, "size": len(text)}}
     evaluator.judge = lambda _: verdict(0.0, transcript=[seen])
     run(out, [make_task()], [vm.url], [evaluator.url], working=types())
