@@ -43,7 +43,7 @@ _PLAYWRIGHT = (
     "python3 -m pip install playwright && python3 -m playwright install --with-deps chromium"
 )
 _COMMANDS = {
-    "apt-get": "sudo apt-get update && sudo apt-get install -y chromium",
+    "apt-get": "sudo apt-get update && sudo apt-get install -y chromium libatomic1",
     "dnf": "sudo dnf install -y chromium",
     "yum": "sudo yum install -y chromium",
     "zypper": "sudo zypper install -y chromium",
@@ -57,8 +57,8 @@ _COMMANDS = {
 _SHELL = "chromium-headless-shell"
 """Chromium without the program around it that people use: Playwright's own choice where nobody looks on."""
 
-_DEBIANS = ("chromium", "fonts-dejavu-core")
-"""Debian's packages: without what they recommend, but with letters to draw."""
+_DEBIANS = ("chromium", "fonts-dejavu-core", "libatomic1")
+"""Debian's packages: without what they recommend, but with letters to draw and what Playwright's Node needs."""
 
 
 class ChromiumMissingError(Exception):

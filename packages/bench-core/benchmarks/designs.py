@@ -40,7 +40,7 @@ def _site_tasks() -> list[int]:
 
 
 def sites() -> list[str]:
-    """Return the names of WebArena's sites, `all` first."""
+    """Return the names of WebArena's sites, `all` and the `hard` subset first."""
     return [name for name in json.loads(SIZES.read_text("utf-8")) if name != "about"]
 
 

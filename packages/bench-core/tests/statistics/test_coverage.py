@@ -121,6 +121,10 @@ def test_averages_cover_over_real_template_sizes(site: str, trials: int, average
     assert min(covered) >= 0.92
 
 
-def test_the_template_sizes_are_those_of_all_812_tasks() -> None:
-    assert len(template_sizes("all")) == 190
-    assert sum(template_sizes("all")) == 812
+@pytest.mark.parametrize(
+    ("tasks_of", "templates", "tasks"), [("all", 190, 812), ("hard", 114, 258)]
+)
+def test_the_template_sizes_are_those_of_all_tasks_and_of_the_hard_ones(
+    tasks_of: str, templates: int, tasks: int
+) -> None:
+    assert (len(template_sizes(tasks_of)), sum(template_sizes(tasks_of))) == (templates, tasks)

@@ -7,7 +7,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from bench_core.browser import find_chromium, install_command
+from bench_core.browser import browser_checks
 from bench_core.cli.doctor import (
     Check,
     CheckResult,
@@ -18,7 +18,7 @@ from bench_core.cli.doctor import (
     warned,
 )
 from bench_core.discovery import find_plugins
-from bench_core.errors import BenchError, BrowserError, InputError
+from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
@@ -54,7 +54,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     found = [
         Check("packages", _packages),
         Check("jmespath", _jmespath),
-        Check("Chromium", _chromium),
+        *browser_checks(),
         Check("judge", _judge),
         Check("sealing", sealing_check),
         Check("built-in apps", _built_in),
@@ -96,13 +96,6 @@ def _jmespath() -> CheckResult:
             "pip uninstall -y jmespath-community && pip install --force-reinstall jmespath",
         )
     return ok(f"jmespath {_version('jmespath')}")
-
-
-def _chromium() -> CheckResult:
-    try:
-        return ok(str(find_chromium()))
-    except BrowserError as error:
-        return failed(str(error), install_command())
 
 
 def _judge() -> CheckResult:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_core.browser import ChromiumOptions, find_chromium, install_command, launch_chromium
+from bench_core.browser import ChromiumOptions, browser_checks, launch_chromium
 from bench_core.cli.doctor import (
     Check,
     CheckResult,
@@ -21,7 +21,7 @@ from bench_core.cli.doctor import (
     sealing_check,
     warned,
 )
-from bench_core.errors import BenchError, BrowserError, InputError
+from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
 from bench_core.protocols import TrialContext
 from bench_core.serving import BoundedHandler, BoundedServer
@@ -64,7 +64,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
         Check("packages", _packages),
         Check("pinned versions", _pins),
         Check("tasks", _tasks),
-        Check("Chromium", _chromium),
+        *browser_checks(),
         Check("HTTP is recorded", _recording),
         Check("disk", _disk),
         Check("sealing", sealing_check),
@@ -118,13 +118,6 @@ def _pins() -> CheckResult:
 
 def _tasks() -> CheckResult:
     return ok(f"{len(load_tasks())} in webarena-verified {_version('webarena-verified')}")
-
-
-def _chromium() -> CheckResult:
-    try:
-        return ok(str(find_chromium()))
-    except BrowserError as error:
-        return failed(str(error), install_command())
 
 
 def _recording() -> CheckResult:

@@ -44,8 +44,9 @@ from bench_core.agents.records import (
     Wait,
     Zoom,
 )
-from bench_core.errors import EnvironmentFaultError, MissingExtraError
+from bench_core.errors import EnvironmentFaultError
 from bench_core.models.records import ImagePart
+from bench_core.playwright_driver import open_playwright
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -294,16 +295,12 @@ async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnviron
     The browser is left running: whoever launched it ends it.
 
     Raises:
-        InputError: Playwright is not installed.
-        EnvironmentFaultError: No browser answers at the CDP URL.
+        MissingExtraError: Playwright is not installed.
+        EnvironmentFaultError: No browser answers at the CDP URL, or Playwright does not start.
     """
-    try:
-        from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise MissingExtraError(
-            "an agent in a browser", "Playwright", "bench-core", "playwright"
-        ) from error
-    async with async_playwright() as playwright:
+    async with open_playwright("an agent in a browser") as playwright:
+        from playwright.async_api import Error  # noqa: PLC0415  # an extra
+
         try:
             browser = await playwright.chromium.connect_over_cdp(
                 handle.cdp_url, timeout=_TIMEOUT_MS

@@ -12,6 +12,7 @@ from bench_core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from bench_core.browser.blame import why_ended
+    from bench_core.browser.checks import browser_checks
     from bench_core.browser.chromium import Chromium, launch_chromium
     from bench_core.browser.commands import AgentCommand, CommandLog
     from bench_core.browser.connection import CdpConnection, CdpError
@@ -43,6 +44,7 @@ __all__ = [
     "RuleBook",
     "SharedChromium",
     "attached_chromium",
+    "browser_checks",
     "find_chromium",
     "install_command",
     "is_local_page",
@@ -58,6 +60,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "blame": ("why_ended",),
+        "checks": ("browser_checks",),
         "chromium": ("Chromium", "launch_chromium"),
         "commands": ("AgentCommand", "CommandLog"),
         "connection": ("CdpConnection", "CdpError"),

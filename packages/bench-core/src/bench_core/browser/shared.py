@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bench_core.browser.chromium import launch_chromium
-from bench_core.errors import BrowserError, MissingExtraError
+from bench_core.errors import BrowserError
+from bench_core.playwright_driver import open_playwright, require_playwright
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -149,14 +149,13 @@ async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chr
     """Launch a Chromium and attach Playwright to it; yields both.
 
     Raises:
-        BrowserError: Chromium is missing, does not start, or does not answer Playwright.
+        BrowserError: Chromium or Playwright does not start, or they do not answer each other.
         MissingExtraError: Playwright is not installed.
     """
-    require_playwright()
-    from playwright.async_api import Error, async_playwright  # noqa: PLC0415  # heavy
-
     async with AsyncExitStack() as stack:
-        playwright = await stack.enter_async_context(async_playwright())
+        playwright = await stack.enter_async_context(open_playwright("a shared Chromium"))
+        from playwright.async_api import Error  # noqa: PLC0415  # heavy
+
         chromium = await stack.enter_async_context(launch_chromium(options))
         try:
             browser = await playwright.chromium.connect_over_cdp(
@@ -165,12 +164,6 @@ async def attached_chromium(options: ChromiumOptions) -> AsyncIterator[tuple[Chr
         except Error as error:
             raise BrowserError(f"Playwright cannot attach to Chromium: {error}") from error
         yield chromium, browser
-
-
-def require_playwright() -> None:
-    """Raise MissingExtraError where Playwright is not installed."""
-    if find_spec("playwright") is None:
-        raise MissingExtraError("a shared Chromium", "Playwright", "bench-core", "playwright")
 
 
 async def _closed(context: Any) -> bool:

@@ -11,7 +11,7 @@ class Detail {
     dialog.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** The browser tells this late: another trial may be shown by now, or its link followed and not yet told of. */
+  /** Called some time after the dialog has closed: another trial may be shown by now, or its link followed. */
   closed() {
     const open = this.state.get("open");
     if (open && !this.dialog.open && this.state.read()?.open === open) this.state.set({ open: "", step: "", with: "" });

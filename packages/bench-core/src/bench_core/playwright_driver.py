@@ -1,0 +1,78 @@
+"""Playwright's driver, a Node of its own: start it, or say why it does not run on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench_core.errors import BrowserError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["DriverProblem", "driver_problem", "open_playwright", "require_playwright"]
+
+_START_S = 60.0
+_ANEW = "install it anew: pip install --force-reinstall playwright"
+_MISSING_LIBRARY = re.compile(r"error while loading shared libraries: (\S+):")
+_PACKAGES = {"libatomic.so.1": "libatomic1 on Debian and Ubuntu, libatomic on Fedora"}
+"""The library that minimal systems lack, and what has it."""
+
+
+class DriverProblem(NamedTuple):
+    """What keeps Playwright's driver from starting, and what to do about it."""
+
+    what: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.fix}"
+
+
+@asynccontextmanager
+async def open_playwright(purpose: str) -> AsyncIterator[Any]:
+    """Start Playwright; it ends with the context.
+
+    Raises:
+        BrowserError: Its driver does not start; says what to do about it.
+        MissingExtraError: It is not installed, and `purpose` needs it.
+    """
+    require_playwright(purpose)
+    from playwright.async_api import async_playwright  # noqa: PLC0415  # heavy
+
+    async with AsyncExitStack() as stack:
+        try:
+            playwright = await stack.enter_async_context(async_playwright())
+        except Exception as error:  # it raises nothing narrower where its driver ends at once
+            problem = await asyncio.to_thread(driver_problem)
+            raise BrowserError(f"Playwright does not start: {problem or error}") from error
+        yield playwright
+
+
+def require_playwright(purpose: str = "a shared Chromium") -> None:
+    """Raise MissingExtraError where Playwright is not installed, which `purpose` needs."""
+    if find_spec("playwright") is None:
+        raise MissingExtraError(purpose, "Playwright", "bench-core", "playwright")
+
+
+def driver_problem() -> DriverProblem | None:
+    """Start Playwright's driver alone; return why it does not start, None where it does."""
+    command = [sys.executable, "-m", "playwright", "--version"]
+    try:
+        done = subprocess.run(  # noqa: S603  # our words
+            command, capture_output=True, text=True, errors="replace", timeout=_START_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return DriverProblem(f"its driver does not answer within {_START_S:.0f} s", _ANEW)
+    if done.returncode == 0:
+        return None
+    if missing := _MISSING_LIBRARY.search(done.stderr):
+        package = _PACKAGES.get(missing[1], f"what has {missing[1]} on this system")
+        return DriverProblem(f"its driver needs {missing[1]}", f"install {package}")
+    last = "".join(done.stderr.strip().splitlines()[-1:])[:500]
+    return DriverProblem(f"its driver ended with exit code {done.returncode}: {last}", _ANEW)
