@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bench_core.cli.doctor import CheckResult
+
+pytest.importorskip("playwright", reason="Playwright is an extra")
 
 LIBRARY = "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file: No such file"
 
@@ -70,3 +73,11 @@ def test_doctor_starts_the_driver_and_says_what_it_said(
     found = playwright()
     assert (found.status, found.detail) == ("fail" if code else "ok", detail)
     assert bool(found.fix) == bool(code)
+
+
+def test_doctor_names_the_extra_where_playwright_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    found = playwright()
+    assert (found.status, found.fix) == ("warn", "pip install 'bench-core[playwright]'")
