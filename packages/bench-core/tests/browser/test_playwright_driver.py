@@ -75,6 +75,15 @@ def test_doctor_starts_the_driver_and_says_what_it_said(
     assert bool(found.fix) == bool(code)
 
 
+async def test_what_playwright_raised_is_kept_where_its_driver_starts_alone(
+    node: Callable[[str, int], None],
+) -> None:
+    node("", 0)  # it answers nothing to Playwright, and ends well
+    with pytest.raises(EnvironmentFaultError, match="Playwright does not start: Connection closed"):
+        async with connect_browser(BrowserHandle(cdp_url="ws://127.0.0.1:1")):
+            pass
+
+
 def test_doctor_names_the_extra_where_playwright_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
