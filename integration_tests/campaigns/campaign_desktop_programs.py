@@ -98,6 +98,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--first", type=int, default=0, help="The first program's number, to share them out."
+    )
     parser.add_argument("--every", type=int, default=1_000, help="Print figures so often.")
     asked, _ = parser.parse_known_args()
     server = Server()
@@ -106,16 +109,16 @@ def main() -> int:
         for name, program in KILLERS.items():
             _try(server, name, program, figures)
         _say(f"{len(KILLERS)} killers", figures)
-        for number in range(asked.times):
+        for number in range(asked.first, asked.first + asked.times):
             if number % SAME_DESKTOP == 0:
                 server.post("/simulation/reset", {})
             source = random.Random(f"{asked.seed} {number}")
             _try(server, f"program {number}", random_program(source), figures)
             if (number + 1) % asked.every == 0:
-                _say(f"{number + 1:,} programs", figures)
+                _say(f"programs to {number + 1:,}", figures)
     finally:
         server.stop()
-    _say(f"{len(KILLERS)} killers and {asked.times:,} programs", figures)
+    _say(f"{len(KILLERS)} killers and {asked.times:,} programs from {asked.first:,}", figures)
     return int(bool(figures.broken or figures.late))
 
 

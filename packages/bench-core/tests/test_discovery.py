@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.discovery import PluginKind, load_plugin
+from bench_core.discovery import PluginKind, find_plugins, load_plugin
 from bench_core.errors import UnknownPluginError
 
 if TYPE_CHECKING:
@@ -82,6 +83,22 @@ def test_plugins_are_listed_without_importing_them(site: Site) -> None:
         }
     ]
     assert answer["loaded"] == []
+
+
+def test_metadata_are_read_once_and_again_where_the_search_path_has_changed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [each for each in find_plugins("agent") if each.name == "clicker"]
+    monkeypatch.syspath_prepend(str(site.folder))
+    scanned: list[str] = []
+    scan = metadata.entry_points
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda **which: (scanned.append(which["group"]), scan(**which))[1]
+    )
+    for _ in range(3):
+        (found,) = [each for each in find_plugins("agent") if each.name == "clicker"]
+    assert found.distribution == "dummy-agents"
+    assert scanned == ["bench_core.agents"]
 
 
 def test_a_plugin_is_loaded_by_name(site: Site) -> None:

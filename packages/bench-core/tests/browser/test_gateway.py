@@ -14,7 +14,7 @@ import pytest
 from gateway_browser import Browser, command, frame, request, until, websocket
 
 from bench_core.browser import RuleBook, websocket_url
-from bench_core.browser.frames import FrameError, read_frame
+from bench_core.browser.frames import FrameError, FrameReader
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ async def test_law_every_message_passes_byte_for_byte_and_in_order(connections: 
     heard: dict[int, bytes] = {}
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number = int((await read_frame(reader, 10)).payload)
+        number = int((await reader.readexactly(len(frame(b"0"))))[-1:])
         writing = asyncio.ensure_future(send(writer, f"browser {number}", answers[number]))
         heard[number] = await reader.readexactly(len(orders[number]))
         await writing
 
     async def agent(gateway: Gateway, number: int) -> None:
         async with websocket(gateway) as (reader, writer):
-            writer.write(frame(b"%d" % number))
+            writer.write(frame(b"%d" % number, key=bytes(4)))
             sending = asyncio.ensure_future(send(writer, f"agent {number}", orders[number]))
             assert await reader.readexactly(len(answers[number])) == answers[number]
             await sending
@@ -98,13 +98,13 @@ async def test_one_message_of_a_hundred_megabytes_passes() -> None:
     screenshot = b"x" * 100_000_000
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await read_frame(reader, 1 << 30)
+        asked = await FrameReader(reader).read(1 << 30)
         writer.write(frame(asked.payload, key=None))
         await reader.read()
 
     async with Browser(talk).serving() as gateway, websocket(gateway) as (reader, writer):
         writer.write(b"\x81\xff" + len(screenshot).to_bytes(8, "big") + bytes(4) + screenshot)
-        answer = await read_frame(reader, 1 << 30)
+        answer = await FrameReader(reader).read(1 << 30)
     assert answer.payload == screenshot
 
 
@@ -189,7 +189,7 @@ async def test_when_the_browser_ends_the_agent_is_cut() -> None:
         writer.write(frame(b"last words", key=None))
 
     async with Browser(talk).serving() as gateway, websocket(gateway) as (reader, _):
-        assert (await read_frame(reader, 100)).payload == b"last words"
+        assert (await FrameReader(reader).read(100)).payload == b"last words"
         assert await reader.read() == b""
 
 
@@ -228,11 +228,11 @@ async def test_frame_that_is_cut_short_or_too_large_is_refused() -> None:
     reader.feed_data(frame(b"hello")[:-1])
     reader.feed_eof()
     with pytest.raises(EOFError):
-        await read_frame(reader, 100)
+        await FrameReader(reader).read(100)
     reader = asyncio.StreamReader()
     reader.feed_data(frame(b"hello"))
     with pytest.raises(FrameError):
-        await read_frame(reader, 4)
+        await FrameReader(reader).read(4)
 
 
 def judged(chance: random.Random, number: int) -> tuple[bytes, str]:
@@ -273,9 +273,9 @@ async def test_law_what_is_allowed_passes_in_order_and_what_is_refused_never_doe
     heard: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        raw = b""
+        raw, frames = b"", FrameReader(reader)
         while True:
-            part = await read_frame(reader, 1 << 30)
+            part = await frames.read(1 << 30)
             raw += part.raw
             if part.final:
                 heard.append(raw)
@@ -301,4 +301,4 @@ async def _payload(raw: bytes) -> bytes:
     reader = asyncio.StreamReader()
     reader.feed_data(raw)
     reader.feed_eof()
-    return (await read_frame(reader, 1 << 30)).payload
+    return (await FrameReader(reader).read(1 << 30)).payload

@@ -106,10 +106,15 @@ def closes_page(command: AgentCommand) -> bool:
     return command.method in _CLOSES_PAGE
 
 
-def command_of_message(message: bytes, connection: int, page: str = "") -> AgentCommand:
-    """Return the command in a message; `page` is the one its connection is about."""
+def command_of_message(
+    message: bytes, read: Mapping[str, Any] | None, connection: int, page: str = ""
+) -> AgentCommand:
+    """Return the command in a message, which was read as `read`; `page` is what its connection is about.
+
+    Where it cannot be read in one way only, as much as can be read at all is named.
+    """
     try:
-        command = json.loads(message.decode())
+        command = read if read is not None else json.loads(message.decode())
         method = command["method"][:_TEXT]
     except (ValueError, TypeError, KeyError, RecursionError):
         return AgentCommand(_UNREADABLE, connection=connection)

@@ -15,7 +15,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bench_core.browser.frames import FrameError, encode_frame, read_frame
+from bench_core.browser.frames import FrameError, FrameReader, encode_frame
 from bench_core.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ class CdpConnection:
             await self._writer.wait_closed()
 
     async def _listen(self) -> None:
-        message = bytearray()
+        message, frames = bytearray(), FrameReader(self._reader)
         try:
             while True:
-                frame = await read_frame(self._reader, _LARGEST)
+                frame = await frames.read(_LARGEST)
                 if frame.closes:
                     return
                 if frame.opcode == _PING:

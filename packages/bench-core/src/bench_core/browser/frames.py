@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Frame", "FrameError", "encode_frame", "read_frame"]
+__all__ = ["Frame", "FrameError", "FrameReader", "encode_frame"]
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
@@ -17,6 +17,8 @@ _TEXT = 1
 _SHORT, _LONG = 126, 1 << 16
 _WIDTHS = {126: 2, 127: 8}
 _KEY = 4
+_HEAD = 2
+_CHUNK = 1024 * 1024
 
 
 class FrameError(Exception):
@@ -47,27 +49,52 @@ class Frame(NamedTuple):
         return self.opcode == _CLOSE
 
 
-async def read_frame(reader: asyncio.StreamReader, largest: int) -> Frame:
-    """Read the next frame.
+class FrameReader:
+    """Takes frames from a connection, with one wait for all that came at once: waiting costs more than the frames."""
 
-    Raises:
-        FrameError: Its payload has more than `largest` bytes, or it uses an extension.
-        EOFError: The other side is gone.
-    """
-    head = await reader.readexactly(2)
-    if head[0] & _RESERVED:
-        raise FrameError("a frame uses an extension that was not agreed on")
-    length = head[1] & _LENGTH
-    width = _WIDTHS.get(length, 0)
-    key_width = _KEY if head[1] & _MASKED else 0
-    more = await reader.readexactly(width + key_width) if width + key_width else b""
-    if width:
-        length = int.from_bytes(more[:width], "big")
-    if length > largest:
-        raise FrameError(f"a frame of {length} bytes is more than {largest}")
-    body = await reader.readexactly(length) if length else b""
-    payload = _unmasked(body, more[width:]) if key_width else body
-    return Frame(head + more + body, bool(head[0] & _FINAL), head[0] & _OPCODE, payload)
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._bytes = bytearray()
+
+    async def read(self, largest: int) -> Frame:
+        """Read the next frame.
+
+        Raises:
+            FrameError: Its payload has more than `largest` bytes, or it uses an extension.
+            EOFError: The other side is gone.
+        """
+        while (frame := self._take(largest)) is None:
+            more = await self._reader.read(_CHUNK)
+            if not more:
+                raise EOFError("the other side is gone")
+            self._bytes += more
+        return frame
+
+    def _take(self, largest: int) -> Frame | None:
+        """Return the frame at the beginning, None where it has not come as a whole."""
+        known = self._bytes
+        if len(known) < _HEAD:
+            return None
+        if known[0] & _RESERVED:
+            raise FrameError("a frame uses an extension that was not agreed on")
+        length = known[1] & _LENGTH
+        width = _WIDTHS.get(length, 0)
+        begins = _HEAD + width + (_KEY if known[1] & _MASKED else 0)
+        if len(known) < begins:
+            return None
+        if width:
+            length = int.from_bytes(known[_HEAD : _HEAD + width], "big")
+        if length > largest:
+            raise FrameError(f"a frame of {length} bytes is more than {largest}")
+        ends = begins + length
+        if len(known) < ends:
+            return None
+        raw = bytes(known[:ends])
+        del known[:ends]
+        payload = raw[begins:]
+        if raw[1] & _MASKED:
+            payload = _unmasked(payload, raw[begins - _KEY : begins])
+        return Frame(raw, bool(raw[0] & _FINAL), raw[0] & _OPCODE, payload)
 
 
 def encode_frame(payload: bytes, *, masked: bool, opcode: int = _TEXT) -> bytes:

@@ -29,7 +29,7 @@ from bench_core.browser.commands import (
     command_of_message,
     command_of_request,
 )
-from bench_core.browser.frames import FrameError, encode_frame, read_frame
+from bench_core.browser.frames import FrameError, FrameReader, encode_frame
 from bench_core.browser.rules import REQUESTS, RuleBook
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
@@ -179,8 +179,8 @@ class Gateway:
 
     async def _decide(self, message: bytes, connection: _Connection) -> Decision:
         """Say what becomes of a message, and note it and what it means."""
-        command = command_of_message(message, connection.number, connection.page)
         decision = self._rules.decide(message)
+        command = command_of_message(message, decision.command, connection.number, connection.page)
         if decision.message is None:
             self.log.refuse(command)
         else:
@@ -292,10 +292,11 @@ class Gateway:
     async def _pass_commands(self, connection: _Connection, chromium: _Side) -> None:
         """Pass on the agent's messages, each as a whole and after a look at it."""
         reader, begun = connection.agent.reader, False
+        coming = FrameReader(reader)
         frames: list[Frame] = []
         while True:
             taken = sum(len(each.raw) for each in frames)
-            frame = await read_frame(reader, _LARGEST - taken)
+            frame = await coming.read(_LARGEST - taken)
             frames.append(frame)
             if not frame.control:
                 begun = not frame.final
@@ -310,6 +311,7 @@ class Gateway:
                 connection.leaving = True
                 while await _read(reader):
                     pass
+                return
 
     async def _pass_message(
         self, frames: list[Frame], connection: _Connection, chromium: _Side
@@ -331,9 +333,10 @@ class Gateway:
 
     async def _pass_answers(self, connection: _Connection, chromium: _Side) -> None:
         """Pass on Chromium's messages; the gateway's own answers go between them, never into one."""
+        coming = FrameReader(chromium.reader)
         with contextlib.suppress(EOFError, OSError):
             while True:
-                frame = await read_frame(chromium.reader, _LARGEST)
+                frame = await coming.read(_LARGEST)
                 if not frame.control:
                     connection.within = not frame.final
                 await _send(connection.agent.writer, frame.raw)

@@ -119,12 +119,14 @@ class Decision:
         answer: What the agent gets for it at once.
         code: What is recorded; None for nothing.
         blocked: Whether what is recorded took no effect.
+        command: The message as it was read; None where it cannot be read in one way only.
     """
 
     message: bytes | None
     answer: bytes | None = None
     code: IntegrityCode | None = None
     blocked: bool = True
+    command: dict[str, Any] | None = None
 
 
 class RuleBook:
@@ -145,9 +147,9 @@ class RuleBook:
 
     def decide(self, message: bytes) -> Decision:
         """Say what becomes of a message; one that cannot be read in one way only is refused."""
-        if self.passes_all:
-            return Decision(message)
         command = read_command(message)
+        if self.passes_all:
+            return Decision(message, command=command)
         if command is None:
             return Decision(None)
         method, params = command["method"], _dictionary(command.get("params"))
@@ -159,13 +161,13 @@ class RuleBook:
                     return _refusal(command, rule, code)
             elif _CONDITIONS[rule.when](params):
                 return _apply(rule, command, message)
-        return Decision(message)
+        return Decision(message, command=command)
 
 
 def read_command(message: bytes) -> dict[str, Any] | None:
     """Return the command in a message; None where Chromium may read it otherwise or not at all."""
     try:
-        command = json.loads(message.decode(), object_pairs_hook=_once, parse_constant=_no_number)
+        command = _STRICT.decode(message.decode())
     except (ValueError, RecursionError):
         return None
     if not isinstance(command, dict) or not isinstance(command.get("method"), str):
@@ -184,13 +186,16 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
+_STRICT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)
+
+
 def _apply(rule: Rule, command: dict[str, Any], message: bytes) -> Decision:
     if rule.does == "flag":
-        return Decision(message, code=rule.code, blocked=False)
+        return Decision(message, code=rule.code, blocked=False, command=command)
     if rule.does == "refuse":
         return _refusal(command, rule, rule.code)
     changed = _REWRITES[rule.rewrite](command)
-    return Decision(json.dumps(changed).encode(), code=rule.code)
+    return Decision(json.dumps(changed).encode(), code=rule.code, command=command)
 
 
 def _refusal(command: dict[str, Any], rule: Rule, code: IntegrityCode | None) -> Decision:
@@ -198,7 +203,7 @@ def _refusal(command: dict[str, Any], rule: Rule, code: IntegrityCode | None) ->
     answer = {"id": command.get("id"), "error": {"code": _REFUSED, "message": text}}
     if "sessionId" in command:
         answer["sessionId"] = command["sessionId"]
-    return Decision(None, json.dumps(answer).encode(), code)
+    return Decision(None, json.dumps(answer).encode(), code, command=command)
 
 
 def _no_download(command: dict[str, Any]) -> dict[str, Any]:
