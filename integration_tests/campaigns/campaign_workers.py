@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import secrets
 import shutil
 import signal
@@ -90,7 +91,7 @@ class Campaign:
         self.faults: Counter[str] = Counter()
         self._committed: dict[tuple[str, int], str] = {}
         self._stopped: list[int] = []
-        self.attributed_s: list[float] = []
+        self._killed: dict[int, float] = {}
 
     def run(self) -> list[str]:
         """Run to the end, with faults between, and return what is broken."""
@@ -146,8 +147,11 @@ class Campaign:
         workers = [pid for pid in self.processes() if WORKER in _command(pid)]
         if not workers:
             return False
+        pid = self._chance.choice(workers)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._chance.choice(workers), number)
+            os.kill(pid, number)
+            if number == signal.SIGKILL:
+                self._killed[pid] = time.time()
             return True
         return False
 
@@ -213,6 +217,17 @@ class Campaign:
             yield "no attempt says that its worker was killed"
         yield from self._left()
 
+    def attributed_s(self) -> list[float]:
+        """Return, for each attempt whose worker was killed, the seconds until it was known as the cause."""
+        attempts = [one for each in read_run(self._run).results.values() for one in each.attempts]
+        return [
+            each.started.timestamp() + each.duration_s - self._killed[pid]
+            for each in attempts
+            if each.error is not None and DIED in each.error.message
+            for pid in map(int, re.findall(r"process (\d+)", each.error.message))
+            if pid in self._killed
+        ]
+
     def _left(self) -> Iterator[str]:
         end = time.monotonic() + LEFT_S
         while (left := self._left_now()) and time.monotonic() < end:
@@ -275,12 +290,16 @@ def main() -> int:
             stack.callback(cluster.close)
         campaign = Campaign(place, asked, cluster)
         broken = campaign.run()
+        seconds = sorted(campaign.attributed_s())
     for each in broken:
         print(f"broken: {each}")
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(campaign.faults.items()))
     where = f"{asked.nodes} nodes" if asked.nodes else "pipes"
     print(f"{asked.trials} trials, {where}, {campaign.faults.total()} faults ({listed}), seed {asked.seed}: "
           f"{len(broken)} promises broken")  # fmt: skip
+    if seconds:
+        print(f"{len(seconds)} attempts ended with their killed worker as the cause after "
+              f"{seconds[len(seconds) // 2]:.2f} s in the median and {seconds[-1]:.2f} s at most")  # fmt: skip
     return 1 if broken else 0
 
 
