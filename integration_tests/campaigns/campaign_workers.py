@@ -2,8 +2,9 @@
 
 Quick trials run on workers over pipes or, with `--nodes`, on that many nodes of a Ray cluster on this machine.
 At moments drawn by seed a worker is killed or stopped, the run's own process is killed and started again, or a
-node is. No result may be lost or committed twice, no two attempts may act on what one has alone, no lease may
-be left after its time, and a minute after the end no process.
+node is, or it is cut off from the head for some seconds by a proxy between them. No result may be lost or committed
+twice, no two attempts may act on what one has alone, no lease may be left after its time, and a minute after the end
+no process.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -35,12 +38,56 @@ if TYPE_CHECKING:
 
 MARK = "PROCTOR_CAMPAIGN_MARK"
 LEFT_S = 60.0
+LONGEST_CUT_S = 20.0
 DIED = "was ended by SIGKILL"
 WORKER, RAYLET = b"worker-process", b"raylet/raylet"
 
 
+class Wire:
+    """Passes a node's connections to the head of its cluster on, and can sever them all for a while."""
+
+    def __init__(self, head: str) -> None:
+        host, _, port = head.rpartition(":")
+        self._head = (host, int(port))
+        self._severed_until = 0.0
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def sever(self, seconds: float) -> None:
+        """End all connections, and let none begin for so long."""
+        self._severed_until = time.monotonic() + seconds
+        for each in tuple(self._open):
+            _end(each)
+
+    def close(self) -> None:
+        """End all connections for ever."""
+        self._listener.close()
+        self.sever(0)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if time.monotonic() < self._severed_until:
+                    client.close()
+                else:
+                    threading.Thread(target=self._join, args=(client,), daemon=True).start()
+
+    def _join(self, client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError), socket.create_connection(self._head) as head:
+            both = {client, head}
+            self._open |= both
+            back = threading.Thread(target=_pump, args=(head, client), daemon=True)
+            back.start()
+            _pump(client, head)
+            back.join()
+            self._open -= both
+
+
 class Cluster:
-    """Nodes of Ray on this machine, each with room for some workers."""
+    """Nodes of Ray on this machine, each with room for some workers and a wire of its own to the head."""
 
     def __init__(self, nodes: int, room: int) -> None:
         os.environ |= {
@@ -55,14 +102,24 @@ class Cluster:
         head = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
         self._nodes = Nodes(initialize_head=True, head_node_args=head)
         self.address = self._nodes.address
-        self.workers = [self._nodes.add_node(**self._node) for _ in range(nodes)]
+        self._workers = [self._new_node() for _ in range(nodes)]
         self._nodes.wait_for_nodes(120)
+
+    def _new_node(self) -> tuple[Any, Wire]:
+        wire = Wire(self.address)
+        return self._nodes.add_node(gcs_address=wire.address, **self._node), wire
 
     def kill_node(self, chance: random.Random) -> None:
         """Kill a node's daemon and start another node."""
-        node = self.workers.pop(chance.randrange(len(self.workers)))
+        node, wire = self._workers.pop(chance.randrange(len(self._workers)))
         self._nodes.remove_node(node, allow_graceful=False)
-        self.workers.append(self._nodes.add_node(**self._node))
+        wire.close()
+        self._workers.append(self._new_node())
+
+    def sever(self, chance: random.Random) -> None:
+        """Cut a node off from the head for some seconds."""
+        _, wire = chance.choice(self._workers)
+        wire.sever(chance.uniform(1.0, LONGEST_CUT_S))
 
     def leases(self) -> list[str]:
         """Return who holds anything."""
@@ -138,9 +195,9 @@ class Campaign:
         }
         weights = [6, 1, 2]
         if self._cluster is not None:
-            kinds["node killed"] = self._kill_node
+            kinds |= {"node killed": self._kill_node, "node cut off": self._sever}
             # the leases of a run that was killed run out after two minutes, in which nothing goes on
-            weights = [12, 1, 1, 1]
+            weights = [12, 1, 1, 1, 2]
         kind = self._chance.choices(list(kinds), weights)[0]
         self.faults[kind] += kinds[kind]()
 
@@ -165,6 +222,11 @@ class Campaign:
     def _kill_node(self) -> bool:
         assert self._cluster is not None  # drawn only then
         self._cluster.kill_node(self._chance)
+        return True
+
+    def _sever(self) -> bool:
+        assert self._cluster is not None  # as above
+        self._cluster.sever(self._chance)
         return True
 
     def processes(self) -> list[int]:
@@ -242,6 +304,19 @@ class Campaign:
         # the nodes, and the actor of the leases, stay until the cluster ends
         return [each for each in pids if self._cluster is None or WORKER in _command(each)
                 or b"time.sleep(600)" in _command(each)]  # fmt: skip
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    _end(source)
+    _end(sink)
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _command(pid: int) -> bytes:
