@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -35,6 +36,7 @@ from bench_core.run_folder import check_run, read_run  # noqa: E402  # needs the
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
 
 MARK = "PROCTOR_CAMPAIGN_MARK"
 LEFT_S = 60.0
@@ -44,36 +46,57 @@ WORKER, RAYLET = b"worker-process", b"raylet/raylet"
 
 
 class Wire:
-    """Passes a node's connections to the head of its cluster on, and can sever them all for a while."""
+    """Passes a node's connections to the head of its cluster on, and can sever them all for a while.
 
+    It is a process of its own: Ray's start of a node waits for the head without letting other threads run.
+    """
+
+    def __init__(self, head: str) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._orders, orders = spawn.Pipe()
+        self._process = spawn.Process(target=_Relay.obey, args=(head, orders), daemon=True)
+        self._process.start()
+        self.address: str = self._orders.recv()
+
+    def sever(self, seconds: float) -> None:
+        """End all connections, and let none begin for so long."""
+        self._orders.send(seconds)
+
+    def close(self) -> None:
+        """End all connections for ever."""
+        self._process.kill()
+        self._process.join()
+
+
+class _Relay:
     def __init__(self, head: str) -> None:
         host, _, port = head.rpartition(":")
         self._head = (host, int(port))
         self._severed_until = 0.0
         self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self.listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._serve, daemon=True).start()
 
+    @classmethod
+    def obey(cls, head: str, orders: Connection) -> None:
+        relay = cls(head)
+        orders.send(f"127.0.0.1:{relay.listener.getsockname()[1]}")
+        with contextlib.suppress(EOFError):
+            while True:
+                relay.sever(orders.recv())
+
     def sever(self, seconds: float) -> None:
-        """End all connections, and let none begin for so long."""
         self._severed_until = time.monotonic() + seconds
         for each in tuple(self._open):
             _end(each)
 
-    def close(self) -> None:
-        """End all connections for ever."""
-        self._listener.close()
-        self.sever(0)
-
     def _serve(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                if time.monotonic() < self._severed_until:
-                    client.close()
-                else:
-                    threading.Thread(target=self._join, args=(client,), daemon=True).start()
+        while True:
+            client, _ = self.listener.accept()
+            if time.monotonic() < self._severed_until:
+                client.close()
+            else:
+                threading.Thread(target=self._join, args=(client,), daemon=True).start()
 
     def _join(self, client: socket.socket) -> None:
         with client, contextlib.suppress(OSError), socket.create_connection(self._head) as head:
