@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 import threading
+import weakref
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser_use import Agent, BrowserProfile, BrowserSession
+from gateway_browser import until
 from pydantic import BaseModel
 
 from bench_core.browser import launch_chromium, open_gateway, websocket_url
@@ -55,16 +59,20 @@ def page_url() -> Iterator[str]:
 async def session(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     async with launch_chromium() as chromium, open_gateway(chromium.cdp_url) as gateway:
         given = gateway if request.param == "gateway" else chromium
-        profile = BrowserProfile(
-            cdp_url=await websocket_url(given.cdp_url),
-            keep_alive=True,
-            downloads_path=tmp_path / "downloads",
-            user_data_dir=tmp_path / "profile",
-        )
         with fan_out(), without_signal_handlers():
-            session = BrowserSession(browser_profile=profile)
+            session = await _new_session(given.cdp_url, tmp_path)
             yield session
             await release_session(session)
+
+
+async def _new_session(cdp_url: str, folder: Path) -> Any:
+    profile = BrowserProfile(
+        cdp_url=await websocket_url(cdp_url),
+        keep_alive=True,
+        downloads_path=folder / "downloads",
+        user_data_dir=folder / "profile",
+    )
+    return BrowserSession(browser_profile=profile)
 
 
 async def _play(script: Any, session: Any) -> Any:
@@ -78,6 +86,26 @@ async def _play(script: Any, session: Any) -> Any:
         use_judge=False,
     )
     return await agent.run(max_steps=8)
+
+
+async def test_nothing_of_a_released_session_goes_on_or_stays_in_memory(
+    page_url: str, tmp_path: Path
+) -> None:
+    def script() -> Any:
+        yield go(page_url)
+        yield answer({"heading": "seen"})
+
+    async with launch_chromium() as chromium:
+        before = asyncio.all_tasks()
+        with fan_out(), without_signal_handlers():
+            session = await _new_session(chromium.cdp_url, tmp_path)
+            await _play(script(), session)
+            known = weakref.ref(session)
+            await release_session(session)
+        del session
+        await until(lambda: not asyncio.all_tasks() - before)
+        gc.collect()
+        assert known() is None
 
 
 async def test_a_script_fills_a_form_and_reads_the_page(page_url: str, session: Any) -> None:

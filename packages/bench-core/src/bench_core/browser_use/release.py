@@ -2,7 +2,8 @@
 
 `BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy, for
 more than a minute. `reset` only drops the connection, but leaves the session's event bus running,
-and a running bus keeps `asyncio.run` from ever returning.
+and a running bus keeps `asyncio.run` from ever returning. It also forgets its watchdogs without ending
+their tasks, which would watch for ever, and keep all that the session saw in memory.
 """
 
 from __future__ import annotations
@@ -21,14 +22,30 @@ async def release_session(session: Any, *buses: Any, patience_s: float = 3.0) ->
     _expect_no_answers(session)
     leaving = asyncio.ensure_future(_leave(session, buses))
     leaving.add_done_callback(_ignore_outcome)
-    await asyncio.wait({leaving}, timeout=patience_s)
-    leaving.cancel()
+    try:
+        await asyncio.wait({leaving}, timeout=patience_s)
+    finally:
+        leaving.cancel()
+        for task in _tasks_of(session):
+            task.cancel()
 
 
 async def _leave(session: Any, buses: tuple[Any, ...]) -> None:
     for bus in (session.event_bus, *buses):
         await bus.stop(clear=True, timeout=0)
     await session.reset()
+
+
+def _tasks_of(session: Any) -> list[asyncio.Task[Any]]:
+    """Return the tasks that run methods of a session's watchdogs: nothing else knows all of them."""
+    return [
+        task
+        for task in asyncio.all_tasks()
+        if (frame := getattr(task.get_coro(), "cr_frame", None)) is not None
+        # the names in a frame stay known as they were when they are looked at: of no other is this done
+        and str(frame.f_globals.get("__name__")).startswith("browser_use.")
+        and getattr(frame.f_locals.get("self"), "browser_session", None) is session
+    ]
 
 
 def _expect_no_answers(session: Any) -> None:
