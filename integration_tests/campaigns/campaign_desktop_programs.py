@@ -29,6 +29,8 @@ from programs import random_program  # noqa: E402  # same
 ANSWER_S = 10.0
 TREE_MB = 600.0
 SAME_DESKTOP = 250
+LONG = 10
+"""Of so many programs one may take all that it may: a hundred thousand such would take ten hours."""
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -113,7 +115,12 @@ def main() -> int:
             if number % SAME_DESKTOP == 0:
                 server.post("/simulation/reset", {})
             source = random.Random(f"{asked.seed} {number}")
-            _try(server, f"program {number}", random_program(source), figures)
+            _try(
+                server,
+                f"program {number}",
+                random_program(source, long=number % LONG == 0),
+                figures,
+            )
             if (number + 1) % asked.every == 0:
                 _say(f"programs to {number + 1:,}", figures)
     finally:

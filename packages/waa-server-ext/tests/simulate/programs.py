@@ -14,6 +14,10 @@ _STARTS = (
     "0", "7 ** 5000", "-1", "3.5", "'a' * 4_000_000", "'ab '", "'\\u4e00' * 100_000", "b'x' * 1_000_000", "[0]", "[0] * 90_000",
     "list(range(50_000))", "{}", "{1, 2}", "dict(zip(range(9_000), range(9_000)))", "()", "(1,) * 100_000", "range(4_000_000)", "None",
 )  # fmt: skip
+_SMALL = (
+    "0", "7", "-1", "3.5", "2 ** 70", "'abc'", "'ab cd'", "'\\u4e00'", "b'xy'", "[0]", "[3, 1, 2]", "['a', 'b']", "list(range(9))",
+    "{}", "{1, 2}", "{'a': 1}", "()", "(1, 'b')", "range(5)", "None", "True",
+)  # fmt: skip
 _CALLS = (
     "str({a})", "repr({a})", "len({a})", "sorted({a})", "sum({a})", "list({a})", "tuple({a})", "set({a})", "dict({a})",
     "min({a}, {b})", "max({a})", "any({a})", "all({a})", "abs({a})", "round({a}, {b})", "divmod({a}, {b})", "int({a})",
@@ -50,23 +54,27 @@ _OPERATORS = (
 )
 
 
-def random_program(source: random.Random) -> str:
-    """Return a program of a few statements; most raise early, some take all they may."""
+def random_program(source: random.Random, *, long: bool = True) -> str:
+    """Return a program of a few statements; most raise early, some take all they may.
+
+    Those that are not `long` have small values and no loops without an end.
+    """
+    starts = _STARTS if long else _SMALL
     lines = ["import glob, json, math, os, pyautogui, pyperclip, random, shlex, time"]
-    lines += [f"{name} = {source.choice(_STARTS)}" for name in _NAMES]
-    lines += [_statement(source, depth=0) for _ in range(source.randrange(2, 12))]
+    lines += [f"{name} = {source.choice(starts)}" for name in _NAMES]
+    lines += [_statement(source, long=long, depth=0) for _ in range(source.randrange(2, 12))]
     return "\n".join(lines)
 
 
-def _statement(source: random.Random, *, depth: int) -> str:
+def _statement(source: random.Random, *, long: bool, depth: int) -> str:
     kind = source.randrange(8) if depth < 3 else 0  # deep enough
     name = source.choice(_NAMES)
-    inner = lambda: _indented(_statement(source, depth=depth + 1))  # noqa: E731  # used below only
+    inner = lambda: _indented(_statement(source, long=long, depth=depth + 1))  # noqa: E731  # used below only
     if kind == 5:  # one of the kinds
         return f"for {name} in {source.choice(_NAMES)}:\n{inner()}"
-    if kind == 6:  # same
+    if kind == 6 and long:  # same
         return f"while {_expression(source)}:\n{inner()}"
-    if kind == 7:  # same
+    if kind in {6, 7}:  # same
         return f"try:\n{inner()}\nexcept Exception as error:\n{inner()}\nfinally:\n{inner()}"
     return f"try:\n    {name} = {_expression(source)}\nexcept Exception:\n    pass"
 
