@@ -32,6 +32,10 @@ from bench_core.scheduling import NoLocks
 from bench_core.trial import Evaluation, TrialEnvironment
 from bench_core.workers import PipeTransport, Recipe
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
+
+from webarena_sites import WEBARENA  # needs the path above
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
@@ -46,19 +50,6 @@ WORKERS = 4
 BOUND_TIMES = {"inline": 1.0, "pipes": 2.0, "ray": 5.0}
 BOUND_GROWTH = 1.5
 BOUND_SPAN = 1.05
-# sites, tasks that change them, tasks that read them: the 812 tasks of WebArena-Verified
-WEBARENA = (
-    (("gitlab",), 111, 69),
-    (("gitlab", "reddit"), 18, 0),
-    (("gitlab", "wikipedia"), 6, 0),
-    (("map",), 0, 109),
-    (("map", "shopping_admin"), 0, 2),
-    (("map", "wikipedia"), 0, 17),
-    (("reddit",), 95, 11),
-    (("reddit", "shopping"), 5, 0),
-    (("shopping",), 61, 126),
-    (("shopping_admin",), 78, 104),
-)
 ONCE = ("map", "wikipedia")
 """No task changes these sites, so that there is one of each whatever copies there are of the others."""
 

@@ -7,6 +7,7 @@ import random
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from webarena_sites import WEBARENA
 
 from bench_core.budgets import RunBudget
 from bench_core.progress import NoProgress
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
     from bench_core.records import Event
     from bench_core.run_spec import PlannedTrial
 
-# sites, trials that change them, trials that read them: the 812 tasks of WebArena-Verified
-WEBARENA = (
-    (("gitlab",), 111, 69),
-    (("gitlab", "reddit"), 18, 0),
-    (("gitlab", "wikipedia"), 6, 0),
-    (("map",), 0, 109),
-    (("map", "shopping_admin"), 0, 2),
-    (("map", "wikipedia"), 0, 17),
-    (("reddit",), 95, 11),
-    (("reddit", "shopping"), 5, 0),
-    (("shopping",), 61, 126),
-    (("shopping_admin",), 78, 104),
-)
 WRITERS_OF_GITLAB = 135
 MINUTE = 60.0
 
