@@ -121,7 +121,7 @@ async def _gateway(stack: contextlib.ExitStack, later: contextlib.AsyncExitStack
     url = f"http://127.0.0.1:{browser.server_address[1]}"
     gateway = await later.enter_async_context(open_gateway(url))
     paths = (("GET", "/json/version", None), ("GET", "/json/list", None))
-    return Target("gateway", *_place(gateway.cdp_url), paths)
+    return Target("gateway", *_place(gateway.cdp_url), paths, relays=True)
 
 
 def _report(stack: contextlib.ExitStack, folder: Path) -> Target:

@@ -29,6 +29,8 @@ class Target:
         honest: Method, path and JSON body of requests whose answer is 200.
         headers: What every honest request says, as a token.
         any_host: Whether it answers under any name, because it asks for a token instead.
+        relays: Whether it opens a connection of its own for each request. A system has some 28,000 ports for
+            those to one address, and each rests for a minute when it was used.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Target:
     honest: tuple[tuple[str, str, Any], ...]
     headers: dict[str, str] = field(default_factory=dict)
     any_host: bool = False
+    relays: bool = False
 
     def request(self, method: str, path: str, body: Any, **more: str) -> bytes:
         """Return an honest request, which may end its connection."""

@@ -23,6 +23,7 @@ from hostile_requests import CANARY, Fuzzer, Target  # needs the path above
 HERE = Path(__file__).resolve().parents[1]
 BATCH = 250
 MOST_GROWTH_MB = 64
+RELAYED_PER_S = 400
 ENOUGH = 20
 """Problems of one server after which no more of it are looked for."""
 
@@ -91,6 +92,8 @@ def _fuzz(target: Target, asked: argparse.Namespace, servers: subprocess.Popen[b
         count = min(BATCH, asked.times - sent)
         fuzzer.batch(count)
         sent += count
+        if target.relays:
+            time.sleep(max(0.0, began + sent / RELAYED_PER_S - time.monotonic()))
         # the first batches fill caches, and the arenas of so many threads
         if sent <= max(BATCH, asked.times // 5) and servers.poll() is None:
             settled = _memory_mb(servers.pid)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 MARK = "PROCTOR_CAMPAIGN_MARK"
 LEFT_S = 60.0
 LONGEST_CUT_S = 20.0
+SILENT_S = 60.0
+"""So long after a cut its node may still be one of which nobody knows whether it lives."""
 DIED = "was ended by SIGKILL"
 WORKER, RAYLET = b"worker-process", b"raylet/raylet"
 
@@ -139,10 +141,21 @@ class Cluster:
         wire.close()
         self._workers.append(self._new_node())
 
-    def sever(self, chance: random.Random) -> None:
-        """Cut a node off from the head for some seconds."""
+    def mend(self) -> None:
+        """Start a node for each that Ray has given up, as it does with those that were cut off for long."""
+        for each in tuple(self._workers):
+            node, wire = each
+            if any(kind == "raylet" for kind, _ in node.dead_processes()):
+                self._workers.remove(each)
+                with contextlib.suppress(Exception):  # of what is dead, Ray may not find all
+                    self._nodes.remove_node(node, allow_graceful=False)
+                wire.close()
+                self._workers.append(self._new_node())
+
+    def sever(self, seconds: float, chance: random.Random) -> None:
+        """Cut a node off from the head for so long."""
         _, wire = chance.choice(self._workers)
-        wire.sever(chance.uniform(1.0, LONGEST_CUT_S))
+        wire.sever(seconds)
 
     def leases(self) -> list[str]:
         """Return who holds anything."""
@@ -172,6 +185,7 @@ class Campaign:
         self._committed: dict[tuple[str, int], str] = {}
         self._stopped: list[int] = []
         self._killed: dict[int, float] = {}
+        self._cut_until = 0.0
 
     def run(self) -> list[str]:
         """Run to the end, with faults between, and return what is broken."""
@@ -180,11 +194,12 @@ class Campaign:
         while self.faults.total() < self._asked.faults:
             self._pause()
             broken += self._look()
-            if self._driver.poll() == 0:
+            if self._driver.poll() is not None:
                 break
             self._fault()
         deadline = time.monotonic() + self._asked.most_s
         while self._driver.poll() is None and time.monotonic() < deadline:
+            self._mend()
             time.sleep(0.5)
         if self._driver.poll() != 0:
             self._driver.kill()
@@ -210,7 +225,12 @@ class Campaign:
             time.sleep(0.1)
         time.sleep(self._chance.uniform(0.0, 0.5))
 
+    def _mend(self) -> None:
+        if self._cluster is not None:
+            self._cluster.mend()
+
     def _fault(self) -> None:
+        self._mend()
         kinds: dict[str, Callable[[], bool]] = {
             "worker killed": lambda: self._signal_worker(signal.SIGKILL),
             "worker stopped": lambda: self._signal_worker(signal.SIGSTOP),
@@ -231,7 +251,8 @@ class Campaign:
         pid = self._chance.choice(workers)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-            if number == signal.SIGKILL:
+            # who is cut off from a worker learns of its end when the node can be asked again
+            if number == signal.SIGKILL and time.time() > self._cut_until:
                 self._killed[pid] = time.time()
             return True
         return False
@@ -239,6 +260,7 @@ class Campaign:
     def _kill_driver(self) -> bool:
         self._driver.kill()
         self._driver.wait()
+        self._mend()
         self._start()
         return True
 
@@ -249,7 +271,9 @@ class Campaign:
 
     def _sever(self) -> bool:
         assert self._cluster is not None  # as above
-        self._cluster.sever(self._chance)
+        seconds = self._chance.uniform(1.0, LONGEST_CUT_S)
+        self._cut_until = time.time() + seconds + SILENT_S
+        self._cluster.sever(seconds, self._chance)
         return True
 
     def processes(self) -> list[int]:

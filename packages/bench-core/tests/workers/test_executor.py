@@ -77,13 +77,16 @@ class LateLink(MortalLink):
 
 
 class LostNode:
-    """Starts workers, but in the first place, after the first, fails so often."""
+    """Starts workers, but in the first place, after the first or at once, fails so often."""
 
     name = "toys"
 
-    def __init__(self, broker: MemoryBroker | None = None, failures: int = 1000) -> None:
+    def __init__(
+        self, broker: MemoryBroker | None = None, failures: int = 1000, *, at_once: bool = False
+    ) -> None:
         self.opened: list[int] = []
         self.labels: dict[int, frozenset[str]] = {}
+        self._first = 0 if at_once else 1
         self._failures = failures
         self._broker = broker
 
@@ -96,7 +99,7 @@ class LostNode:
         del folder
         self.labels[slot] = labels
         self.opened.append(slot)
-        if slot == 0 and 1 < self.opened.count(0) <= 1 + self._failures:
+        if slot == 0 and 0 < self.opened.count(0) - self._first <= self._failures:
             raise EnvironmentFaultError("the node is gone")
         return MortalLink(f"worker {slot + 1}")
 
@@ -165,6 +168,26 @@ async def test_a_worker_that_did_not_start_once_is_started_again(tmp_path: Path)
         assert await run_two(executor, tmp_path, "cd") == set(DIED)
     assert [kind for kind, _ in events if kind == "worker_given_up"] == []
     assert transport.opened.count(0) == 1 + 2 + 1
+
+
+async def test_a_worker_that_does_not_start_with_the_run_is_started_when_it_is_needed(
+    tmp_path: Path,
+) -> None:
+    transport, events = LostNode(failures=2, at_once=True), []
+    async with executor_of(transport, tmp_path, events) as executor:
+        assert transport.opened == [0, 1]
+        assert await run_two(executor, tmp_path, "ab") == set(DIED)
+    assert [kind for kind, _ in events if kind == "worker_given_up"] == []
+    assert transport.opened.count(0) == 2 + 1
+
+
+async def test_a_run_does_not_begin_without_a_worker_that_its_trials_need(tmp_path: Path) -> None:
+    for placement in (Placement.anywhere(1), BOUND):
+        transport = LostNode(at_once=True)
+        with pytest.raises(EnvironmentFaultError, match="the node is gone"):
+            async with executor_of(transport, tmp_path, [], placement=placement):
+                pass
+        assert transport.opened.count(0) == 1
 
 
 VMS = (("vm:one",), ("vm:two",))

@@ -23,7 +23,7 @@ from bench_core.workers.placement import FreePlaces
 from bench_core.workers.slots import Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -230,10 +230,14 @@ class WorkerExecutor:
     def _is_needed(self, slot: Slot) -> bool:
         """Whether there are trials that no other slot can run."""
         others = [each.labels for each in self._all.values() if each is not slot]
-        needs = self._placement.needs or {frozenset[str]()}
         return any(
-            need <= slot.labels and not any(need <= each for each in others) for need in needs
+            need <= slot.labels and not any(need <= each for each in others) for need in self._needs
         )
+
+    @property
+    def _needs(self) -> Collection[frozenset[str]]:
+        """The labels that some trial needs its worker to have."""
+        return self._placement.needs or {frozenset[str]()}
 
     def _is_given_up(self, slot: Slot, error: BaseException) -> bool:
         """Whether a slot is given up: its worker would run other code, or has failed to start time and again."""
@@ -256,13 +260,29 @@ class WorkerExecutor:
             link.send(encode_line("acknowledge", token=token, accepted=True))
 
     async def _start_all(self) -> None:
-        """Start all workers; first those that few nodes can have, so that no other takes the room of these."""
+        """Start all workers; first those that few nodes can have, so that no other takes the room of these.
+
+        One that does not start, as its node was lost just now, is started again when a trial needs it.
+
+        Raises:
+            EnvironmentFaultError: None starts of those that some trial needs.
+            InputError: One would run other code, or cannot build the benchmark.
+        """
+        errors: list[EnvironmentFaultError] = []
         for count in sorted({len(each.labels) for each in self._all.values()}, reverse=True):
             slots = [each for each in self._all.values() if len(each.labels) == count]
-            started = await asyncio.gather(*map(self._start, slots), return_exceptions=True)
-            errors = [each for each in started if isinstance(each, BaseException)]
-            if errors:
-                raise next((each for each in errors if isinstance(each, InputError)), errors[0])
+            for each in await asyncio.gather(*map(self._start, slots), return_exceptions=True):
+                if isinstance(each, EnvironmentFaultError):
+                    errors.append(each)
+                elif each is not None:
+                    raise each
+        started = [each.labels for each in self._all.values() if each.link is not None]
+        if not all(any(need <= each for each in started) for need in self._needs):
+            raise errors[0]
+        for slot in self._all.values():
+            slot.failed_starts = int(slot.link is None)
+        for error in errors:
+            _log.warning("a worker is started later: %s", self._redactor.redact(str(error)))
 
     async def _start(self, slot: Slot) -> None:
         """Start the worker of a slot.
