@@ -122,7 +122,8 @@ class Cluster:
         }
         from ray.cluster_utils import Cluster as Nodes  # noqa: PLC0415  # reads them
 
-        self._node = {"num_cpus": 1, "resources": {"proctor": room}, "node_ip_address": "127.0.0.1"}
+        self._node = {"num_cpus": 1, "resources": {"proctor": room}}
+        self._started = 0
         # the head is not killed: without it there is no cluster
         head = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
         self._nodes = Nodes(initialize_head=True, head_node_args=head)
@@ -131,8 +132,12 @@ class Cluster:
         self._nodes.wait_for_nodes(120)
 
     def _new_node(self) -> tuple[Any, Wire]:
+        """Start a node with an address of its own: a run joins a node of its own machine's, which is the head."""
+        self._started += 1
+        address = f"127.0.{self._started // 250}.{2 + self._started % 250}"
         wire = Wire(self.address)
-        return self._nodes.add_node(gcs_address=wire.address, **self._node), wire
+        node = self._nodes.add_node(gcs_address=wire.address, node_ip_address=address, **self._node)
+        return node, wire
 
     def kill_node(self, chance: random.Random) -> None:
         """Kill a node's daemon and start another node."""

@@ -46,6 +46,8 @@ TRIAL_S = 0.02
 FILES = (("screenshot.png", 60_000), ("trace.json", 15_000), ("log/agent.txt", 5_000))
 SHORT, LONG = 200, 2_000
 FEW, MANY = 1_000, 20_000
+TASKS = 200
+"""What a run holds of its tasks is theirs; how many trials each of them has is what is measured."""
 WORKERS = 4
 BOUND_TIMES = {"inline": 1.0, "pipes": 2.0, "ray": 5.0}
 BOUND_GROWTH = 1.5
@@ -55,16 +57,13 @@ ONCE = ("map", "wikipedia")
 
 
 class Quick:
-    """So many tasks that wait for a moment and leave three files."""
+    """Tasks that wait for a moment and leave three files."""
 
     name = "quick"
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-
     def tasks(self) -> list[Task]:
         """Return the tasks."""
-        return [Task(benchmark="quick", task_id=str(n), goal="Wait") for n in range(self._count)]
+        return [Task(benchmark="quick", task_id=str(n), goal="Wait") for n in range(TASKS)]
 
     @asynccontextmanager
     async def open(self, task: Task, context: Any, agent: Any) -> AsyncIterator[TrialEnvironment]:
@@ -87,23 +86,23 @@ class Quick:
 def prepare(options: Mapping[str, Any], begins: bool) -> Iterator[PreparedRun]:  # noqa: FBT001  # see Prepare
     """Prepare the benchmark in a worker."""
     del begins
-    yield PreparedRun(Quick(options["count"]), RunSpec(agent="do-nothing"), Path(options["out"]))
+    yield PreparedRun(Quick(), RunSpec(agent="do-nothing"), Path(options["out"]))
 
 
 def run_case(executor: str, count: int) -> None:
     """Run so many trials and print the seconds, and the most megabytes that this process had."""
     with tempfile.TemporaryDirectory() as folder:
         spec = RunSpec(
-            agent="do-nothing", workers=WORKERS, sealing="off", agent_process=AgentProcessSpec(process="shared"),
+            agent="do-nothing", trials=count // TASKS, workers=WORKERS, sealing="off", agent_process=AgentProcessSpec(process="shared"),
             executor=ExecutorSpec(kind="ray") if executor == "ray" else ExecutorSpec(),
         )  # fmt: skip
         with_ = RunEnvironment(
             locks=NoLocks(),
-            recipe=Recipe(prepare="bench_workers:prepare", options={"count": count}),
+            recipe=Recipe(prepare="bench_workers:prepare", options={}),
             transport=PipeTransport() if executor == "pipes" else None,
         )
         began = time.perf_counter()
-        done = run_benchmark_sync(Quick(count), spec, Path(folder) / "run", run_environment=with_)
+        done = run_benchmark_sync(Quick(), spec, Path(folder) / "run", run_environment=with_)
         seconds = time.perf_counter() - began
     if done.succeeded != count:
         raise SystemExit(f"{count} trials were to succeed: {done.statuses}")

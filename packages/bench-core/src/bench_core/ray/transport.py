@@ -101,8 +101,9 @@ class RayTransport:
         except (RayError, asyncio.TimeoutError) as error:
             with contextlib.suppress(Exception):
                 ray.kill(actor)
+            why = _lines_of(error) if isinstance(error, RayError) else ""
             raise EnvironmentFaultError(
-                f"no worker starts on the cluster: {error!r}"[:500]
+                f"no worker starts on the cluster: {why or repr(error)}"[:500]
             ) from None
         name = f"worker {slot + 1} on {facts['host']}, process {facts['pid']}"
         return RayLink(actor, name, facts["node"])
@@ -263,5 +264,8 @@ class RayLink:
 
 
 def _in_words(error: RayError) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"was lost with its actor: {' '.join(lines)}"[:500]
+    return f"was lost with its actor: {_lines_of(error)}"[:500]
+
+
+def _lines_of(error: RayError) -> str:
+    return " ".join(line.strip() for line in str(error).splitlines() if line.strip())
