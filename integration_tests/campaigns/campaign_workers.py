@@ -225,7 +225,7 @@ class Campaign:
         wanted = len(self._committed) + self._chance.randrange(self._asked.every * 2)
         end = time.monotonic() + self._asked.most_s
         while time.monotonic() < end and self._driver.poll() is None:
-            if sum(1 for _ in self._results()) >= wanted:
+            if sum(each["score"] is not None for each in self._results()) >= wanted:
                 break
             time.sleep(0.1)
         time.sleep(self._chance.uniform(0.0, 0.5))
