@@ -151,7 +151,9 @@ class Incoming:
             ) from error
         for each in (came / _FILES).iterdir():
             each.rename(folder / each.name)
-        shutil.rmtree(came)
+        (came / _MANIFEST).unlink()
+        (came / _FILES).rmdir()
+        came.rmdir()
 
     def drop(self, token: str) -> None:
         """Forget the pieces of an attempt that is lost."""

@@ -22,7 +22,6 @@ from bench_core.agent_process.connection import (
     Connection,
     PipeMeter,
     ReportedLog,
-    ReportedProcesses,
     own_pipes,
 )
 from bench_core.agent_process.framing import FrameError, encode_line
@@ -35,6 +34,7 @@ from bench_core.records.codec import encode
 from bench_core.run_folder.stored import attempt_url, store_folder, write_probe
 from bench_core.trial.results import fault_fields, unscored_result
 from bench_core.workers.files import sees, send_pieces, stage
+from bench_core.workers.group_guard import GroupGuard, GuardedProcesses
 from bench_core.workers.recipe import load_reference, package_digests
 
 if TYPE_CHECKING:
@@ -191,10 +191,12 @@ class _Worker:
         self._lease_s: float = order["lease_s"]
         self._sign_s: float | None = order["sign_s"]
         self._scratch = trials.folder / "delivering"
+        self._left: dict[str, Path] = {}
         self._silent_ticks = 0
         self._token: str | None = None
         self._work: asyncio.Task[None] | None = None
         self._processes = ProcessGroups()
+        self._guard = GroupGuard()
         self._over: asyncio.Event
         self._loop: asyncio.AbstractEventLoop
 
@@ -206,6 +208,7 @@ class _Worker:
         self._connection.send(self._ready())
         await self._over.wait()
         await self._trials.close()
+        await asyncio.to_thread(self._guard.close)
         shutil.rmtree(self._scratch, ignore_errors=True)
         return 0
 
@@ -234,8 +237,8 @@ class _Worker:
             self._work = asyncio.ensure_future(self._attempt(frame))
         elif kind == "cancel" and token == self._token and self._work is not None:
             self._work.cancel()
-        elif kind == "acknowledge" and frame.get("accepted") is True:
-            shutil.rmtree(self._scratch / str(token), ignore_errors=True)
+        elif kind == "acknowledge" and frame.get("accepted") is True and token in self._left:
+            shutil.rmtree(self._left.pop(token), ignore_errors=True)
 
     def _hung_up(self) -> None:
         """The run is over, or gone: what still works has no one to work for."""
@@ -266,10 +269,9 @@ class _Worker:
         token = str(frame["token"])
         task = Task.model_validate(frame["task"])
         context = TrialContext.model_validate(frame["context"])
-        folder = self._scratch.joinpath(token, *context.folder.parts[-_NAMED_BY:])
-        folder.mkdir(parents=True)
+        folder = self._new_folder(token, context.folder)
         meter = WorkerMeter(self._connection, bounded=frame["bounded"])
-        self._processes = ReportedProcesses(self._connection)
+        self._processes = GuardedProcesses(self._connection, self._guard)
         given = self._trials.context(context)
         context = given.for_attempt(meter, self._processes, {"folder": folder}, token=token)
         signs = asyncio.ensure_future(self._give_signs())
@@ -282,6 +284,16 @@ class _Worker:
             signs.cancel()
         self._token = None
         self._connection.send(self._result(token, value, meter, delivered))
+
+    def _new_folder(self, token: str, named: Path) -> Path:
+        """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
+        folder = self._scratch.joinpath(*named.parts[-_NAMED_BY:])
+        if folder.exists():  # of an attempt at the same trial whose result was refused
+            shutil.rmtree(folder)
+            self._left = {each: left for each, left in self._left.items() if left != folder}
+        folder.mkdir(parents=True)
+        self._left[token] = folder
+        return folder
 
     async def _value(self, task: Task, context: TrialContext) -> str | None:
         """Return the result of an attempt as a line, None where it was cancelled."""
@@ -305,6 +317,7 @@ class _Worker:
             return self._store(folder, url)
         if self._shared:
             stage(folder, self._run_folder, token)
+            self._left.pop(token, None)
         else:
             send_pieces(folder, token, self._connection.send)
         return {"staged": self._shared}

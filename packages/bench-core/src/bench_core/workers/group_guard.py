@@ -1,0 +1,94 @@
+"""Ends the process groups of a worker that is killed together with what held it.
+
+A worker that is killed cannot end what it started, and what held it does so in its place. But Ray kills the
+children of an actor whose run is gone, so that nobody is left who knows of the groups. So a process that is no
+child of the actor's knows them, too, and sees the end of the worker, its parent, by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+from typing import IO, TYPE_CHECKING, cast
+
+from bench_core.agent_process.connection import ReportedProcesses
+from bench_core.processes import ProcessGroups
+
+if TYPE_CHECKING:
+    from bench_core.agent_process.connection import Connection
+
+__all__ = ["GroupGuard", "GuardedProcesses", "main"]
+
+_PROGRAM = "from bench_core.workers.group_guard import main; main()"
+_LOOK_S = 0.5
+_OVER = 0
+
+
+class GroupGuard:
+    """The process that knows the groups; on Windows, where workers have no nodes, there is none."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if sys.platform == "win32":
+            return
+        self._process = subprocess.Popen(  # noqa: S603  # our own program
+            [sys.executable, "-c", _PROGRAM, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def tell(self, number: int) -> None:
+        """Let it know a group, or, by its negative number, that it is to forget one."""
+        if self._process is not None:
+            with contextlib.suppress(
+                OSError
+            ):  # without it, the worker and its holder still end them
+                stdin = cast("IO[bytes]", self._process.stdin)
+                stdin.write(b"%d\n" % number)
+                stdin.flush()
+
+    def close(self) -> None:
+        """End it, and the groups that it still knows."""
+        self.tell(_OVER)
+        if self._process is not None:
+            self._process.wait()
+
+
+class GuardedProcesses(ReportedProcesses):
+    """Reports process groups to the run and to the guard."""
+
+    def __init__(self, connection: Connection, guard: GroupGuard) -> None:
+        super().__init__(connection)
+        self._guard = guard
+
+    def own(self, pgid: int) -> None:
+        """Remember and report a group."""
+        super().own(pgid)
+        self._guard.tell(pgid)
+
+    def disown(self, pgid: int) -> None:
+        """Forget a group and report it."""
+        self._guard.tell(-pgid)
+        super().disown(pgid)
+
+
+def main() -> None:
+    """Read groups until the worker ends, and end them."""
+    groups, worker, rest = ProcessGroups(), int(sys.argv[1]), b""
+    while True:
+        if not select.select([0], [], [], _LOOK_S)[0]:
+            # a process that the worker has forked keeps the pipe open: then only this tells that it is gone
+            if os.getppid() != worker:
+                break
+            continue
+        read = os.read(0, 1 << 16)
+        *lines, rest = (rest + read).split(b"\n")
+        numbers = [int(each) for each in lines]
+        for number in numbers:
+            with contextlib.suppress(ValueError):
+                (groups.own if number > 0 else groups.disown)(abs(number))
+        if not read or _OVER in numbers:
+            break
+    groups.kill()

@@ -1,0 +1,65 @@
+"""What a worker has started ends with it, also where nobody is left who could end it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_core.processes import ProcessGroups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups")
+
+WORKER = """
+import os, signal, subprocess, sys, time
+from bench_core.workers.group_guard import GroupGuard
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+guard = GroupGuard()
+started = [subprocess.Popen(SLEEP, start_new_session=True).pid for _ in range(3)]
+for each in started:
+    guard.tell(each)
+guard.tell(-started[2])
+forked = os.fork()  # keeps the pipe open
+if not forked:
+    os.setsid()
+    time.sleep(600)
+print(*started, forked, flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+guard.close()
+"""
+
+
+@pytest.fixture
+def started(request: pytest.FixtureRequest) -> Iterator[list[int]]:
+    command = [sys.executable, "-c", WORKER, request.param]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        pids = [int(each) for each in worker.stdout.readline().split()]
+        yield pids
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("started", ["killed", "closed"], indirect=True)
+def test_the_groups_of_a_worker_end_with_it_but_for_those_it_has_given_up(
+    started: list[int],
+) -> None:
+    groups = ProcessGroups()
+    for each in started:
+        groups.own(each)
+    deadline = time.monotonic() + 30
+    while len(groups.alive()) > 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert groups.alive() == tuple(started[2:])
