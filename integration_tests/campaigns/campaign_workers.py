@@ -164,12 +164,15 @@ class Cluster:
 
     def leases(self) -> list[str]:
         """Return who holds anything."""
-        answer = subprocess.run(
-            [sys.executable, "-m", "bench_core.cli.main", "nodes", "doctor", "--address", self.address,
-             "--json"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return [each["owner"] for each in json.loads(answer.stdout)["leases"]]
+        command = [sys.executable, "-m", "bench_core.cli.main", "nodes", "doctor", "--json"]
+        for _ in range(3):  # a node may have been lost just now
+            answer = subprocess.run(
+                [*command, "--address", self.address], capture_output=True, text=True, check=False
+            )
+            with contextlib.suppress(ValueError):
+                return [each["owner"] for each in json.loads(answer.stdout)["leases"]]
+            time.sleep(20)
+        return [f"nobody knows whom: {answer.stderr[-500:]}"]
 
     def close(self) -> None:
         """End all nodes."""
@@ -191,6 +194,7 @@ class Campaign:
         self._stopped: list[int] = []
         self._killed: dict[int, float] = {}
         self._cut_until = 0.0
+        self._done: list[tuple[float, str]] = []
 
     def run(self) -> list[str]:
         """Run to the end, with faults between, and return what is broken."""
@@ -247,6 +251,7 @@ class Campaign:
             # the leases of a run that was killed run out after two minutes, in which nothing goes on
             weights = [12, 1, 1, 1, 2]
         kind = self._chance.choices(list(kinds), weights)[0]
+        self._done.append((time.time(), kind))
         self.faults[kind] += kinds[kind]()
 
     def _signal_worker(self, number: int) -> bool:
@@ -332,16 +337,19 @@ class Campaign:
             yield "no attempt says that its worker was killed"
         yield from self._left()
 
-    def attributed_s(self) -> list[float]:
-        """Return, for each attempt whose worker was killed, the seconds until it was known as the cause."""
+    def attributed_s(self) -> list[tuple[float, list[str]]]:
+        """Return, for each attempt whose worker was killed, the seconds until that was known, and what else was done."""
+        found = []
         attempts = [one for each in read_run(self._run).results.values() for one in each.attempts]
-        return [
-            each.started.timestamp() + each.duration_s - self._killed[pid]
-            for each in attempts
-            if each.error is not None and DIED in each.error.message
-            for pid in map(int, re.findall(r"process (\d+)", each.error.message))
-            if pid in self._killed
-        ]
+        for each in attempts:
+            message = "" if each.error is None else each.error.message
+            for pid in map(int, re.findall(r"process (\d+)", message if DIED in message else "")):
+                if pid in self._killed:
+                    known = each.started.timestamp() + each.duration_s
+                    began = self._killed[pid]
+                    others = [kind for at, kind in self._done if began < at < known]
+                    found.append((known - began, others))
+        return sorted(found)
 
     def _left(self) -> Iterator[str]:
         end = time.monotonic() + LEFT_S
@@ -418,7 +426,7 @@ def main() -> int:
             stack.callback(cluster.close)
         campaign = Campaign(place, asked, cluster)
         broken = campaign.run()
-        seconds = sorted(campaign.attributed_s())
+        seconds = campaign.attributed_s()
     for each in broken:
         print(f"broken: {each}")
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(campaign.faults.items()))
@@ -426,8 +434,11 @@ def main() -> int:
     print(f"{asked.trials} trials, {where}, {campaign.faults.total()} faults ({listed}), seed {asked.seed}: "
           f"{len(broken)} promises broken")  # fmt: skip
     if seconds:
+        late = [(took, others) for took, others in seconds if took > 1.0]
         print(f"{len(seconds)} attempts ended with their killed worker as the cause after "
-              f"{seconds[len(seconds) // 2]:.2f} s in the median and {seconds[-1]:.2f} s at most")  # fmt: skip
+              f"{seconds[len(seconds) // 2][0]:.2f} s in the median, {len(late)} after more than 1 s")  # fmt: skip
+        for took, others in late:
+            print(f"  {took:.2f} s, meanwhile: {', '.join(others) or 'nothing'}")
     return 1 if broken else 0
 
 
