@@ -27,8 +27,8 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 guard = GroupGuard()
 started = [subprocess.Popen(SLEEP, start_new_session=True).pid for _ in range(3)]
 for each in started:
-    guard.tell(each)
-guard.tell(-started[2])
+    guard.note(each)
+guard.note(-started[2])
 forked = os.fork()  # keeps the pipe open
 if not forked:
     os.setsid()

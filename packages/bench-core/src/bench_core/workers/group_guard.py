@@ -1,7 +1,7 @@
 """Ends the process groups of a worker that is killed together with what held it.
 
 A worker that is killed cannot end what it started, and what held it does so in its place. But Ray kills the
-children of an actor whose run is gone, so that nobody is left who knows of the groups. So a process that is no
+children of an actor whose run is gone, so that no one is left who knows of the groups. So a process that is no
 child of the actor's knows them, too, and sees the end of the worker, its parent, by itself.
 """
 
@@ -39,7 +39,7 @@ class GroupGuard:
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
-    def tell(self, number: int) -> None:
+    def note(self, number: int) -> None:
         """Let it know a group, or, by its negative number, that it is to forget one."""
         if self._process is not None:
             with contextlib.suppress(
@@ -51,7 +51,7 @@ class GroupGuard:
 
     def close(self) -> None:
         """End it, and the groups that it still knows."""
-        self.tell(_OVER)
+        self.note(_OVER)
         if self._process is not None:
             self._process.wait()
 
@@ -66,11 +66,11 @@ class GuardedProcesses(ReportedProcesses):
     def own(self, pgid: int) -> None:
         """Remember and report a group."""
         super().own(pgid)
-        self._guard.tell(pgid)
+        self._guard.note(pgid)
 
     def disown(self, pgid: int) -> None:
         """Forget a group and report it."""
-        self._guard.tell(-pgid)
+        self._guard.note(-pgid)
         super().disown(pgid)
 
 
@@ -79,7 +79,7 @@ def main() -> None:
     groups, worker, rest = ProcessGroups(), int(sys.argv[1]), b""
     while True:
         if not select.select([0], [], [], _LOOK_S)[0]:
-            # a process that the worker has forked keeps the pipe open: then only this tells that it is gone
+            # a process that the worker has forked keeps the pipe open: then only this shows that it is gone
             if os.getppid() != worker:
                 break
             continue
