@@ -84,6 +84,17 @@ def test_files_come_in_pieces_where_a_worker_does_not_see_the_run_folder(
     assert [each["shared"] for each in runs.events("worker_ready")] == [False]
 
 
+def test_an_attempt_has_nothing_of_the_one_before_on_the_same_worker(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench_core.workers.files.Incoming.probe", lambda *_: "")
+    runs.run("torn-1", at_once=1)
+    result = runs.results["torn-1"]
+    assert (result.score, len(result.attempts)) == (1.0, 2)
+    assert "first.txt" not in {each.path for each in result.artifacts}
+    check_files(runs, "torn-1")
+
+
 def test_trials_run_in_as_many_processes_as_workers_and_not_in_this_one(done: Runs) -> None:
     processes = {each.details["process"] for each in done.results.values() if each.status.done}
     ready = {each["pid"] for each in done.events("worker_ready")}

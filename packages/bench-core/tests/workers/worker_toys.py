@@ -78,6 +78,12 @@ class Toys:
     async def down(self, context: TrialContext) -> None:
         raise EnvironmentFaultError("the site is down")
 
+    async def torn(self, context: TrialContext) -> None:
+        """Leave one file more at the first attempt, which the site ends."""
+        if context.attempt == 1:
+            (context.folder / "first.txt").touch()
+            raise EnvironmentFaultError("the site is down")
+
     async def bug(self, context: TrialContext) -> None:
         raise KeyError("a defect")
 
