@@ -88,6 +88,7 @@ def test_an_attempt_has_nothing_of_the_one_before_on_the_same_worker(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench_core.workers.files.Incoming.probe", lambda *_: "")
+    monkeypatch.setattr("bench_core.workers.executor.WorkerExecutor.kept", lambda *_: None)
     runs.run("torn-1", at_once=1)
     result = runs.results["torn-1"]
     assert (result.score, len(result.attempts)) == (1.0, 2)

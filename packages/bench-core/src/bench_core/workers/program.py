@@ -287,12 +287,11 @@ class _Worker:
 
     def _new_folder(self, token: str, named: Path) -> Path:
         """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
+        for each in self._left.values():  # of an attempt that was given up after it had been delivered
+            shutil.rmtree(each, ignore_errors=True)
         folder = self._scratch.joinpath(*named.parts[-_NAMED_BY:])
-        if folder.exists():  # of an attempt at the same trial whose result was refused
-            shutil.rmtree(folder)
-            self._left = {each: left for each, left in self._left.items() if left != folder}
         folder.mkdir(parents=True)
-        self._left[token] = folder
+        self._left = {token: folder}
         return folder
 
     async def _value(self, task: Task, context: TrialContext) -> str | None:
