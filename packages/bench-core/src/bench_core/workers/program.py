@@ -287,7 +287,8 @@ class _Worker:
 
     def _new_folder(self, token: str, named: Path) -> Path:
         """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
-        for each in self._left.values():  # of an attempt that was given up after it had been delivered
+        # of an attempt that was given up after it had been delivered
+        for each in self._left.values():
             shutil.rmtree(each, ignore_errors=True)
         folder = self._scratch.joinpath(*named.parts[-_NAMED_BY:])
         folder.mkdir(parents=True)
