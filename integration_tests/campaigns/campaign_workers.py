@@ -345,8 +345,10 @@ class Campaign:
             message = "" if each.error is None else each.error.message
             for pid in map(int, re.findall(r"process (\d+)", message if DIED in message else "")):
                 if pid in self._killed:
-                    known = each.started.timestamp() + each.duration_s
-                    began = self._killed[pid]
+                    started = each.started.timestamp()
+                    known = started + each.duration_s
+                    # of a worker that was killed while it was idle, the next attempt learns
+                    began = max(started, self._killed[pid])
                     others = [kind for at, kind in self._done if began < at < known]
                     found.append((known - began, others))
         return sorted(found)
