@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 VISITS = 9
 STEPS = 20
 CALLS = 300
+MOST_RATIO = 1.05
 PAGE = """<!doctype html><title>Form</title><input name="word"><button>Send</button><p id="said"></p>
 <script>document.querySelector('button').onclick = () => said.textContent += word.value + ' '
 </script>""".replace("word.value", "document.querySelector('input').value")
@@ -92,18 +94,21 @@ async def _best(timed: Callable[..., Awaitable[float]], driver: Any, rounds: int
     return [min(each[1:]) for each in times.values()]
 
 
-def main() -> None:
-    """Measure and print the table."""
+def main() -> int:
+    """Measure, print the table and tell whether the promise holds."""
     visits, calls = asyncio.run(measure())
+    ratio = visits[1] / visits[0]
+    held = ratio <= MOST_RATIO
     rows = [
-        ("visit, direct", f"{visits[0]:.3f} s"),
-        ("visit, by the gateway", f"{visits[1]:.3f} s"),
-        ("ratio", f"{visits[1] / visits[0]:.3f}"),
-        ("call, direct", f"{calls[0]:.3f} ms"),
-        ("call, by the gateway", f"{calls[1]:.3f} ms"),
+        ("visit, direct", f"{visits[0]:.3f} s", "", ""),
+        ("visit, by the gateway", f"{visits[1]:.3f} s", "", ""),
+        ("ratio", f"{ratio:.3f}", f"<= {MOST_RATIO:g}", "" if held else "missed"),
+        ("call, direct", f"{calls[0]:.3f} ms", "", ""),
+        ("call, by the gateway", f"{calls[1]:.3f} ms", "", ""),
     ]
-    print(render_table(("what", "best"), rows))
+    print(render_table(("what", "best", "promised", ""), rows))
+    return 0 if held else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

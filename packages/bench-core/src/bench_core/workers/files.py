@@ -151,9 +151,7 @@ class Incoming:
             ) from error
         for each in (came / _FILES).iterdir():
             each.rename(folder / each.name)
-        (came / _MANIFEST).unlink()
-        (came / _FILES).rmdir()
-        came.rmdir()
+        shutil.rmtree(came)
 
     def drop(self, token: str) -> None:
         """Forget the pieces of an attempt that is lost."""

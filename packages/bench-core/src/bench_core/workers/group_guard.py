@@ -42,9 +42,8 @@ class GroupGuard:
     def note(self, number: int) -> None:
         """Let it know a group, or, by its negative number, that it is to forget one."""
         if self._process is not None:
-            with contextlib.suppress(
-                OSError
-            ):  # without it, the worker and its holder still end them
+            # without it, the worker and its holder still end them
+            with contextlib.suppress(OSError):
                 stdin = cast("IO[bytes]", self._process.stdin)
                 stdin.write(b"%d\n" % number)
                 stdin.flush()
