@@ -111,9 +111,15 @@ def _acts(name: str) -> bool:
 
 
 def _started(pid: int) -> str:
-    """Return when a process was started, so that a later one of its number is another."""
+    """Return when a process was started, so that a later one of its number is another.
+
+    One that has ended is gone: it is listed until its parent looks, which for what a killed run has left takes init
+    a second or more.
+    """
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if fields[0] not in {"Z", "X"}:
+            return fields[19]
     return "gone"
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow
@@ -22,3 +21,27 @@ def test_nothing_is_lost_with_workers_that_are_killed(root: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     # a run that ends before its last fault has met fewer
     assert re.search(r"40 trials, pipes, [1-4] faults .*, seed 0: 0 promises broken", done.stdout)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+@pytest.mark.parametrize("other_is", ["alive", "dead"])
+def test_a_trial_meets_who_lives_and_not_who_has_ended(
+    root: Path, tmp_path: Path, other_is: str
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        stat = Path(f"/proc/{other.pid}/stat")
+        site = tmp_path / "sites/site-0"
+        site.mkdir(parents=True)
+        started = stat.read_text().rpartition(")")[2].split()[19]
+        (site / f"shared-{other.pid}-{started}-token").touch()
+        if other_is == "dead":
+            other.kill()
+            # it is listed until this process looks at it
+            while stat.read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.01)
+        here = root / "integration_tests"
+        command = [sys.executable, str(here / "marking_runs.py"), str(tmp_path)]
+        variables = {**os.environ, "PYTHONPATH": str(here)}
+        subprocess.run([*command, "--tasks", "1", "--workers", "1"], check=True, env=variables)
+        assert (tmp_path / "clashes").exists() is (other_is == "alive")
+        other.kill()

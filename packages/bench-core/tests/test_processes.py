@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,12 +32,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     processes = []
 
-    def start_process(code: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", code]
-        processes.append(subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE))
+    def start_process(code: str, **variables: str) -> subprocess.Popen[bytes]:
+        command, env = [sys.executable, "-c", code], {**os.environ, **variables}
+        processes.append(
+            subprocess.Popen(command, env=env, start_new_session=True, stdout=subprocess.PIPE)
+        )
         return processes[-1]
 
     yield start_process
@@ -53,6 +57,40 @@ def test_a_group_lives_until_it_is_terminated(
     assert groups.alive() == (process.pid,)
     groups.terminate()
     wait_until(lambda: groups.alive() == ())
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="marks are found in /proc")
+def test_what_has_a_mark_lives_until_it_is_forgotten_or_killed(
+    start: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    groups = ProcessGroups(mark=("PROCTOR_TESTED", "one"))
+    one, again = (start(SLEEP, PROCTOR_TESTED="one") for _ in range(2))
+    start(SLEEP, PROCTOR_TESTED="one more")
+    start(SLEEP)
+    wait_until(lambda: set(groups.alive()) == {one.pid, again.pid})
+    groups.disown(again.pid)
+    assert groups.alive() == (one.pid,)
+    groups.kill()
+    wait_until(lambda: groups.alive() == ())
+    assert (one.wait(), again.poll()) == (-signal.SIGKILL, None)
+    groups.own(again.pid)
+    assert groups.alive() == (again.pid,)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="marks are found in /proc")
+def test_who_has_a_mark_itself_does_not_end_itself() -> None:
+    program = """
+import os
+from bench_core.processes import ProcessGroups
+groups = ProcessGroups(mark=("PROCTOR_TESTED", "two"))
+groups.kill()
+print(groups.alive())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PROCTOR_TESTED": "two"},
+        stdout=subprocess.PIPE, check=False, start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, b"()\n")
 
 
 def test_a_zombie_nobody_waited_for_is_dead(

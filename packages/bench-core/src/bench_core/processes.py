@@ -37,10 +37,19 @@ class ProcessGroups:
     """Process groups by their id, each with its leader's start time so that no other is hit.
 
     Survives pickling with the ids it knows; they mean something on the same machine only.
+
+    Args:
+        groups: Groups with the start times of their leaders.
+        mark: Name and value of a variable: the groups of all processes with it in their environment count as
+            well, but for our own and those that were forgotten. Where `/proc` is missing, none is found.
     """
 
-    def __init__(self, groups: Mapping[int, str | None] | None = None) -> None:
+    def __init__(
+        self, groups: Mapping[int, str | None] | None = None, *, mark: tuple[str, str] | None = None
+    ) -> None:
         self._groups = dict(groups or {})
+        self._mark = mark
+        self._forgotten: set[int] = set()
         self._lock = threading.Lock()
 
     def own(self, pgid: int) -> None:
@@ -57,11 +66,14 @@ class ProcessGroups:
             )
         with self._lock:
             self._groups[pgid] = _start_time(pgid)
+            self._forgotten.discard(pgid)
 
     def disown(self, pgid: int) -> None:
         """Forget a process group that has ended or that shall outlive the trial."""
         with self._lock:
             self._groups.pop(pgid, None)
+            if self._mark is not None:
+                self._forgotten.add(pgid)
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -70,6 +82,8 @@ class ProcessGroups:
         """Return the groups that have a running process; zombies do not count."""
         with self._lock:
             groups = dict(self._groups)
+            if self._mark is not None:
+                groups = dict.fromkeys(_marked(self._mark) - self._forgotten) | groups
         if not groups:
             return ()
         running = _running_groups()
@@ -140,6 +154,21 @@ def _running_groups() -> frozenset[int] | None:
     return frozenset(
         int(fields[_GROUP]) for fields in _all_stats() if fields[_STATE] not in {"Z", "X"}
     )
+
+
+def _marked(mark: tuple[str, str]) -> set[int]:
+    """Return the groups, but for our own, that have a process with `mark` in its environment."""
+    wanted = os.fsencode("=".join(mark))
+    if not _PROC.is_dir():
+        return set()
+    found = set()
+    for folder in _PROC.iterdir():
+        if folder.name.isdigit():
+            # that of another user cannot be read, that of a zombie is empty
+            with contextlib.suppress(OSError):
+                if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                    found.add(os.getpgid(int(folder.name)))
+    return found - {os.getpgrp()}
 
 
 def _all_stats() -> Iterator[list[str]]:

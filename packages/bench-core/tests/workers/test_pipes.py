@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import signal
 import time
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from worker_runs import NAMES, Runs, comparable
@@ -22,6 +21,9 @@ from bench_core.run_folder import read_run
 from bench_core.run_spec import ExecutorSpec
 from bench_core.runs import run_benchmark, run_benchmark_sync
 from bench_core.workers import PipeTransport
+
+if TYPE_CHECKING:
+    from bench_core.workers import WorkerProcess
 
 HERE = Path(__file__).parent
 WAIT_S = 300.0  # a worker may take three minutes to start
@@ -146,12 +148,36 @@ def test_an_attempt_whose_worker_is_lost_is_tried_again(runs: Runs, name: str, c
     assert first.error is not None
     assert (first.status, cause in first.error.message) == (Status.ENVIRONMENT_ERROR, True)
     assert first.token != second.token
-    if name == "fork-1":
-        (unknown,) = runs.sleepers()
-        os.kill(unknown, signal.SIGKILL)  # no one could know of it
-    elif name == "browser-1":
-        assert len(runs.sleepers()) == 2
+    if count := {"browser-1": 2, "fork-1": 1}.get(name):
+        assert len(runs.sleepers()) == count
         assert not any(map(is_running, runs.sleepers()))
+
+
+class HangsUp(PipeTransport):
+    """Its links hang up at once after they have given their first worker its first order."""
+
+    async def open(
+        self, slot: int, folder: Path, labels: frozenset[str] = frozenset()
+    ) -> WorkerProcess:
+        link = await super().open(slot, folder, labels)
+        send = link.send
+
+        def send_and_hang_up(line: bytes) -> None:
+            send(line)
+            if b'"run"' in line[:40]:
+                link.hang_up()
+
+        link.send = send_and_hang_up  # type: ignore[method-assign]  # for this test
+        return link
+
+
+def test_a_worker_whose_run_is_gone_leaves_what_it_was_just_given(
+    runs: Runs, variables: dict[str, str]
+) -> None:
+    runs.run("hang-1", attempts=1, transport=HangsUp(variables))
+    error = runs.results["hang-1"].error
+    assert error is not None
+    assert "ended with exit code 70" in error.message
 
 
 @pytest.mark.slow

@@ -3,15 +3,20 @@
 A worker that is killed cannot end what it started, and what held it does so in its place. But Ray kills the
 children of an actor whose run is gone, so that no one is left who knows of the groups. So a process that is no
 child of the actor's knows them, too, and sees the end of the worker, its parent, by itself.
+
+What was started in the moment of the end, and not reported any more, is found by a mark: a variable that each worker
+has in its environment, and with it what it starts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import subprocess
 import sys
+import time
 from typing import IO, TYPE_CHECKING, cast
 
 from bench_core.agent_process.connection import ReportedProcesses
@@ -20,11 +25,18 @@ from bench_core.processes import ProcessGroups
 if TYPE_CHECKING:
     from bench_core.agent_process.connection import Connection
 
-__all__ = ["GroupGuard", "GuardedProcesses", "main"]
+__all__ = ["GroupGuard", "GuardedProcesses", "main", "new_mark"]
 
 _PROGRAM = "from bench_core.workers.group_guard import main; main()"
+_MARK = "PROCTOR_WORKER"
 _LOOK_S = 0.5
+_POLL_S, _END_S = 0.05, 30.0
 _OVER = 0
+
+
+def new_mark() -> tuple[str, str]:
+    """Return name and value of a variable for the environment of a new worker."""
+    return _MARK, secrets.token_hex(16)
 
 
 class GroupGuard:
@@ -75,7 +87,8 @@ class GuardedProcesses(ReportedProcesses):
 
 def main() -> None:
     """Read groups until the worker ends, and end them."""
-    groups, worker, rest = ProcessGroups(), int(sys.argv[1]), b""
+    worker, rest = int(sys.argv[1]), b""
+    groups = ProcessGroups(mark=(_MARK, os.environ[_MARK]) if _MARK in os.environ else None)
     while True:
         if not select.select([0], [], [], _LOOK_S)[0]:
             # a process that the worker has forked keeps the pipe open: then only this shows that it is gone
@@ -85,9 +98,18 @@ def main() -> None:
         read = os.read(0, 1 << 16)
         *lines, rest = (rest + read).split(b"\n")
         numbers = [int(each) for each in lines]
+        if _OVER in numbers:
+            numbers = [each for each in numbers if each != _OVER] + [
+                -worker
+            ]  # which ends by itself
+            read = b""
         for number in numbers:
             with contextlib.suppress(ValueError):
                 (groups.own if number > 0 else groups.disown)(abs(number))
-        if not read or _OVER in numbers:
+        if not read:
             break
-    groups.kill()
+    for _ in range(round(_END_S / _POLL_S)):
+        if not groups.alive():
+            break
+        groups.kill()
+        time.sleep(_POLL_S)

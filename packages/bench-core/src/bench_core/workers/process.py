@@ -14,6 +14,7 @@ from bench_core.agent_process.framing import MAX_LINE, FrameError, decode_line
 from bench_core.agent_process.launcher import Exit
 from bench_core.errors import EnvironmentFaultError
 from bench_core.processes import ProcessGroups
+from bench_core.workers.group_guard import new_mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,15 +33,17 @@ _OWN = (b'{"type": "own"', b'{"type": "disown"')
 
 
 class WorkerProcess:
-    """A worker that runs on this machine, and the process groups that it says are its own.
+    """A worker that runs on this machine, and what it has started and not given up.
 
-    It has a session of its own, so that Ctrl-C in the terminal is not for it.
+    That are the process groups that it says are its own, and whatever has its mark in its environment. It has a session of its own, so that Ctrl-C in the terminal is not for it.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, name: str, mark: tuple[str, str]
+    ) -> None:
         self.name = f"{name}, process {process.pid}"
         self._process = process
-        self._groups = ProcessGroups()
+        self._groups = ProcessGroups(mark=mark)
         self._output = b""
         self._reading = asyncio.ensure_future(self._read_output())
         self._exit = asyncio.ensure_future(self._wait())
@@ -53,15 +56,16 @@ class WorkerProcess:
         Raises:
             EnvironmentFaultError: The system does not let us.
         """
-        pipe = asyncio.subprocess.PIPE
+        pipe, mark = asyncio.subprocess.PIPE, new_mark()
+        env = {**(os.environ if variables is None else variables), **dict([mark])}
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, *_COMMAND, stdin=pipe, stdout=pipe, stderr=pipe, limit=MAX_LINE,
-                start_new_session=True, env=None if variables is None else dict(variables),
+                start_new_session=True, env=env,
             )  # fmt: skip
         except OSError as error:
             raise EnvironmentFaultError(f"{name} cannot be started: {error}") from error
-        return cls(process, name)
+        return cls(process, name, mark)
 
     @property
     def pid(self) -> int:

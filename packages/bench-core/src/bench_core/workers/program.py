@@ -227,13 +227,16 @@ class _Worker:
     def _note(self, frame: dict[str, Any]) -> None:
         """Take a message, in the thread that reads."""
         self._silent_ticks = 0
+        if frame["type"] == "run":
+            self._token = frame.get(
+                "token"
+            )  # here, as the run may hang up before the loop takes it
         if frame["type"] != "alive":
             self._loop.call_soon_threadsafe(self._obey, frame)
 
     def _obey(self, frame: dict[str, Any]) -> None:
         kind, token = frame["type"], frame.get("token")
         if kind == "run":
-            self._token = token
             self._work = asyncio.ensure_future(self._attempt(frame))
         elif kind == "cancel" and token == self._token and self._work is not None:
             self._work.cancel()
