@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_core.errors import InputError, UnknownTaskError
-from bench_core.records import Limits, Resource, Task, TrialKey
+from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey
 from bench_core.run_spec import (
     RunSpec,
     TaskFilter,
@@ -16,6 +16,7 @@ from bench_core.run_spec import (
     select_tasks,
     trial_seed,
 )
+from bench_core.scheduling.virtual_time import EPOCH
 
 
 def task(task_id: str, site: str = "gitlab", **fields: object) -> Task:
@@ -114,8 +115,17 @@ def test_exclusive_site_locks_hold_everything_alone() -> None:
 def test_the_plan_follows_what_remains(tasks: list[Task]) -> None:
     remaining = [TrialKey(task_id="map-1", trial=2), TrialKey(task_id="gitlab-1", trial=3)]
     plan = plan_trials(tasks, remaining, RunSpec(agent="a", seed=5))
+    assert len(plan) == 2
     assert [trial.key for trial in plan] == remaining
     assert plan[0].seed == trial_seed(5, remaining[0])
+    assert (plan[-1], plan[:1]) == (plan[1], [plan[0]])
+
+
+def test_the_plan_knows_what_was_tried_before(tasks: list[Task]) -> None:
+    remaining = [TrialKey(task_id="map-1"), TrialKey(task_id="map-1", trial=2)]
+    tried = (Attempt(status=Status.ENVIRONMENT_ERROR, started=EPOCH, duration_s=1.0),)
+    plan = plan_trials(tasks, remaining, RunSpec(agent="a"), {remaining[1]: tried})
+    assert [trial.earlier for trial in plan] == [(), tried]
 
 
 @pytest.mark.parametrize(

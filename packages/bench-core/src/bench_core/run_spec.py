@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import random
+from array import array
+from collections.abc import Sequence
 from pathlib import Path  # pydantic reads the annotation
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, overload
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt
 
@@ -15,7 +17,7 @@ from bench_core.errors import InputError, UnknownTaskError
 from bench_core.records import Attempt, Limits, Record, Resource, Task, TrialKey, World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "AgentProcessSpec",
@@ -212,6 +214,50 @@ class PlannedTrial(Record):
     earlier: tuple[Attempt, ...] = ()
 
 
+class _Plan(Sequence[PlannedTrial]):
+    """Makes each trial when it is asked for: two million of them are a few bytes each until they start."""
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        remaining: Iterable[TrialKey],
+        spec: RunSpec,
+        earlier: Mapping[TrialKey, tuple[Attempt, ...]],
+    ) -> None:
+        self._tasks = {task.task_id: task for task in tasks}
+        self._spec = spec
+        self._earlier = earlier
+        self._ids = tuple(self._tasks)
+        places = {task_id: place for place, task_id in enumerate(self._ids)}
+        self._places, self._trials = array("L"), array("L")
+        for key in remaining:
+            self._places.append(places[key.task_id])
+            self._trials.append(key.trial)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> PlannedTrial: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[PlannedTrial]: ...
+
+    def __getitem__(self, index: int | slice) -> PlannedTrial | list[PlannedTrial]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        task = self._tasks[self._ids[self._places[index]]]
+        key = TrialKey(task_id=task.task_id, trial=self._trials[index])
+        return PlannedTrial(
+            key=key,
+            task=task,
+            resources=effective_resources(task, self._spec.site_locks),
+            limits=effective_limits(task.limits, self._spec.limits),
+            seed=trial_seed(self._spec.seed, key),
+            earlier=self._earlier.get(key, ()),
+        )
+
+
 def select_tasks(tasks: Sequence[Task], wanted: TaskFilter, seed: int = 0) -> list[Task]:
     """Return the tasks the filter takes, in their order.
 
@@ -236,8 +282,8 @@ def plan_trials(
     remaining: Iterable[TrialKey],
     spec: RunSpec,
     earlier: Mapping[TrialKey, tuple[Attempt, ...]] | None = None,
-) -> list[PlannedTrial]:
-    """Return what is left to run of `tasks`, in the order of `remaining`.
+) -> Sequence[PlannedTrial]:
+    """Return what is left to run of `tasks`, in the order of `remaining`; each is made when it is asked for.
 
     Args:
         tasks: The run's tasks.
@@ -245,18 +291,7 @@ def plan_trials(
         spec: What the run is asked for.
         earlier: What former sessions tried.
     """
-    by_id = {task.task_id: task for task in tasks}
-    return [
-        PlannedTrial(
-            key=key,
-            task=by_id[key.task_id],
-            resources=effective_resources(by_id[key.task_id], spec.site_locks),
-            limits=effective_limits(by_id[key.task_id].limits, spec.limits),
-            seed=trial_seed(spec.seed, key),
-            earlier=(earlier or {}).get(key, ()),
-        )
-        for key in remaining
-    ]
+    return _Plan(tasks, remaining, spec, earlier or {})
 
 
 def trial_seed(seed: int, key: TrialKey) -> int:

@@ -17,7 +17,7 @@ from bench_core.scheduling import Policy, Scheduler
 from bench_core.scheduling.virtual_time import VirtualClock, run_in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from bench_core.records import Event
@@ -68,7 +68,7 @@ class World:
         self,
         trial: Callable[[Task, TrialContext], Awaitable[Any]],
         *,
-        trials: list[PlannedTrial] | None = None,
+        trials: Sequence[PlannedTrial] | None = None,
         policy: Policy | None = None,
         budget: RunBudget | None = None,
         meanwhile: Callable[[], Awaitable[None]] | None = None,

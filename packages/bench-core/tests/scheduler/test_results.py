@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,8 @@ from bench_core.errors import (
     EnvironmentFaultError,
     EvaluationError,
 )
-from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialResult
+from bench_core.records import Attempt, Limits, Resource, Status, Task, TrialKey, TrialResult
+from bench_core.run_spec import PlannedTrial, RunSpec, plan_trials
 from bench_core.scheduling import Policy
 from bench_core.scheduling.virtual_time import EPOCH
 
@@ -49,6 +51,27 @@ def test_as_many_trials_run_at_once_as_there_are_workers(world: World) -> None:
     world.run(succeed, trials=trials, policy=Policy(workers=3))
     assert world.clock.elapsed_s == 15
     assert len(world.sink.lines) == 7
+
+
+def test_a_trial_is_made_when_it_starts(world: World) -> None:
+    made: list[int] = []
+
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(each, PlannedTrial) for each in gc.get_objects())
+
+    async def trial(task: Task, context: TrialContext) -> TrialResult:
+        if context.trial in {1, 50, 100}:
+            made.append(count() - before)
+        return scored(task, trial=context.trial)
+
+    before = count()
+    tasks = [Task(benchmark="toy", task_id=str(n), goal="") for n in range(2)]
+    keys = [TrialKey(task_id=task.task_id, trial=n) for n in range(1, 101) for task in tasks]
+    trials = plan_trials(tasks, keys, RunSpec(agent="a"))
+    world.run(trial, trials=trials, policy=Policy(workers=2))
+    assert len(made) == 6
+    assert max(made) <= 6  # those that run, and those that have just ended
 
 
 @pytest.mark.parametrize(

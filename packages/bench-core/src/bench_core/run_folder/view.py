@@ -13,6 +13,7 @@ from bench_core.files.atomic import folder_name
 from bench_core.files.checksums import checksum_holds, count_lines, file_sha256
 from bench_core.files.inside import read_inside, refuse_linked, refuse_unusual
 from bench_core.records import Event, RunInfo, Task, TrialKey, TrialResult
+from bench_core.records.base import share_names
 from bench_core.records.codec import decode
 from bench_core.run_folder.jsonl import collector_paused, read_lines
 
@@ -303,11 +304,14 @@ def plan(tasks: tuple[Task, ...], trials: int) -> list[TrialKey]:
         raise RunFolderError(
             f"{trials:,} trials of {len(tasks):,} tasks are planned: up to {_MOST_PLANNED:,} can be handled"
         )
-    return [
+    keys = [
         TrialKey(task_id=task.task_id, trial=trial)
         for trial in range(1, trials + 1)
         for task in tasks
     ]
+    for each in keys:
+        share_names(each)
+    return keys
 
 
 def trial_path(run: Path, key: TrialKey) -> Path:

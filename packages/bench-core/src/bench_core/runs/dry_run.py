@@ -107,7 +107,7 @@ def plan_run(  # noqa: PLR0913  # keywords that name what each is
     done = {key for key, result in run.results.items() if result.status.done} if run else set()
     done -= {*trials_to_rerun(run, spec.rerun, None), *(run.to_rerun if run else ())}
     left = [key for key in keys if key not in done and key.task_id not in skipped]
-    trials = plan_trials(tasks, left, spec)
+    trials = tuple(plan_trials(tasks, left, spec))  # looked at for each number of machines
     expected_s = trial_s if trial_s is not None else _mean_s(run)
     asked = machines or Machines()
     found = placing or Placing(Bindings())

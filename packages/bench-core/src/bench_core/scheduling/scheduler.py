@@ -20,7 +20,7 @@ from bench_core.scheduling.resources import PATIENCE, Claim, ResourceQueue, clai
 from bench_core.scheduling.runner import AttemptRunner, LiveAttempt, Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
     from pydantic import JsonValue
@@ -62,15 +62,33 @@ class Policy:
     max_consecutive_faults: int | None = 5
 
 
-@dataclass(eq=False)
 class _Trial:
-    """A planned trial and what was tried of it so far."""
+    """A planned trial and what was tried of it so far; small until it starts, as most of a large plan waits."""
 
-    planned: PlannedTrial
-    claim: Claim
-    attempts: list[Attempt]
-    tries: int = 0
-    last: TrialResult | None = None
+    __slots__ = ("_attempts", "_place", "_planned", "_trials", "claim", "last", "tries")
+
+    def __init__(self, trials: Sequence[PlannedTrial], place: int, claim: Claim) -> None:
+        self._trials = trials
+        self._place = place
+        self._planned: PlannedTrial | None = None
+        self._attempts: list[Attempt] | None = None
+        self.claim = claim
+        self.tries = 0
+        self.last: TrialResult | None = None
+
+    @property
+    def planned(self) -> PlannedTrial:
+        """What is planned."""
+        if self._planned is None:
+            self._planned = self._trials[self._place]
+        return self._planned
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """All attempts at it."""
+        if self._attempts is None:
+            self._attempts = list(self.planned.earlier)
+        return self._attempts
 
 
 @dataclass(eq=False)
@@ -145,14 +163,16 @@ class Scheduler:
         self._outcome: SessionOutcome | None = None
         self._error: BaseException | None = None
 
-    async def run(self, trials: Iterable[PlannedTrial]) -> SessionOutcome:
+    async def run(self, trials: Sequence[PlannedTrial]) -> SessionOutcome:
         """Run the trials and return how the session ended: `finished`, or why it stopped early.
 
         Cancelling it does what `stop` does and then raises `CancelledError`.
         """
-        for planned in trials:
+        claims: dict[Claim, Claim] = {}
+        for place, planned in enumerate(trials):
             claim = claim_of(planned.resources)
-            self._queue.add(_Trial(planned, claim, list(planned.earlier)), claim)
+            claim = claims.setdefault(claim, claim)  # trials of a task share it
+            self._queue.add(_Trial(trials, place, claim), claim)
         time_is_up = self._arm_time_budget()
         try:
             await self._work()
