@@ -80,10 +80,9 @@ class ProcessGroups:
 
     def alive(self) -> tuple[int, ...]:
         """Return the groups that have a running process; zombies do not count."""
+        marked = set() if self._mark is None else _marked(self._mark)
         with self._lock:
-            groups = dict(self._groups)
-            if self._mark is not None:
-                groups = dict.fromkeys(_marked(self._mark) - self._forgotten) | groups
+            groups = dict.fromkeys(marked - self._forgotten) | self._groups
         if not groups:
             return ()
         running = _running_groups()
