@@ -7,11 +7,16 @@ a zero is never its own.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
+import threading
+import time
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -341,6 +346,22 @@ async def _solve_apps(
     return done.model_copy(update={"steps": 1})
 
 
+def _signal_when_asked(pid: int, number: signal.Signals) -> None:
+    """Stop a process, and send it a signal once it has been asked something.
+
+    One that is dead before is started again, and evaluates.
+    """
+    os.kill(pid, signal.SIGSTOP)
+
+    def wait_and_send() -> None:
+        with Path(f"/proc/{pid}/fd/0").open("rb", buffering=0) as questions:
+            while not struct.unpack("i", fcntl.ioctl(questions, termios.FIONREAD, bytes(4)))[0]:
+                time.sleep(0.01)
+        os.kill(pid, number)
+
+    threading.Thread(target=wait_and_send, daemon=True).start()
+
+
 class SiteRig:
     """Runs cells of WebArena on one set of built-in sites."""
 
@@ -409,7 +430,7 @@ class SiteRig:
         if server is not None:
             return lambda _: server.strike(fault)
         if evaluator is not None:
-            return lambda _: os.kill(evaluator.pid, signal.Signals[f"SIG{fault.fault}"])
+            return lambda _: _signal_when_asked(evaluator.pid, signal.Signals[f"SIG{fault.fault}"])
         if fault.part == "start page":  # of a task that begins below its site
             return lambda _: self.world.faults["reddit"].switch_on(
                 self.kinds[fault.fault], "/f/pics"

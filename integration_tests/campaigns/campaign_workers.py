@@ -33,6 +33,7 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE))
 
 from bench_core.run_folder import check_run, read_run  # noqa: E402  # needs the path above
+from bench_core.scheduling.leases import LEASE_TTL_S  # noqa: E402  # as above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,6 +44,7 @@ LEFT_S = 60.0
 LONGEST_CUT_S = 20.0
 SILENT_S = 60.0
 """So long after a cut its node may still be one of which nobody knows whether it lives."""
+LATE_S = 5.0
 DIED = "was ended by SIGKILL"
 WORKER, RAYLET = b"worker-process", b"raylet/raylet"
 
@@ -194,6 +196,7 @@ class Campaign:
         self._stopped: list[int] = []
         self._killed: dict[int, float] = {}
         self._cut_until = 0.0
+        self._run_killed = 0.0
         self._done: list[tuple[float, str]] = []
 
     def run(self) -> list[str]:
@@ -270,6 +273,7 @@ class Campaign:
     def _kill_driver(self) -> bool:
         self._driver.kill()
         self._driver.wait()
+        self._run_killed = time.time()
         self._mend()
         self._start()
         return True
@@ -349,7 +353,7 @@ class Campaign:
                     known = started + each.duration_s
                     # of a worker that was killed while it was idle, the next attempt learns
                     began = max(started, self._killed[pid])
-                    others = [kind for at, kind in self._done if began < at < known]
+                    others = [kind for at, kind in self._done if self._killed[pid] < at < known]
                     found.append((known - began, others))
         return sorted(found)
 
@@ -359,7 +363,15 @@ class Campaign:
             time.sleep(0.5)
         yield from (f"process {pid} is left: {_command(pid)[:200]!r}" for pid in left)
         if self._cluster is not None:
-            yield from (f"a lease of {owner} is left" for owner in self._cluster.leases())
+            yield from (f"a lease of {owner} is left" for owner in self._leases(self._cluster))
+
+    def _leases(self, cluster: Cluster) -> list[str]:
+        """Return who holds anything when the leases of the run that was killed last must have run out."""
+        while (
+            owners := cluster.leases()
+        ) and time.time() < self._run_killed + LEASE_TTL_S + LATE_S:
+            time.sleep(LATE_S)
+        return owners
 
     def _left_now(self) -> list[int]:
         pids = self.processes()
