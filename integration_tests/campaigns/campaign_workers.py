@@ -33,7 +33,6 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE))
 
 from bench_core.run_folder import check_run, read_run  # noqa: E402  # needs the path above
-from bench_core.scheduling.leases import LEASE_TTL_S  # noqa: E402  # as above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +43,8 @@ LEFT_S = 60.0
 LONGEST_CUT_S = 20.0
 SILENT_S = 60.0
 """So long after a cut its node may still be one of which nobody knows whether it lives."""
+LEASE_S = 120.0
+"""After so long others get what a run had that is gone."""
 LATE_S = 5.0
 DIED = "was ended by SIGKILL"
 WORKER, RAYLET = b"worker-process", b"raylet/raylet"
@@ -367,9 +368,7 @@ class Campaign:
 
     def _leases(self, cluster: Cluster) -> list[str]:
         """Return who holds anything when the leases of the run that was killed last must have run out."""
-        while (
-            owners := cluster.leases()
-        ) and time.time() < self._run_killed + LEASE_TTL_S + LATE_S:
+        while (owners := cluster.leases()) and time.time() < self._run_killed + LEASE_S + LATE_S:
             time.sleep(LATE_S)
         return owners
 

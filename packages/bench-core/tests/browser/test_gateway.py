@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -162,6 +164,51 @@ async def test_garbage_ends_one_connection_and_nothing_else(said: bytes) -> None
         del reader
         assert await websocket_url(gateway.cdp_url)
     assert gateway.fault is None
+
+
+async def test_agent_that_hangs_up_amid_answers_is_no_fault_of_the_gateway() -> None:
+    """Also where the gateway waits meanwhile for a browser that takes nothing more."""
+    ended = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal ended
+        try:
+            while True:
+                writer.write(frame(b"." * 5000, key=None))
+                await writer.drain()
+                await asyncio.sleep(0.001)
+        finally:
+            ended += 1
+
+    said = frame(b"x" * 100_000, key=bytes(4))
+    async with Browser(talk).serving() as gateway:
+        for size in range(100):  # with some of them all has been read and not all been passed on
+            async with websocket(gateway) as (reader, writer):
+                await reader.readexactly(1)
+                writer.write(said * size)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(writer.drain(), 0.05)
+                writer.transport.abort()
+        assert await websocket_url(gateway.cdp_url)
+    await until(lambda: ended == 100)
+
+
+def test_gateway_does_without_uvloop() -> None:
+    chosen = "not law and not megabytes and not uvloop"
+    program = "import sys; sys.modules['uvloop'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        chosen,
+        __file__,
+    ]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 async def test_browser_that_is_gone_is_told_as_gone() -> None:

@@ -66,6 +66,7 @@ class Browser:
         try:
             async with open_gateway(f"http://127.0.0.1:{port}", rules or RuleBook(())) as gateway:
                 yield gateway
+            assert gateway.fault is None
         finally:
             server.close()
 

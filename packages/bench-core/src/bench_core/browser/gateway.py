@@ -16,10 +16,11 @@ import json
 import re
 import socket
 import threading
+import weakref
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from bench_core.browser.commands import (
@@ -36,11 +37,17 @@ from bench_core.records.integrity import IntegrityCode
 from bench_core.serving import RefusedRequestError, read_head, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from bench_core.browser.frames import Frame
     from bench_core.browser.rules import Decision
     from bench_core.serving import Head
+
+_run: Callable[[Coroutine[Any, Any, None]], None]
+try:  # on asyncio's own loop, steps without a pause take 16% longer than without a gateway
+    from uvloop import run as _run
+except ImportError:  # as on Windows
+    _run = asyncio.run
 
 __all__ = ["Gateway", "open_gateway"]
 
@@ -149,6 +156,7 @@ class Gateway:
         self._chromium = (parts.hostname or _HOST, parts.port or 80)
         self._connections = 0
         self._relays: set[asyncio.Task[None] | None] = set()
+        self._to_chromium: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -208,7 +216,7 @@ class Gateway:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            _run(self._serve())
         except Exception as error:  # noqa: BLE001  # raised again for whoever started it or reads from it
             self.fault = error
         finally:
@@ -221,6 +229,10 @@ class Gateway:
         self._ready.set()
         await self._stop.wait()
         server.close()  # what is still connected is cancelled as the loop ends
+        for (
+            each
+        ) in self._to_chromium:  # also where it does not take what is left of what an agent said
+            each.abort()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._relays) >= _CONNECTIONS:
@@ -235,7 +247,8 @@ class Gateway:
         except _ENDINGS:
             pass
         except RefusedRequestError as refused:
-            writer.write(refusal(refused))
+            with contextlib.suppress(OSError):
+                _write(writer, refusal(refused))
         except asyncio.CancelledError:
             writer.transport.abort()
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not look like the agent's
@@ -251,19 +264,19 @@ class Gateway:
         connection.path = head.target
         command = command_of_request(connection.path, connection.number)
         if not await self._may_ask(command, connection.path):
-            agent.writer.write(_REFUSED)
+            _write(agent.writer, _REFUSED)
             return
         body = await _sent(head, agent.reader)
         try:
             chromium = _Side(*await self._connect())
         except OSError:
-            agent.writer.write(_GONE)
+            _write(agent.writer, _GONE)
             return
         try:
-            chromium.writer.write(_EXTENSIONS.sub(b"", head.raw) + body)
+            _write(chromium.writer, _EXTENSIONS.sub(b"", head.raw) + body)
             answer = await chromium.reader.readuntil(_END)
             if answer.split(b" ", 2)[1:2] == [b"101"]:
-                agent.writer.write(answer)
+                _write(agent.writer, answer)
                 await self._exchange(connection, chromium)
             else:
                 body = await _body(answer, chromium.reader)
@@ -334,15 +347,16 @@ class Gateway:
     async def _pass_answers(self, connection: _Connection, chromium: _Side) -> None:
         """Pass on Chromium's messages; the gateway's own answers go between them, never into one."""
         coming = FrameReader(chromium.reader)
-        with contextlib.suppress(EOFError, OSError):
-            while True:
+        while True:
+            try:
                 frame = await coming.read(_LARGEST)
-                if not frame.control:
-                    connection.within = not frame.final
-                await _send(connection.agent.writer, frame.raw)
-                await _answer(connection)
-        if not connection.leaving and not connection.page:
-            self.hung_up = True
+            except (EOFError, OSError):
+                self.hung_up |= not connection.leaving and not connection.page
+                return
+            if not frame.control:
+                connection.within = not frame.final
+            await _send(connection.agent.writer, frame.raw)
+            await _answer(connection)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = self._chromium
@@ -356,6 +370,7 @@ class Gateway:
             await asyncio.get_running_loop().sock_connect(own, (host, port))
             streams = await asyncio.open_connection(sock=own, limit=_CHUNK)
             opened.pop_all()  # it is the streams' now
+            self._to_chromium.add(streams[1].transport)
             return streams
 
     async def _pages(self) -> list[str]:
@@ -368,7 +383,7 @@ class Gateway:
     async def _ask_for_pages(self) -> list[str]:
         reader, writer = await self._connect()
         try:
-            writer.write(b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            _write(writer, b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             body = await _body(await reader.readuntil(_END), reader)
         finally:
             writer.close()
@@ -389,8 +404,15 @@ async def _answer(connection: _Connection) -> None:
         await _send(connection.agent.writer, ready)
 
 
-async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Write to a connection; where the other side is gone, uvloop's own error is none of the system's."""
+    if writer.is_closing():
+        raise ConnectionResetError("the other side is gone")
     writer.write(data)
+
+
+async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+    _write(writer, data)
     await writer.drain()
 
 
