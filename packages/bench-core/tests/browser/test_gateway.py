@@ -191,6 +191,7 @@ async def test_agent_that_hangs_up_amid_answers_is_no_fault_of_the_gateway() -> 
                 writer.transport.abort()
         assert await websocket_url(gateway.cdp_url)
     await until(lambda: ended == 100)
+    assert not gateway.hung_up  # that is said of the browser
 
 
 def test_gateway_does_without_uvloop() -> None:
