@@ -228,10 +228,13 @@ class Gateway:
         self.cdp_url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._stop.wait()
-        server.close()  # what is still connected is cancelled as the loop ends
-        for (
-            each
-        ) in self._to_chromium:  # also where it does not take what is left of what an agent said
+        server.close()
+        relays = [each for each in self._relays if each is not None]
+        for relay in relays:  # before their connections, or the browser would seem to hang up
+            relay.cancel()
+        await asyncio.gather(*relays, return_exceptions=True)
+        # a browser may not have taken all that an agent said before it left
+        for each in self._to_chromium:
             each.abort()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
