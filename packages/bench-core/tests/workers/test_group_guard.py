@@ -56,6 +56,8 @@ def started(request: pytest.FixtureRequest) -> Iterator[list[int]]:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        # one that has closed its guard ends by itself
+        assert worker.wait() == (0 if request.param == "closed" else -signal.SIGKILL)
 
 
 def alive(started: list[int]) -> set[int]:

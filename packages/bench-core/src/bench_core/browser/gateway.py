@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from bench_core.browser.rules import Decision
     from bench_core.serving import Head
 
-_run: Callable[[Coroutine[Any, Any, None]], None]
+_run_loop: Callable[[Coroutine[Any, Any, None]], None]
 try:  # on asyncio's own loop, steps without a pause take 16% longer than without a gateway
-    from uvloop import run as _run
+    from uvloop import run as _run_loop
 except ImportError:  # as on Windows
-    _run = asyncio.run
+    _run_loop = asyncio.run
 
 __all__ = ["Gateway", "open_gateway"]
 
@@ -216,7 +216,7 @@ class Gateway:
 
     def _run(self) -> None:
         try:
-            _run(self._serve())
+            _run_loop(self._serve())
         except Exception as error:  # noqa: BLE001  # raised again for whoever started it or reads from it
             self.fault = error
         finally:

@@ -62,25 +62,23 @@ class Policy:
     max_consecutive_faults: int | None = 5
 
 
+@dataclass(eq=False, slots=True)
 class _Trial:
     """A planned trial and what was tried of it so far; small until it starts, as most of a large plan waits."""
 
-    __slots__ = ("_attempts", "_place", "_planned", "_trials", "claim", "last", "tries")
-
-    def __init__(self, trials: Sequence[PlannedTrial], place: int, claim: Claim) -> None:
-        self._trials = trials
-        self._place = place
-        self._planned: PlannedTrial | None = None
-        self._attempts: list[Attempt] | None = None
-        self.claim = claim
-        self.tries = 0
-        self.last: TrialResult | None = None
+    trials: Sequence[PlannedTrial]
+    place: int
+    claim: Claim
+    tries: int = 0
+    last: TrialResult | None = None
+    _planned: PlannedTrial | None = None
+    _attempts: list[Attempt] | None = None
 
     @property
     def planned(self) -> PlannedTrial:
         """What is planned."""
         if self._planned is None:
-            self._planned = self._trials[self._place]
+            self._planned = self.trials[self.place]
         return self._planned
 
     @property

@@ -99,10 +99,8 @@ def main() -> None:
         *lines, rest = (rest + read).split(b"\n")
         numbers = [int(each) for each in lines]
         if _OVER in numbers:
-            numbers = [each for each in numbers if each != _OVER] + [
-                -worker
-            ]  # which ends by itself
-            read = b""
+            # the worker, which has the mark, ends by itself
+            numbers, read = [*filter(None, numbers), -worker], b""
         for number in numbers:
             with contextlib.suppress(ValueError):
                 (groups.own if number > 0 else groups.disown)(abs(number))

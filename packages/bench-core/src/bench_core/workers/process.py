@@ -35,7 +35,8 @@ _OWN = (b'{"type": "own"', b'{"type": "disown"')
 class WorkerProcess:
     """A worker that runs on this machine, and what it has started and not given up.
 
-    That are the process groups that it says are its own, and whatever has its mark in its environment. It has a session of its own, so that Ctrl-C in the terminal is not for it.
+    These are the process groups that it says are its own, and whatever has its mark in its environment.
+    It has a session of its own, so that Ctrl-C in the terminal is not for it.
     """
 
     def __init__(

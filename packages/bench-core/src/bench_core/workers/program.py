@@ -228,9 +228,8 @@ class _Worker:
         """Take a message, in the thread that reads."""
         self._silent_ticks = 0
         if frame["type"] == "run":
-            self._token = frame.get(
-                "token"
-            )  # here, as the run may hang up before the loop takes it
+            # in this thread: the run may hang up before the loop takes the order
+            self._token = frame.get("token")
         if frame["type"] != "alive":
             self._loop.call_soon_threadsafe(self._obey, frame)
 
