@@ -188,6 +188,7 @@ async def test_agent_that_hangs_up_amid_answers_is_no_fault_of_the_gateway() -> 
                 writer.write(said * size)
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(writer.drain(), 0.05)
+                await asyncio.sleep(0.02)  # in which the gateway reads it
                 writer.transport.abort()
         assert await websocket_url(gateway.cdp_url)
     await until(lambda: ended == 100)
