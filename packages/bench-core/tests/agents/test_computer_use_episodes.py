@@ -241,10 +241,11 @@ async def test_what_follows_a_failed_call_is_not_carried_out(
     said = [
         [(block["is_error"], block["content"][0]["text"]) for block in turn] for turn in answers
     ]
-    not_done = "Not carried out, because an earlier call of the same turn failed."
+    not_done = "not carried out: an earlier action of this turn failed"
     assert said[0] == [(True, "nothing is there"), (True, not_done), (True, not_done)]
     assert said[1] == [
-        (False, "Clicked."), (True, "left_click: Coordinates 400, 1 are out of bounds"), (True, not_done),
+        (False, "Clicked."), (True, "left_click: Coordinates 400, 1 are out of bounds"),
+        (True, "not carried out: an earlier call of this turn was wrong"),
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from bench_core.agents.dialects.coordinates import on_grid, resized, smart_resiz
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import InputError
 from bench_core.models import Message, Reply, TextPart, ToolCall
+from bench_core.records import AgentTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,8 @@ EVERYTHING = frozenset(
     for member in dialect.members.values()
     for kind in member.needs
 )
-SCREEN = Screen((1280, 720), EVERYTHING, browser=True)
+TASK = AgentTask(benchmark="b", task_id="t", goal="Do it.")
+SCREEN = Screen((1280, 720), EVERYTHING, browser=True, task=TASK)
 DESKTOP = frozenset(
     {"click", "move", "mouse_down", "mouse_up", "drag", "scroll", "type", "keys", "hold_keys", "key_down",
      "key_up", "wait", "screenshot", "zoom", "pointer_position"}
@@ -76,7 +78,7 @@ def test_every_member_has_a_case(name: str) -> None:
 
 
 def test_what_an_environment_does_not_offer_is_declared_disabled() -> None:
-    on_desktop = Screen((1280, 720), DESKTOP - {"zoom"}, browser=False)
+    on_desktop = Screen((1280, 720), DESKTOP - {"zoom"}, browser=False, task=TASK)
     toolset = dialect_named("computer_toolset_20260801")
     assert toolset.declare(on_desktop).native_tools == (
         {"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}},

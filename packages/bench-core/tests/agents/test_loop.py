@@ -31,7 +31,7 @@ from bench_core.agents import (
     scripted_agent,
     serve_environment,
 )
-from bench_core.agents.prompts import observation_parts
+from bench_core.agents.observation_text import observation_parts
 from bench_core.errors import (
     AgentError,
     BudgetExceededError,

@@ -20,7 +20,8 @@ from bench_core.agents import (
     computer_use_agent,
     tool_calling_agent,
 )
-from bench_core.agents.computer_use import computer_use_actions
+from bench_core.agents.dialects import Screen, dialect_named
+from bench_core.agents.environment import CLASSIC
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.browser import launch_chromium
 from bench_core.discovery import load_plugin
@@ -41,6 +42,9 @@ from bench_core.testing.model_server import Answer, ModelServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from bench_core.agents import Action
+
+TASK = AgentTask(benchmark="b", task_id="t", goal="Do it.")
 PROVIDERS = ("anthropic", "openai", "openai-chat", "google")
 MODULES = {"openai-chat": "openai", "google": "google.genai"}
 
@@ -347,7 +351,7 @@ def test_every_tool_offered_has_a_meaning(tool: Any) -> None:
                                "array": ["x"]}  # fmt: skip
     schema = tool.parameters["properties"]
     arguments = {n: s.get("enum", [samples[s.get("type", "string")]])[0] for n, s in schema.items()}
-    assert action_of(ToolCall(id="1", name=tool.name, arguments=arguments)).kind
+    assert action_of(ToolCall(id="1", name=tool.name, arguments=arguments), TASK).kind
 
 
 @given(
@@ -362,7 +366,7 @@ def test_any_tool_call_is_an_action_or_a_message_for_the_model(
     name: str, arguments: dict[str, Any] | None
 ) -> None:
     try:
-        action = action_of(ToolCall(id="1", name=name, arguments=arguments))
+        action = action_of(ToolCall(id="1", name=name, arguments=arguments), TASK)
     except InvalidCallError as error:
         assert str(error)  # noqa: PT017  # either is right, nothing else is
     else:
@@ -379,11 +383,17 @@ def test_any_computer_call_is_actions_or_a_message_for_the_model(
     arguments: dict[str, Any],
 ) -> None:
     try:
-        actions = computer_use_actions(ToolCall(id="1", name="computer", arguments=arguments))
+        actions = _computer_actions(ToolCall(id="1", name="computer", arguments=arguments))
     except InvalidCallError as error:
         assert str(error)  # noqa: PT017  # either is right, nothing else is
     else:
         assert actions
+
+
+def _computer_actions(call: ToolCall) -> tuple[Action, ...]:
+    dialect = dialect_named("computer_20251124")
+    kinds = {kind for member in dialect.members.values() for kind in member.needs}
+    return dialect.read(call, Screen((1_000_000, 1_000_000), CLASSIC | kinds, True, TASK))  # noqa: FBT003  # a browser
 
 
 @pytest.mark.parametrize(
@@ -396,14 +406,12 @@ def test_any_computer_call_is_actions_or_a_message_for_the_model(
     ],
 )
 def test_claudes_keys_become_ours(arguments: dict[str, Any], expected: Any) -> None:
-    assert computer_use_actions(ToolCall(id="1", name="computer", arguments=arguments)) == (
-        expected,
-    )
+    assert _computer_actions(ToolCall(id="1", name="computer", arguments=arguments)) == (expected,)
 
 
 def test_a_double_click_with_a_modifier_is_one_action() -> None:
     arguments = {"action": "double_click", "coordinate": [3, 4], "text": "shift"}
-    (action,) = computer_use_actions(ToolCall(id="1", name="computer", arguments=arguments))
+    (action,) = _computer_actions(ToolCall(id="1", name="computer", arguments=arguments))
     assert isinstance(action, Click)
     assert (action.count, action.modifiers) == (2, ("shift",))
 

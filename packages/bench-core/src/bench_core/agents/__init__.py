@@ -12,15 +12,16 @@ from bench_core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from bench_core.agents.browser import BrowserEnvironment
     from bench_core.agents.computer_use import computer_use_agent
-    from bench_core.agents.conversation import Conversation
-    from bench_core.agents.dialects import Dialect, Screen, dialect_for, dialect_named
+    from bench_core.agents.dialects import Declaration, Dialect, Screen, dialect_for, dialect_named
     from bench_core.agents.element_finder import named_element, named_targets
     from bench_core.agents.environment import CLASSIC, Environment, Offering, offered
     from bench_core.agents.handles import Connect, connect
     from bench_core.agents.http import http_agent
     from bench_core.agents.loop import LoopAgent, StepAgent
+    from bench_core.agents.model_stepper import ModelStepper
+    from bench_core.agents.observation_text import observation_parts
     from bench_core.agents.plugins import images_shown
-    from bench_core.agents.prompts import observation_parts, system_prompt
+    from bench_core.agents.prompts import system_prompt
     from bench_core.agents.records import (
         Action,
         ActionResult,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     )
     from bench_core.agents.remote_environment import RemoteEnvironment, serve_environment
     from bench_core.agents.replay import read_actions, replay_agent, scripted_agent
-    from bench_core.agents.tool_calling import CallingStepper, tool_calling_agent
+    from bench_core.agents.tool_calling import ToolCalling, tool_calling_agent
     from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 
 __all__ = [
@@ -77,12 +78,11 @@ __all__ = [
     "ActivateTab",
     "Back",
     "BrowserEnvironment",
-    "CallingStepper",
     "Click",
     "CloseTab",
     "Connect",
-    "Conversation",
     "Decision",
+    "Declaration",
     "Dialect",
     "Done",
     "Drag",
@@ -99,6 +99,7 @@ __all__ = [
     "KeyUp",
     "ListTabs",
     "LoopAgent",
+    "ModelStepper",
     "MouseDown",
     "MouseUp",
     "Move",
@@ -122,6 +123,7 @@ __all__ = [
     "SwitchTab",
     "Tab",
     "Target",
+    "ToolCalling",
     "TypeText",
     "Wait",
     "Zoom",
@@ -149,15 +151,15 @@ __getattr__ = lazy_exports(
     {
         "browser": ("BrowserEnvironment",),
         "computer_use": ("computer_use_agent",),
-        "conversation": ("Conversation",),
-        "dialects": ("Dialect", "Screen", "dialect_for", "dialect_named"),
+        "dialects": ("Declaration", "Dialect", "Screen", "dialect_for", "dialect_named"),
         "element_finder": ("named_element", "named_targets"),
         "environment": ("CLASSIC", "Environment", "Offering", "offered"),
         "handles": ("Connect", "connect"),
         "http": ("http_agent",),
         "loop": ("LoopAgent", "StepAgent"),
         "plugins": ("images_shown",),
-        "prompts": ("observation_parts", "system_prompt"),
+        "observation_text": ("observation_parts",),
+        "prompts": ("system_prompt",),
         "records": (
             "Action",
             "ActionResult",
@@ -203,7 +205,8 @@ __getattr__ = lazy_exports(
         ),
         "remote_environment": ("RemoteEnvironment", "serve_environment"),
         "replay": ("read_actions", "replay_agent", "scripted_agent"),
-        "tool_calling": ("CallingStepper", "tool_calling_agent"),
+        "tool_calling": ("ToolCalling", "tool_calling_agent"),
+        "model_stepper": ("ModelStepper",),
         "tools": ("InvalidCallError", "TOOLS", "action_of"),
     },
 )

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.agents.dialect_stepper import DialectStepper
-from bench_core.agents.dialects import Screen, dialect_for, dialect_named
-from bench_core.agents.environment import CLASSIC
+from bench_core.agents.dialects import dialect_for, dialect_named
 from bench_core.agents.loop import LoopAgent
+from bench_core.agents.model_stepper import ModelStepper
 from bench_core.errors import InputError
 
 if TYPE_CHECKING:
     from bench_core.agents.dialects import Dialect
     from bench_core.agents.handles import Connect
-    from bench_core.agents.records import Action
     from bench_core.models.client import Model
-    from bench_core.models.records import ToolCall
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["DEFAULT_TOOL", "computer_use_actions", "computer_use_agent", "dialect_of"]
+__all__ = ["DEFAULT_TOOL", "computer_use_agent", "dialect_of"]
 
 DEFAULT_TOOL = "computer_20251124"
 """What scripted models speak."""
@@ -58,8 +55,8 @@ def computer_use_agent(  # noqa: PLR0913  # settings, all named
         )
     shown = dialect.images if images is None else images
 
-    def begin(task: AgentTask, context: TrialContext) -> DialectStepper:
-        return DialectStepper(
+    def begin(task: AgentTask, context: TrialContext) -> ModelStepper:
+        return ModelStepper(
             model, dialect, task, context, size=screen, browser=browser, images=shown
         )
 
@@ -82,19 +79,3 @@ def dialect_of(model: str, tool: str | None, *, browser: bool) -> Dialect:
     if provider not in {dialect.provider, "scripted"}:
         raise InputError(f"{tool} is spoken over {dialect.provider!r}, not over {provider!r}")
     return dialect
-
-
-def computer_use_actions(call: ToolCall) -> tuple[Action, ...]:
-    """Return the actions a call of Claude's tool `computer` stands for, on a screen of any size.
-
-    Raises:
-        InvalidCallError: The call makes no sense; the message is for the model.
-
-    >>> from bench_core.models import ToolCall
-    >>> call = ToolCall(id="1", name="computer", arguments={"action": "key", "text": "ctrl+s"})
-    >>> computer_use_actions(call)[0].keys
-    ('ctrl', 's')
-    """
-    dialect = dialect_named(DEFAULT_TOOL)
-    kinds = {kind for member in dialect.members.values() for kind in member.needs}
-    return dialect.read(call, Screen(_UNBOUNDED, CLASSIC | kinds, browser=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench_core.agents.prompts import system_prompt
 from bench_core.errors import AgentError
 from bench_core.models.records import (
     ImagePart,
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.models.client import Model
-    from bench_core.models.records import Part, Reply, Tool, ToolCall
+    from bench_core.models.records import Part, Reply, Tool
     from bench_core.protocols import TrialContext
 
 __all__ = ["Conversation"]
@@ -38,7 +37,7 @@ class Conversation:
     Args:
         images: How many of the latest screenshots are kept, for models with little room; None for all.
             Leaving out earlier ones changes earlier turns.
-        system: The system prompt, instead of the one all agents share.
+        system: The system prompt.
     """
 
     def __init__(  # noqa: PLR0913  # settings, all named
@@ -49,7 +48,7 @@ class Conversation:
         tools: tuple[Tool, ...],
         native_tools: tuple[dict[str, JsonValue], ...] = (),
         headers: dict[str, str] | None = None,
-        system: str | None = None,
+        system: str | None,
         images: int | None = None,
         max_output_tokens: int = _MOST_OUTPUT,
         body: dict[str, JsonValue] | None = None,
@@ -59,7 +58,7 @@ class Conversation:
         self._tools = tools
         self._native_tools = native_tools
         self._headers = headers or {}
-        self._system = system or system_prompt()
+        self._system = system
         self._images = images
         self._max_output_tokens = max_output_tokens
         self._body = dict(body or {})
@@ -67,18 +66,6 @@ class Conversation:
             # the other providers cache by themselves
             self._body.setdefault("cache_control", {"type": "ephemeral"})
         self._turns: list[Message] = []
-        self._pending: tuple[ToolCall, ...] = ()
-
-    async def say(self, parts: tuple[Part, ...], errors: dict[str, str] | None = None) -> Reply:
-        """Send the model the results of its calls, or the first observation, and get its reply.
-
-        `errors` has, by call id, what was wrong with a call.
-
-        Raises:
-            ModelError: The provider failed.
-            AgentError: The model declined, which is the agent's own end.
-        """
-        return await self.send(self._answered(parts, errors or {}))
 
     async def send(self, parts: tuple[Part, ...]) -> Reply:
         """Send the model a turn as it is, results of its calls included, and get its reply.
@@ -106,31 +93,12 @@ class Conversation:
         # The APIs refuse an assistant's turn without content.
         if reply.message.parts:
             self._turns.append(reply.message)
-        self._pending = reply.tool_calls
         return reply
 
     def _messages(self) -> tuple[Message, ...]:
         if self._images is None:
             return tuple(self._turns)
         return _thinned(self._turns, self._images)
-
-    def _answered(self, parts: tuple[Part, ...], errors: dict[str, str]) -> tuple[Part, ...]:
-        """Answer every pending call, as the APIs demand; the last one carries what is to be seen."""
-        if not self._pending:
-            return parts
-        seen = tuple(part for part in parts if isinstance(part, TextPart | ImagePart))
-        results: list[Part] = []
-        for number, call in enumerate(self._pending, 1):
-            wrong = errors.get(call.id)
-            content: tuple[TextPart | ImagePart, ...] = (TextPart(text=wrong or "ok"),)
-            if number == len(self._pending):
-                content = (*content, *seen) if wrong else seen
-            results.append(
-                ToolResult(
-                    call_id=call.id, name=call.name, content=content, is_error=wrong is not None
-                )
-            )
-        return tuple(results)
 
 
 def _thinned(turns: list[Message], images: int) -> tuple[Message, ...]:

@@ -8,8 +8,26 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bench_core.agents.ending import answer_problem
 from bench_core.agents.handles import connect
-from bench_core.agents.records import ActionResult, Decision, Done, Fail, Screenshot
+from bench_core.agents.records import (
+    ActionResult,
+    Click,
+    Decision,
+    Done,
+    Drag,
+    Fail,
+    HoldKeys,
+    KeyDown,
+    MouseDown,
+    Move,
+    PressKeys,
+    Screenshot,
+    Scroll,
+    ScrollTo,
+    SetValue,
+    TypeText,
+)
 from bench_core.errors import (
     AgentError,
     BenchError,
@@ -37,6 +55,24 @@ DEFAULT_STEPS = 30
 _KEPT_ELEMENTS = 500
 _KEPT_TEXT = 20_000
 """A page of a shop has thousands of links; what is kept of a step stays below its picture."""
+_AIMED = (
+    Click,
+    Move,
+    MouseDown,
+    Drag,
+    Scroll,
+    ScrollTo,
+    TypeText,
+    SetValue,
+    PressKeys,
+    HoldKeys,
+    KeyDown,
+)
+"""Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
+_FAILED = "not carried out: an earlier action of this turn failed"
+_NO_FAIL = "this task has no such ending: call `done` and say in its answer what could not be done"
+_MOST_REFUSED = 3
+"""So often an agent is told that its ending has another form than the benchmark asks for; then it counts."""
 
 
 class StepAgent(Protocol):
@@ -106,12 +142,14 @@ class _Trial:
         self.error: ErrorInfo | None = None
         self._stepper = stepper
         self._live = live
+        self._task = task
         self._context = context
         self._limit = context.limits.max_steps or task.limits.max_steps or DEFAULT_STEPS
         self._artifacts = TrialArtifacts(context.folder)
         self._decisions: list[Decision] = []
         self._answer: Any = None
         self._flags: list[str] = []
+        self._refused = 0
 
     async def loop(self) -> None:
         results: tuple[ActionResult, ...] = ()
@@ -133,19 +171,46 @@ class _Trial:
                 return
 
     async def _perform(self, decision: Decision) -> tuple[tuple[ActionResult, ...], bool]:
+        """Do what was decided, each action with a result of its own, until one ends the task or the turn."""
         results: list[ActionResult] = []
+        stopped = ""
         for action in decision.actions:
-            if isinstance(action, Done):
-                self._answer = action.answer
-                return tuple(results), True
-            if isinstance(action, Fail):
-                self._flags.append("gave_up")
-                self._answer = {"gave_up": action.reason}
-                return tuple(results), True
-            results.append(await self._act(action))
-            if decision.stop_on_failure and not results[-1].ok:
-                break
+            if stopped == _FAILED or (stopped and isinstance(action, _AIMED)):
+                results.append(ActionResult(ok=False, error=stopped, carried_out=False))
+            elif isinstance(action, Done | Fail):
+                problem = self._ending_problem(action)
+                if problem is None:
+                    self._end(action)
+                    return tuple(results), True
+                results.append(ActionResult(ok=False, error=problem))
+            else:
+                results.append(await self._act(action))
+            if not results[-1].ok and results[-1].carried_out:
+                stopped = _FAILED
+            elif results[-1].changed:
+                stopped = f"not carried out: {results[-1].changed}"
         return tuple(results), False
+
+    def _ending_problem(self, action: Done | Fail) -> str | None:
+        if isinstance(action, Done):
+            problem = answer_problem(self._task, action.answer)
+        else:
+            problem = None if self._task.can_fail else _NO_FAIL
+        if problem is None:
+            return None
+        self._refused += 1
+        last_step = len(self._decisions) >= self._limit
+        if self._refused < _MOST_REFUSED and not last_step:
+            return problem
+        self._flags.append("malformed_ending")
+        return None
+
+    def _end(self, action: Done | Fail) -> None:
+        if isinstance(action, Done):
+            self._answer = action.answer
+        else:
+            self._flags.append("gave_up")
+            self._answer = {"gave_up": action.reason}
 
     async def _act(self, action: Action) -> ActionResult:
         if not isinstance(action, Screenshot):

@@ -55,13 +55,21 @@ __all__ = [
 
 
 class Element(Record):
-    """Something on the screen that an action can target, by its id; `rect` is x, y, width, height in pixels."""
+    """Something on the screen that an action can target, by its id.
+
+    Attributes:
+        rect: x, y, width and height in pixels, where it is in view.
+        states: What is true of it now: `checked`, `selected`, `expanded`, `disabled`, `focused`, `required` ...
+        options: Labels that `SetValue` takes, of a control that offers a choice.
+    """
 
     id: str
     role: str = ""
     name: str = ""
     value: str | None = None
     rect: tuple[float, float, float, float] | None = None
+    states: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class Tab(Record):
@@ -81,7 +89,9 @@ class Observation(Record):
         tabs: Titles or URLs of open tabs or windows, `active_tab` an index into them.
         open_tabs: The same tabs with the ids that `ActivateTab` and `CloseTab` take, in a browser.
         text: An accessibility tree or page text, where the environment gives one.
-        results: What became of the previous actions, in order.
+        notices: What happened by itself since the previous observation: a dialog that was closed, a tab
+            that a page opened, a message that appeared.
+        results: What became of the previous actions, in order, those that were not carried out included.
         marked: The screenshot with the ids of `elements` drawn where they are, for models that see.
     """
 
@@ -95,6 +105,7 @@ class Observation(Record):
     open_tabs: tuple[Tab, ...] = ()
     elements: tuple[Element, ...] = ()
     text: str | None = None
+    notices: tuple[str, ...] = ()
     results: tuple[ActionResult, ...] = ()
 
 
@@ -106,6 +117,10 @@ class ActionResult(Record):
         error: Why it had no effect, for the agent.
         image: The picture that `Screenshot` and `Zoom` ask for.
         tabs: All open tabs, after an action that deals with tabs.
+        changed: What is no longer as the agent saw it - another document, tab or dialog is in front - in
+            words for the agent; empty where all is. Later actions of the turn that aim at what was seen are
+            then not carried out.
+        carried_out: False for an action that was left out because of what an earlier one of its turn did.
     """
 
     ok: bool = True
@@ -113,6 +128,8 @@ class ActionResult(Record):
     error: str | None = None
     image: ImagePart | None = None
     tabs: tuple[Tab, ...] = ()
+    changed: str = ""
+    carried_out: bool = True
 
 
 class Point(Record):
@@ -458,11 +475,10 @@ Action = Annotated[
 class Decision(Record):
     """What an agent decided on one observation, and what deciding cost.
 
-    With `stop_on_failure`, actions after one that failed are not carried out.
+    Actions after one that failed are not carried out.
     """
 
     actions: tuple[Action, ...] = ()
-    stop_on_failure: bool = False
     thought: str | None = None
     usage: Usage = Usage()
     cost_usd: Dollars | None = None

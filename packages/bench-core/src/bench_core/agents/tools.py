@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench_core.agents.records import Action
+from bench_core.agents.ending import answer_of
+from bench_core.agents.records import Action, Done
 from bench_core.models.records import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench_core.models.records import ToolCall
+    from bench_core.records import AgentTask
 
-__all__ = ["FINAL_TOOLS", "TOOLS", "InvalidCallError", "action_of"]
+__all__ = ["TOOLS", "InvalidCallError", "action_of", "tools_for"]
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _TEXT = {"type": "string"}
@@ -35,13 +37,6 @@ def _tool(name: str, description: str, properties: dict[str, Any], *required: st
     schema = {"type": "object", "properties": properties, "required": list(required)}
     return Tool(name=name, description=description, parameters=schema)
 
-
-_ANSWER = {"description": "what was asked for; null if nothing"}
-FINAL_TOOLS = (
-    _tool("done", "The task is done.", {"answer": _ANSWER}),
-    _tool("fail", "The task cannot be done.", {"reason": _TEXT}, "reason"),
-)
-"""How a model ends a trial."""
 
 _BUTTON = {"type": "string", "enum": ["left", "right", "middle"]}
 _COUNT = {"type": "integer", "description": "2 for a double click"}
@@ -72,22 +67,28 @@ TOOLS = (
     _tool("goto", "Load a URL.", {"url": _TEXT, "new_tab": _FLAG}, "url"),
     _tool("back", "Go back one page.", {}),
     _tool("switch_tab", "Bring a tab to the front.", {"index": {"type": "integer"}}, "index"),
-    *FINAL_TOOLS,
 )
-"""Everything an agent can do, as tools of a model."""
+"""Everything an agent can do but end, as tools of a model; `ending_tools` has the rest."""
 
 
-def action_of(call: ToolCall) -> Action:
+def tools_for(offers: frozenset[str]) -> tuple[Tool, ...]:
+    """Return the tools whose actions an environment offers."""
+    return tuple(tool for tool in TOOLS if _KINDS.get(tool.name, tool.name) in offers)
+
+
+def action_of(call: ToolCall, task: AgentTask) -> Action:
     """Return the action a call stands for.
 
     Raises:
         InvalidCallError: There is no such tool, or its arguments do not fit.
     """
     make = _MAKERS.get(call.name)
-    if make is None:
-        raise InvalidCallError(f"there is no tool {call.name!r}; use one of {', '.join(_MAKERS)}")
+    if make is None and call.name != "done":
+        raise InvalidCallError(f"there is no tool {call.name!r}")
     if call.arguments is None:
         raise InvalidCallError(f"the arguments of {call.name} are not a JSON object")
+    if make is None:
+        return Done(answer=answer_of(task, dict(call.arguments)))
     try:
         return _ACTION.validate_python(make(dict(call.arguments)))
     except ValidationError as error:
@@ -137,6 +138,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "goto": _plain("goto"),
     "back": _plain("back"),
     "switch_tab": _plain("switch_tab"),
-    "done": _plain("done"),
     "fail": _plain("fail"),
 }
+_KINDS = {"type_text": "type", "press_keys": "keys"}
+"""Kinds of actions, by the tools that are called otherwise."""

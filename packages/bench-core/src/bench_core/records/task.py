@@ -36,13 +36,23 @@ class Limits(Record):
 
 
 class AgentTask(Record):
-    """What an agent may know of a task: everything but the benchmark's own config."""
+    """What an agent may know of a task: everything but the benchmark's own config.
+
+    Attributes:
+        instructions: What the benchmark tells every agent beside the goal, for a model to read.
+        answer_schema: JSON Schema of the answer that ends the task. One of type `object` names the fields of
+            the answer; one without properties asks for none. Where the benchmark does not say, any answer will do.
+        can_fail: Whether "this cannot be done" is an ending that the benchmark knows beside the answer.
+    """
 
     benchmark: str
     task_id: str
     goal: str
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     limits: Limits = Limits()
+    instructions: str = ""
+    answer_schema: dict[str, JsonValue] | None = None
+    can_fail: bool = True
 
 
 class Task(Record):
@@ -69,14 +79,19 @@ class Task(Record):
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
-    def for_agent(
-        self, *, inputs: Mapping[str, JsonValue] | None = None, limits: Limits | None = None
+    def for_agent(  # what a benchmark states, all named
+        self,
+        *,
+        inputs: Mapping[str, JsonValue] | None = None,
+        limits: Limits | None = None,
+        instructions: str = "",
+        answer_schema: dict[str, JsonValue] | None = None,
+        can_fail: bool = True,
     ) -> AgentTask:
-        """Return the part of the task an agent may see.
+        """Return the part of the task an agent may see, with what the benchmark states; see `AgentTask`.
 
-        Args:
-            inputs: Added to the task's own, and given instead of them where both have a name.
-            limits: Those of the trial, where they are not the task's.
+        `inputs` are added to the task's own, and given instead of them where both have a name; `limits` are
+        those of the trial, where they are not the task's.
         """
         return AgentTask(
             benchmark=self.benchmark,
@@ -84,6 +99,9 @@ class Task(Record):
             goal=self.goal,
             inputs={**self.inputs, **(inputs or {})},
             limits=limits or self.limits,
+            instructions=instructions,
+            answer_schema=answer_schema,
+            can_fail=can_fail,
         )
 
 

@@ -240,6 +240,8 @@ class SeenElement(Record):
     name: str = ""
     value: str | None = None
     rect: tuple[float, float, float, float] | None = None
+    states: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class StepView(Record):

@@ -51,6 +51,9 @@ class TrialEnvironment:
     Attributes:
         handle: What the agent acts on.
         inputs: Added to what the agent gets of the task, such as start URLs.
+        instructions: What every agent is told beside the goal; this and the next two are fields of `AgentTask`.
+        answer_schema: JSON Schema of the answer that ends the task; None where any answer will do.
+        can_fail: Whether "this cannot be done" is an ending that the benchmark knows.
         steps: Actions done so far, for agents that report none.
         flags: What is to be known of the trial whatever its score.
         timings: Seconds by phase of its own, beside those the core takes.
@@ -63,6 +66,9 @@ class TrialEnvironment:
 
     handle: EnvironmentHandle = TextHandle()  # noqa: RUF009  # immutable
     inputs: dict[str, JsonValue] = field(default_factory=dict)
+    instructions: str = ""
+    answer_schema: dict[str, JsonValue] | None = None
+    can_fail: bool = True
     steps: int = 0
     flags: dict[str, None] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)

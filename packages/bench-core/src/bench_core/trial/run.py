@@ -242,7 +242,13 @@ class _Trial:
         return ending if same else ending_of(outcome, environment)
 
     def _for_agent(self, environment: TrialEnvironment) -> AgentTask:
-        return self.task.for_agent(inputs=environment.inputs, limits=self.context.limits)
+        return self.task.for_agent(
+            inputs=environment.inputs,
+            limits=self.context.limits,
+            instructions=environment.instructions,
+            answer_schema=environment.answer_schema,
+            can_fail=environment.can_fail,
+        )
 
     async def _score(self, environment: TrialEnvironment, ending: AgentEnding) -> dict[str, Any]:
         """Return the fields that faults and the evaluation decide."""

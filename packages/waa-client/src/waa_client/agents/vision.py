@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents import (
-    TOOLS,
-    CallingStepper,
-    Conversation,
     InvalidCallError,
     LoopAgent,
-    action_of,
+    ModelStepper,
+    ToolCalling,
     images_shown,
-    observation_parts,
-    system_prompt,
 )
 from bench_core.errors import AgentError, InputError
 from bench_core.models import TextPart, Tool, check_model_of, model_of
 from waa_client.desktop import View
 
 if TYPE_CHECKING:
-    from bench_core.agents import Action, Decision, Observation
-    from bench_core.models import Model, Part, ToolCall
+    from bench_core.agents import Action, Decision, Declaration, Observation, Screen
+    from bench_core.models import Part, ToolCall
     from bench_core.protocols import EnvironmentHandle, TrialContext
     from bench_core.records import AgentOutcome, AgentTask
 
@@ -36,7 +33,7 @@ does, not where it clicks.
 
 Some tasks cannot be done on this computer. If you are sure that this one cannot, call `fail`.
 Write what you must not forget into your notes with `remember`."""
-_NOT_ON_A_DESKTOP = frozenset({"goto", "back"})
+_UNKNOWN_SIZE = (1280, 720)
 _REMEMBER = Tool(
     name="remember",
     description="Replace your notes, which you are shown at every step. Call it beside an action.",
@@ -78,28 +75,56 @@ class VisionAgent:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
         async with model_of(context) as model:
 
-            def begin(task: AgentTask, context: TrialContext) -> _Stepper:
-                return _Stepper(model, task, context)
+            def begin(task: AgentTask, context: TrialContext) -> _Limited:
+                stepper = ModelStepper(
+                    model, _Vision(), task, context, size=_UNKNOWN_SIZE, browser=False,
+                    images=images_shown(context),
+                )  # fmt: skip
+                return _Limited(stepper, _dollars(context.agent_option("max_cost_usd")))
 
             return await LoopAgent(self.name, begin).run(task, environment, context)
 
 
-class _Stepper:
-    """One trial: the conversation, the notes, the cost."""
+class _Vision(ToolCalling):
+    """The tools of `tool-calling`, with what a desktop has, and notes that the model keeps for itself."""
 
-    def __init__(self, model: Model, task: AgentTask, context: TrialContext) -> None:
-        tools = [tool for tool in TOOLS if tool.name not in _NOT_ON_A_DESKTOP]
-        conversation = Conversation(
-            model,
-            context,
-            tools=(*tools, _REMEMBER),
-            system=system_prompt() + _SYSTEM,
-            images=images_shown(context),
-        )
-        self._stepper = CallingStepper(conversation, task, self._read, self._show)
+    name = "vision"
+
+    def __init__(self) -> None:
         self._notes = ""
+
+    def declare(self, screen: Screen) -> Declaration:
+        """Declare the tools; see `Dialect`."""
+        declared = super().declare(screen)
+        return replace(
+            declared, tools=(*declared.tools, _REMEMBER), system=f"{declared.system}{_SYSTEM}"
+        )
+
+    def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
+        """Return the action of a call, none of one that changes the notes; see `Dialect`."""
+        if call.name != _REMEMBER.name:
+            return super().read(call, screen)
+        notes = (call.arguments or {}).get("notes")
+        if not isinstance(notes, str):
+            raise InvalidCallError("remember needs `notes`, a text")
+        self._notes = notes[:_MOST_NOTES]
+        return ()
+
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Return the notes and the screen; see `Dialect`."""
+        parts = super().show(observation, results=results)
+        return (TextPart(text=f"Your notes:\n{self._notes}"), *parts) if self._notes else parts
+
+
+class _Limited:
+    """Decides as `stepper` does until the trial has cost `most_usd`."""
+
+    def __init__(self, stepper: ModelStepper, most_usd: float | None) -> None:
+        self.enter = stepper.enter
+        self.details = stepper.details
+        self._stepper = stepper
         self._spent_usd = 0.0
-        self._most_usd = _dollars(context.agent_option("max_cost_usd"))
+        self._most_usd = most_usd
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `bench_core.agents.StepAgent`."""
@@ -112,19 +137,6 @@ class _Stepper:
             raise InputError("max_cost_usd needs a model whose price is known")
         self._spent_usd += decision.cost_usd or 0.0
         return decision
-
-    def _read(self, call: ToolCall) -> tuple[Action, ...]:
-        if call.name != _REMEMBER.name:
-            return (action_of(call),)
-        notes = (call.arguments or {}).get("notes")
-        if not isinstance(notes, str):
-            raise InvalidCallError("remember needs `notes`, a text")
-        self._notes = notes[:_MOST_NOTES]
-        return ()
-
-    def _show(self, observation: Observation) -> tuple[Part, ...]:
-        parts = observation_parts(observation)
-        return (TextPart(text=f"Your notes:\n{self._notes}"), *parts) if self._notes else parts
 
 
 def _flag(context: TrialContext, name: str, *, default: bool) -> bool:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from bench_core.agents.dialects.interface import Answered, Declaration, Dialect, Member, Screen
+from bench_core.agents.dialects.interface import (
+    Answered,
+    Declaration,
+    Dialect,
+    Member,
+    Screen,
+    reply_to,
+)
 from bench_core.agents.dialects.registry import (
     UnknownDialectError,
     dialect_for,
@@ -20,4 +27,5 @@ __all__ = [
     "dialect_for",
     "dialect_named",
     "dialects",
+    "reply_to",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools, reply_to
-from bench_core.agents.prompts import observation_parts
+from bench_core.agents.observation_text import observation_parts
+from bench_core.agents.prompts import system_prompt
 from bench_core.models.records import ImagePart, TextPart
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class ClaudeTool(Dialect):
             native_tools=(native,),
             tools=function_tools(screen, navigation=True),
             headers={"anthropic-beta": self.beta},
+            system=system_prompt(screen.task),
         )
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:

@@ -24,7 +24,6 @@ class ClaudeToolset(Dialect):
 
     provider = "anthropic"
     append_only = True
-    stop_on_failure = True
     family: ClassVar[str]
     navigation: ClassVar[bool] = True
 
@@ -39,7 +38,7 @@ class ClaudeToolset(Dialect):
             native_tools=(native,),
             tools=function_tools(screen, navigation=self.navigation),
             body={"thinking": _THINKING},
-            system=system_prompt(on_request=True),
+            system=system_prompt(screen.task, on_request=True),
         )
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:

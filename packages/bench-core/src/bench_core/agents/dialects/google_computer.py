@@ -14,6 +14,7 @@ from bench_core.agents.dialects.interface import (
     reply_to,
     tools_for_tabs,
 )
+from bench_core.agents.prompts import system_prompt
 from bench_core.agents.tools import InvalidCallError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class GoogleComputer(Dialect):
             native_tools=({"computer_use": tool},),
             # neither vocabulary has tabs, and tasks may begin with several
             tools=(*tools_for_tabs(screen), *function_tools(screen, navigation=False)),
+            system=system_prompt(screen.task),
         )
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ValidationError
 
+from bench_core.agents.ending import ending_tools
+from bench_core.agents.observation_text import observation_parts
 from bench_core.agents.records import ActionResult, PressKeys
-from bench_core.agents.tools import FINAL_TOOLS, TOOLS, InvalidCallError, action_of
+from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.models.records import TextPart, ToolResult
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.records import Action, Observation
     from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
+    from bench_core.records import AgentTask
 
 __all__ = [
     "Answered",
@@ -48,11 +51,13 @@ class Screen:
         size: Width and height of screenshots in pixels.
         offers: Kinds of actions that work; see `bench_core.agents.offered`.
         browser: Whether it is a browser and not a desktop.
+        task: What is to be done on it, and how it ends.
     """
 
     size: tuple[int, int]
     offers: frozenset[str]
     browser: bool
+    task: AgentTask
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Answered:
     Attributes:
         results: Of its actions, in order.
         error: Why it was not carried out, or failed.
+        carried_out: False where an earlier call of the turn was the reason to leave it out.
         observation: What there is to see after the whole turn.
         last: Whether it is the last call of its turn.
         again: Whether nothing was done since `observation` was shown.
@@ -96,6 +102,7 @@ class Answered:
     observation: Observation
     last: bool
     again: bool = False
+    carried_out: bool = True
 
     @property
     def result(self) -> ActionResult:
@@ -114,8 +121,8 @@ class Dialect(ABC):
         coordinates: How places are given, for the table in the documentation.
         since: Date of the documents it was written after.
         append_only: Whether earlier turns must stay as they were.
-        stop_on_failure: Whether calls after one that failed are not carried out.
         text_ends: Whether a reply without a call ends the provider's own loop.
+        nudge: What a model that neither acted nor ended is told.
         default: Whether a model that fits gets it without being asked for.
         images: How many of the latest screenshots are sent by default; None for all.
         members: What a model can ask for, by name.
@@ -129,8 +136,8 @@ class Dialect(ABC):
     coordinates: ClassVar[str] = "pixels"
     since: ClassVar[date]
     append_only: ClassVar[bool] = False
-    stop_on_failure: ClassVar[bool] = False
     text_ends: ClassVar[bool] = True
+    nudge: ClassVar[str] = "You called no tool. Act with one of your tools; call `done` to end."
     default: ClassVar[bool] = True
     images: ClassVar[int | None] = None
     members: ClassVar[Mapping[str, Member]]
@@ -147,6 +154,10 @@ class Dialect(ABC):
     def declare(self, screen: Screen) -> Declaration:
         """Return what requests say of the tools."""
 
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Return what a turn shows of the environment; with `results` also what became of earlier actions."""
+        return observation_parts(observation, results=results)
+
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return what a reply asks for; dialects that are text read it out of the text."""
         return reply.tool_calls
@@ -159,7 +170,7 @@ class Dialect(ABC):
         """
         found = self.member(call)
         if found is None:
-            return (action_of(call),)
+            return (action_of(call, screen.task),)
         name, arguments = found
         return self.make(name, arguments, screen)
 
@@ -244,7 +255,7 @@ def _filled(says: str, arguments: dict[str, Any]) -> str:
 def function_tools(screen: Screen, *, navigation: bool) -> tuple[Tool, ...]:
     """Return the tools beside the native one: how to end, and how to load pages in a browser."""
     kinds = {"goto", "back", "switch_tab"} if navigation else set()
-    return (*_in_browser(screen, kinds), *FINAL_TOOLS)
+    return (*_in_browser(screen, kinds), *ending_tools(screen.task))
 
 
 def tools_for_tabs(screen: Screen) -> tuple[Tool, ...]:

@@ -106,7 +106,6 @@ class OpenAIComputer(Dialect):
     """A computer tool of the Responses API."""
 
     provider = "openai"
-    stop_on_failure = True
     members = _MEMBERS
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:

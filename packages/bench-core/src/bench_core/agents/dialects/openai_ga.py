@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.agents.dialects.interface import Declaration, function_tools
 from bench_core.agents.dialects.openai_computer import OpenAIComputer
+from bench_core.agents.prompts import system_prompt
 
 if TYPE_CHECKING:
     from bench_core.agents.dialects.interface import Screen
@@ -21,7 +22,9 @@ class _Computer(OpenAIComputer):
 
     def declare(self, screen: Screen) -> Declaration:
         return Declaration(
-            native_tools=({"type": "computer"},), tools=function_tools(screen, navigation=True)
+            native_tools=({"type": "computer"},),
+            tools=function_tools(screen, navigation=True),
+            system=system_prompt(screen.task),
         )
 
 

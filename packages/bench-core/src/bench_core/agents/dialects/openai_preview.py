@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench_core.agents.dialects.interface import Declaration, function_tools
 from bench_core.agents.dialects.openai_computer import OpenAIComputer
+from bench_core.agents.prompts import system_prompt
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -30,6 +31,7 @@ class _ComputerUsePreview(OpenAIComputer):
         return Declaration(
             native_tools=(native,),
             tools=function_tools(screen, navigation=True),
+            system=system_prompt(screen.task),
             body={"truncation": "auto"},  # the model refuses requests without it
         )
 

@@ -17,7 +17,9 @@ from bench_core.agents.dialects.interface import (
     reply_to,
     tools_for_tabs,
 )
-from bench_core.agents.prompts import observation_parts
+from bench_core.agents.ending import answer_form
+from bench_core.agents.observation_text import observation_parts
+from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
     Click,
     Done,
@@ -121,7 +123,11 @@ class Qwen(Dialect):
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
         tabs = tools_for_tabs(screen)  # the vocabulary has none, and tasks may begin with several
-        return Declaration(tools=(_tool(self.available(screen), 1000), *tabs))
+        endings = f"- End with `answer` or `terminate`; the answer is {answer_form(screen.task)}."
+        return Declaration(
+            tools=(_tool(self.available(screen), 1000), *tabs),
+            system=system_prompt(screen.task, endings=endings),
+        )
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the calls of a reply; see `Dialect`."""

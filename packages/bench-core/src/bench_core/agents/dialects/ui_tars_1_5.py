@@ -16,7 +16,7 @@ from bench_core.agents.dialects.interface import (
     Screen,
     names_of_keys,
 )
-from bench_core.agents.prompts import observation_parts
+from bench_core.agents.observation_text import observation_parts
 from bench_core.agents.records import Click, Done, Drag, Fail, PressKeys, Scroll, TypeText, Wait
 from bench_core.agents.tools import InvalidCallError
 from bench_core.models.records import ImagePart, TextPart, ToolCall

@@ -1,38 +1,37 @@
-"""Decides by one provider's own way to use a computer: its calls in, actions out, results back."""
+"""Decides by a model: what it is shown, its calls as actions, and their results as it expects them."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
+from bench_core.agents.ending import answer_from_text
 from bench_core.agents.environment import offered
-from bench_core.agents.prompts import observation_parts, task_text
-from bench_core.agents.records import ActionResult, Decision, Done, Observation
-from bench_core.agents.tool_calling import add_reply
+from bench_core.agents.prompts import task_text
+from bench_core.agents.records import Decision, Done, Observation
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import AgentError
-from bench_core.models.records import ImagePart, TextPart
+from bench_core.models.records import ImagePart, OpaquePart, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench_core.agents.dialects import Dialect
     from bench_core.agents.environment import Environment
-    from bench_core.agents.records import Action
+    from bench_core.agents.records import Action, ActionResult
     from bench_core.models.client import Model
     from bench_core.models.records import Part, Reply, ToolCall
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["DialectStepper"]
+__all__ = ["ModelStepper"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_BAD_REPLIES = 3
-_NOT_DONE = "Not carried out, because an earlier call of the same turn failed."
-_NUDGE = "You called no tool. Act with a tool; call `done` or `fail` to end."
+_NOT_DONE = "not carried out: an earlier call of this turn was wrong"
 
 
 @dataclass
@@ -44,8 +43,11 @@ class _Call:
     error: str | None
 
 
-class DialectStepper:
+class ModelStepper:
     """Asks a model what to do, in a dialect.
+
+    A call that makes no sense is answered with an error, and calls after it are left out; after three useless
+    replies in a row the agent has failed.
 
     Args:
         model: The model.
@@ -73,91 +75,77 @@ class DialectStepper:
         self._dialect = dialect
         self._task = task
         self._context = context
-        self._size = size
         self._browser = browser
         self._images = images
-        self._offers: frozenset[str] = frozenset()
         self._conversation: Conversation | None = None
-        self._screen = Screen(size, frozenset(), browser)
+        self._screen = Screen(size, frozenset(), browser, task)
         self._pending: list[_Call] = []
         self._textual = False
 
     async def enter(self, environment: Environment) -> None:
         """Ask what the environment offers; see `StepAgent`."""
-        self._offers = await offered(environment)
+        self._screen = replace(self._screen, offers=await offered(environment))
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `StepAgent`."""
-        conversation = self._begun(observation)
-        parts = self._answers(observation)
+        if self._conversation is None:
+            self._conversation = self._begin(observation)
+            shown = self._dialect.show(observation, results=False)
+            parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
+        else:
+            parts = self._answers(observation) or self._dialect.show(observation, results=True)
         spent = Decision()
         problem = ""
         for _ in range(_MOST_BAD_REPLIES):
-            reply = await conversation.send(parts)
+            reply = await self._conversation.send(parts)
             actions, problem = self._read(reply)
-            spent = add_reply(spent, reply, actions, self._flags(reply))
+            spent = _with_reply(spent, reply, actions, self._flags(reply))
             if actions:
-                stop = self._dialect.stop_on_failure
-                return spent.model_copy(update={"stop_on_failure": stop})
+                return spent
             if self._ends(reply):
+                answer = answer_from_text(self._task, reply.text)
                 flags = (*spent.flags, "ended_by_text")
-                return spent.model_copy(
-                    update={"actions": (Done(answer=reply.text),), "flags": flags}
-                )
-            parts = self._answers(observation, again=True) or (TextPart(text=_NUDGE),)
+                return spent.model_copy(update={"actions": (Done(answer=answer),), "flags": flags})
+            parts = self._answers(observation, again=True) or (TextPart(text=self._dialect.nudge),)
         raise AgentError(
             f"{_MOST_BAD_REPLIES} replies in a row made no action: {problem or 'no tool was called'}"
         )
 
-    def _begun(self, observation: Observation) -> Conversation:
-        if self._conversation is None:
-            size = observation.size or self._size
-            self._screen = Screen(size, self._offers, self._browser)
-            _LOG.info("%s uses the computer by %s", self._model.name, self._dialect.name)
-            declared = self._dialect.declare(self._screen)
-            self._conversation = Conversation(
-                self._model,
-                self._context,
-                tools=declared.tools,
-                native_tools=declared.native_tools,
-                headers=declared.headers,
-                body=declared.body,
-                system=declared.system,
-                images=self._images,
-            )
-        return self._conversation
+    def _begin(self, observation: Observation) -> Conversation:
+        self._screen = replace(self._screen, size=observation.size or self._screen.size)
+        _LOG.info("%s acts by %s", self._model.name, self._dialect.name)
+        declared = self._dialect.declare(self._screen)
+        return Conversation(
+            self._model,
+            self._context,
+            tools=declared.tools,
+            native_tools=declared.native_tools,
+            headers=declared.headers,
+            body=declared.body,
+            system=declared.system,
+            images=self._images,
+        )
 
     def _answers(self, observation: Observation, *, again: bool = False) -> tuple[Part, ...]:
-        """Return the next turn: the task, or the results of the calls that wait."""
-        if self._conversation is not None and not self._pending and not again:
-            return observation_parts(observation)
-        if not self._pending:
-            return () if again else self._first(observation)
+        """Return the results of the calls that wait, each with its own; with `again` nothing was done since."""
         results = () if again else observation.results
         parts: list[Part] = []
-        failed = False
         for number, waiting in enumerate(self._pending, 1):
             own, results = results[: waiting.actions], results[waiting.actions :]
-            error = waiting.error or _failure(own, waiting.actions)
-            if failed and self._dialect.stop_on_failure and not own:
-                error = waiting.error or _NOT_DONE
-            failed = failed or error is not None
             parts += self._dialect.answer(
                 Answered(
                     call=waiting.call,
                     results=own,
-                    error=error,
+                    error=waiting.error or _failure(own),
                     observation=observation,
                     last=number == len(self._pending),
                     again=again,
+                    carried_out=waiting.error != _NOT_DONE
+                    and all(each.carried_out for each in own),
                 )
             )
         self._pending = []
         return _in_order(parts) if not self._textual else _as_text(parts)
-
-    def _first(self, observation: Observation) -> tuple[Part, ...]:
-        shown = observation_parts(observation)
-        return (TextPart(text=task_text(self._task)), *shown)
 
     def _read(self, reply: Reply) -> tuple[tuple[Action, ...], str]:
         """Return the actions of a reply, up to a call that makes no sense, and what is wrong with that."""
@@ -188,10 +176,40 @@ class DialectStepper:
         return self._dialect.text_ends and text and not self._dialect.calls(reply)
 
 
-def _failure(results: Sequence[ActionResult], expected: int) -> str | None:
-    """Return why a call failed; a call whose actions were cut off by an earlier one was not carried out."""
-    wrong = next((each.error or "it failed" for each in results if not each.ok), None)
-    return wrong or (_NOT_DONE if len(results) < expected else None)
+def _failure(results: Sequence[ActionResult]) -> str | None:
+    """Return why a call failed."""
+    return next((each.error or "it failed" for each in results if not each.ok), None)
+
+
+def _with_reply(
+    spent: Decision, reply: Reply, actions: tuple[Action, ...], flags: tuple[str, ...]
+) -> Decision:
+    """Return a decision with what one more reply says and has cost."""
+    first = spent.usage.requests == 0
+    before = 0.0 if first else spent.cost_usd
+    cost = None if before is None or reply.cost_usd is None else before + reply.cost_usd
+    truncated = ("truncated_reply",) if reply.stop == "length" else ()
+    return Decision(
+        actions=actions,
+        thought=reply.text or _thinking_of(reply),
+        usage=spent.usage + reply.usage,
+        cost_usd=cost,
+        model_reported=reply.model_reported,
+        flags=tuple(dict.fromkeys([*spent.flags, *truncated, *flags])),
+    )
+
+
+def _thinking_of(reply: Reply) -> str | None:
+    """Return what a model thought aloud, as far as its provider shows it."""
+    message: list[str] = []
+    for part in reply.message.parts:
+        if isinstance(part, OpaquePart):
+            summary = part.data.get("summary")
+            pieces = summary if isinstance(summary, list) else []
+            message += [str(each.get("text") or "") for each in pieces if isinstance(each, dict)]
+            message += [str(part.data.get("thinking") or "")]
+            message += [str(part.data.get("text") or "")] if part.data.get("thought") else []
+    return "\n".join(filter(None, message)) or None
 
 
 def _in_order(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -1,0 +1,68 @@
+"""What a model reads of an observation: the page or desktop as text, and the picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench_core.models.records import TextPart
+
+if TYPE_CHECKING:
+    from bench_core.agents.records import ActionResult, Observation
+    from bench_core.models.records import Part
+
+__all__ = ["observation_parts", "result_text"]
+
+_MOST_ELEMENTS = 200
+_MOST_TEXT = 20_000
+_MOST_NAME = 120
+
+
+def observation_parts(observation: Observation, *, results: bool = True) -> tuple[Part, ...]:
+    """Return an observation as text and, where there is one, the screenshot, marked if it can be.
+
+    With `results`, the text begins with what became of the previous actions; without, each call is answered by
+    itself.
+    """
+    lines = [*(_results(observation) if results else ()), *_lines(observation)]
+    text = TextPart(text="\n".join(lines) or "(nothing to see)")
+    picture = observation.marked or observation.screenshot
+    return (text,) if picture is None else (text, picture)
+
+
+def _results(observation: Observation) -> list[str]:
+    return [
+        f"Result of action {number}: {result_text(result)}"
+        for number, result in enumerate(observation.results, 1)
+    ]
+
+
+def result_text(result: ActionResult) -> str:
+    """Return what the agent receives for one action, in words."""
+    return " ".join(filter(None, (result.error or result.text or "ok", result.changed)))
+
+
+def _lines(observation: Observation) -> list[str]:
+    lines = list(observation.notices)
+    if observation.url or observation.title:
+        lines.append(f"Page: {observation.title or ''} {observation.url or ''}".rstrip())
+    if observation.size:
+        lines.append(f"Screen: {observation.size[0]} x {observation.size[1]} pixels")
+    for index, tab in enumerate(observation.tabs):
+        here = " (active)" if index == observation.active_tab else ""
+        lines.append(f"Tab {index}: {tab[:_MOST_NAME]}{here}")
+    lines += _element_lines(observation)
+    if observation.text:
+        lines.append(observation.text[:_MOST_TEXT])
+        if len(observation.text) > _MOST_TEXT:
+            lines.append(f"(and {len(observation.text) - _MOST_TEXT} characters more)")
+    return lines
+
+
+def _element_lines(observation: Observation) -> list[str]:
+    shown = observation.elements[:_MOST_ELEMENTS]
+    lines = ["Elements:"] if shown else []
+    for element in shown:
+        value = f" = {element.value[:_MOST_NAME]!r}" if element.value else ""
+        lines.append(f"[{element.id}] {element.role} {element.name[:_MOST_NAME]!r}{value}")
+    hidden = len(observation.elements) - len(shown)
+    return [*lines, f"(and {hidden} elements more)"] if hidden else lines
