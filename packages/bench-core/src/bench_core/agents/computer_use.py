@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_TOOL", "computer_use_agent", "dialect_of"]
 
 DEFAULT_TOOL = "computer_20251124"
-"""What scripted models speak."""
+"""What scripted models and people speak."""
+_ANY_TOOL = ("scripted", "by-hand")
 _UNBOUNDED = (1_000_000, 1_000_000)
 
 
@@ -72,10 +73,10 @@ def dialect_of(model: str, tool: str | None, *, browser: bool) -> Dialect:
     """
     place, provider = "browser" if browser else "desktop", model.partition(":")[0]
     if tool is None:
-        return dialect_named(DEFAULT_TOOL) if provider == "scripted" else dialect_for(model, place)
+        return dialect_named(DEFAULT_TOOL) if provider in _ANY_TOOL else dialect_for(model, place)
     dialect = dialect_named(tool)
     if place not in dialect.environments:
         raise InputError(f"{tool} is for a {' or '.join(dialect.environments)}, not for a {place}")
-    if provider not in {dialect.provider, "scripted"}:
+    if provider not in {dialect.provider, *_ANY_TOOL}:
         raise InputError(f"{tool} is spoken over {dialect.provider!r}, not over {provider!r}")
     return dialect

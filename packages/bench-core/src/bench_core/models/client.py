@@ -173,7 +173,7 @@ class Model:
         return reply
 
     def _priced(self, reply: Reply) -> Reply:
-        if self._prices is None or not reply.usage_known:
+        if self._prices is None or not reply.usage_known or reply.price is not None:
             return reply
         # An alias is priced as the model that answered; if the table lacks it, as the one asked
         # for.

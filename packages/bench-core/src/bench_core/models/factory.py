@@ -83,7 +83,7 @@ def open_model(
 
     Args:
         name: `anthropic:…`, `openai:…` (Responses), `openai-chat:…` (Chat Completions and whatever
-            is compatible), `google:…`, `scripted:FILE` or `replay:CASSETTE`.
+            is compatible), `google:…`, `scripted:FILE`, `replay:CASSETTE`, or `by-hand`: a person.
         api_key: Instead of the provider's environment variable.
         base_url: Instead of the provider's own; with `/v1` for the OpenAI APIs. Then no key is needed.
         options: What else `Model` takes.
@@ -101,9 +101,14 @@ def open_model(
         raise InputError(
             f"{base_url!r} is no URL of a model's API: it begins with http:// or https://"
         )
+    if name == "by-hand":
+        from bench_core.models.by_hand import PATIENCE, ByHandAdapter  # noqa: PLC0415  # brings a server
+
+        options["policy"] = PATIENCE
+        return Model(ByHandAdapter(), **options)
     provider, separator, model = name.partition(":")
     if not separator or not model:
-        raise InputError(f"{name!r} is not a model's name: write `provider:model`")
+        raise InputError(f"{name!r} is not a model's name: write `provider:model`, or `by-hand`")
     if provider == "scripted":
         return Model(load_script(model), **options)
     if provider == "replay":

@@ -78,7 +78,12 @@ class ScriptedAdapter:
         data = answer.get("data")
         text = answer.get("text", "" if data is None else json.dumps(data))
         calls = tuple(
-            ToolCall(id=f"call_{self._calls}_{i}", name=c["name"], arguments=c.get("arguments", {}))
+            ToolCall(
+                id=f"call_{self._calls}_{i}",
+                name=c["name"],
+                toolset=c.get("toolset"),
+                arguments=c.get("arguments", {}),
+            )
             for i, c in enumerate(answer.get("tool_calls", ()))
         )
         texts = (TextPart(text=text),) if text else ()
