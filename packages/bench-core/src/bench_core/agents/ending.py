@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_form", "answer_from_text", "answer_of", "answer_problem", "ending_tools"]
 
 _ANY: dict[str, JsonValue] = {"description": "what was asked for; null if nothing"}
-_MOST_SAID = 400
+_MOST_SHOWN = 400
 
 
 def ending_tools(task: AgentTask) -> tuple[Tool, ...]:
@@ -80,7 +80,7 @@ def answer_problem(task: AgentTask, answer: JsonValue) -> str | None:
     if wrong is None:
         return None
     where = f"{wrong.json_path.removeprefix('$.').removeprefix('$')}: ".removeprefix(": ")
-    return f"the answer does not have the form asked for: {where}{wrong.message[:_MOST_SAID]}"
+    return f"the answer does not have the form asked for: {where}{wrong.message[:_MOST_SHOWN]}"
 
 
 def _has_fields(schema: dict[str, JsonValue]) -> bool:

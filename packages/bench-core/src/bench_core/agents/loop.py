@@ -72,7 +72,7 @@ _AIMED = (
 _FAILED = "not carried out: an earlier action of this turn failed"
 _NO_FAIL = "this task has no such ending: call `done` and say in its answer what could not be done"
 _MOST_REFUSED = 3
-"""So often an agent is told that its ending has another form than the benchmark asks for; then it counts."""
+"""So often an ending of another form than the benchmark asks for is refused; then it counts."""
 
 
 class StepAgent(Protocol):

@@ -39,7 +39,7 @@ class AgentTask(Record):
     """What an agent may know of a task: everything but the benchmark's own config.
 
     Attributes:
-        instructions: What the benchmark tells every agent beside the goal, for a model to read.
+        instructions: What the benchmark states to every agent beside the goal, for a model to read.
         answer_schema: JSON Schema of the answer that ends the task. One of type `object` names the fields of
             the answer; one without properties asks for none. Where the benchmark does not say, any answer will do.
         can_fail: Whether "this cannot be done" is an ending that the benchmark knows beside the answer.

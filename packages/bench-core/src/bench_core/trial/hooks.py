@@ -51,7 +51,7 @@ class TrialEnvironment:
     Attributes:
         handle: What the agent acts on.
         inputs: Added to what the agent gets of the task, such as start URLs.
-        instructions: What every agent is told beside the goal; this and the next two are fields of `AgentTask`.
+        instructions: What the benchmark states to every agent beside the goal; this and the next two are fields of `AgentTask`.
         answer_schema: JSON Schema of the answer that ends the task; None where any answer will do.
         can_fail: Whether "this cannot be done" is an ending that the benchmark knows.
         steps: Actions done so far, for agents that report none.

@@ -122,7 +122,7 @@ class Dialect(ABC):
         since: Date of the documents it was written after.
         append_only: Whether earlier turns must stay as they were.
         text_ends: Whether a reply without a call ends the provider's own loop.
-        nudge: What a model that neither acted nor ended is told.
+        nudge: What a model that neither acted nor ended is shown.
         default: Whether a model that fits gets it without being asked for.
         images: How many of the latest screenshots are sent by default; None for all.
         members: What a model can ask for, by name.

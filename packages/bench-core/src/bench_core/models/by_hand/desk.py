@@ -80,7 +80,7 @@ class _Desk(BoundedServer):
         self._numbers = itertools.count(1)
 
     def ask(self, key: str, request: ModelRequest, asker: socket.socket) -> dict[str, Any] | None:
-        """Wait until somebody has answered; None where the asker has hung up."""
+        """Wait until a person has answered; None where the asker has hung up."""
         waits = _Waiting(request)
         with self.news:
             here = self.conversations.get(key) or _Conversation(next(self._numbers))
@@ -158,7 +158,7 @@ class _Handler(BoundedHandler):
     def _ask(self, key: str, request: ModelRequest) -> None:
         answer = self.server.ask(key, request, self.connection)
         if answer is None:
-            self.close_connection = True  # nobody is there to read it
+            self.close_connection = True  # the one who asked is gone
         else:
             self._json(answer)
 
