@@ -333,7 +333,7 @@ async def test_a_reference_does_not_outlive_its_document(live: BrowserEnvironmen
     ref = (await live.act(FindElements(query="agree"))).text.partition("[")[2].partition("]")[0]
     await page_of(live).goto("data:text/html,<button>New</button>")
     gone = await live.act(Click(target=ElementRef(element=ref)))
-    assert "read the page again" in str(gone.error)
+    assert "is gone" in str(gone.error)
 
 
 async def test_roles_are_those_chromium_computes(live: BrowserEnvironment) -> None:
@@ -364,3 +364,40 @@ async def test_an_observed_text_box_is_one(live: BrowserEnvironment) -> None:
     await done(live, TypeText(text="hello", target=ElementRef(element=box.id)))
     again = next(each for each in (await live.observe()).elements if each.role == "textbox")
     assert (again.name, again.value) == ("Your name", "hello")
+
+
+async def test_an_id_stands_for_one_node_of_one_tab_for_ever(live: BrowserEnvironment) -> None:
+    first = {each.id: each.name for each in (await live.observe()).elements}
+    assert {each.id: each.name for each in (await live.observe()).elements} == first
+    agree = next(number for number, name in first.items() if name == "Agree")
+    await live.act(NewTab())
+    await page_of(live).set_content("<button onclick='document.title=1'>Other</button>")
+    second = (await live.observe()).elements
+    assert not first.keys() & {each.id for each in second}
+    elsewhere = await live.act(Click(target=ElementRef(element=agree)))
+    assert "is on another tab (tab_1" in str(elsewhere.error)
+    found = (await live.act(FindElements(query="other"))).text
+    assert found == f'button "Other" [ref_{second[0].id}]'
+    unknown = await live.act(Click(target=ElementRef(element="99999")))
+    assert "there is no element '99999'" in str(unknown.error)
+
+
+async def test_frames_share_the_numbers_and_are_placed_in_their_page(
+    live: BrowserEnvironment,
+) -> None:
+    page = page_of(live)
+    inner = "<body style='margin:0'><button>In</button>"
+    await page.set_content(
+        f'<body style="margin:0"><iframe srcdoc="{inner}" style="border:5px solid;padding:3px;'
+        'position:absolute;left:100px;top:50px;transform:scale(2);transform-origin:0 0"></iframe>'
+        "<iframe style='display:none'></iframe>"
+    )
+    nodes, (main, frame, hidden) = live._nodes, page.frames
+    script = "(refs, words) => refs.number(document.querySelector(words))"
+    numbers = [await nodes.ask(main, script, "body"), await nodes.ask(frame, script, "button")]
+    assert await nodes.ask(main, script, "body") == numbers[0] != numbers[1]
+    placed = await nodes.placed(frame)
+    assert placed is not None
+    assert (placed.x, placed.y, placed.scale) == (116, 66, 2)
+    assert placed.holder not in numbers
+    assert await nodes.placed(hidden) is None

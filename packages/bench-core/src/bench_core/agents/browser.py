@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
-from bench_core.agents.page_reading import NoSuchTargetError, PageReader, is_ref, zoomed
+from bench_core.agents.node_scripts import CENTER, SET_VALUE
+from bench_core.agents.page_nodes import Nodes, NoSuchTargetError, is_another_document
+from bench_core.agents.page_reading import PageReader, zoomed
 from bench_core.agents.records import (
     ActionResult,
     ActivateTab,
@@ -16,7 +18,6 @@ from bench_core.agents.records import (
     Click,
     CloseTab,
     Drag,
-    Element,
     ElementRef,
     FindElements,
     Forward,
@@ -84,8 +85,8 @@ class BrowserEnvironment:
         self._viewport = viewport
         self._tabs = Tabs(context, first)
         self._pointer = Pointer(viewport)
-        self._reader = PageReader()
-        self._elements: dict[str, Element] = {}
+        self._nodes = Nodes()
+        self._reader = PageReader(self._nodes)
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work in a browser; see `Offering`."""
@@ -116,7 +117,6 @@ class BrowserEnvironment:
         await _settle(page)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
         found = await self._reader.elements(page)
-        self._elements = {element.id: element for element in found}
         return Observation(
             screenshot=ImagePart.from_bytes(picture),
             size=self._viewport,
@@ -191,11 +191,7 @@ class BrowserEnvironment:
         if isinstance(action, TypeText):
             await self._type(page, action)
         elif isinstance(action, SetValue):
-            if is_ref(action.target.element):
-                await self._reader.set_value(page, action.target.element, action.value)
-            else:
-                text = TypeText(text=str(action.value), target=action.target, clear=True)
-                await self._type(page, text)
+            await self._set_value(page, action)
         elif isinstance(action, PressKeys):
             await press(page, action.keys, action.repeat)
         elif isinstance(action, HoldKeys):
@@ -265,13 +261,47 @@ class BrowserEnvironment:
     async def _at(self, page: Any, target: Target) -> tuple[float, float]:
         if not isinstance(target, ElementRef):
             return target.pixels(self._viewport)
-        if is_ref(target.element):
-            return await self._reader.center(page, target.element)
-        element = self._elements.get(target.element)
-        if element is None or element.rect is None:
-            raise NoSuchTargetError(f"there is no element {target.element!r} in view")
-        x, y, width, height = element.rect
-        return x + width / 2, y + height / 2
+        x, y = await self._ask(page, target, CENTER)
+        return x, y
+
+    async def _set_value(self, page: Any, action: SetValue) -> None:
+        value = action.value
+        wanted = int(value) if isinstance(value, float) and value.is_integer() else value
+        wrong = await self._ask(page, action.target, SET_VALUE, wanted)
+        if wrong:
+            raise NoSuchTargetError(f"{action.target.element}: {wrong}")
+
+    async def _ask(self, page: Any, target: ElementRef, script: str, asked: Any = None) -> Any:
+        """Run a script on a node of the active page."""
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        number, (frame, registry) = self._nodes.held(target.element)
+        gone = (
+            f"element {target.element} is gone: the page has drawn it anew or been left; look again"
+        )
+        if frame.is_detached():
+            raise NoSuchTargetError(gone)
+        if frame.page is not page:
+            tab = next(
+                (
+                    each
+                    for each in await self._tabs.listed()
+                    if each.id == self._tabs.id(frame.page)
+                ),
+                None,
+            )
+            raise NoSuchTargetError(
+                f"element {target.element} is on another tab ({tab.id}: {tab.url})" if tab else gone
+            )
+        try:
+            found = await registry.evaluate(script, [number, asked])
+        except Error as error:
+            if not is_another_document(error):
+                raise
+            raise NoSuchTargetError(gone) from error
+        if found is None:
+            raise NoSuchTargetError(gone)
+        return found
 
     def _gone(self) -> bool:
         browser = self._context.browser

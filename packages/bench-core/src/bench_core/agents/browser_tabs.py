@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from bench_core.agents.page_reading import NoSuchTargetError
+from bench_core.agents.page_nodes import NoSuchTargetError
 from bench_core.agents.records import Tab
 from bench_core.errors import EnvironmentFaultError
 
@@ -46,7 +46,7 @@ class Tabs:
         pages = self.pages()[:_MOST_TABS]
         titles = await asyncio.gather(*map(_title, pages))
         return tuple(
-            Tab(id=self._id(page), url=page.url, title=title, active=index == self.active)
+            Tab(id=self.id(page), url=page.url, title=title, active=index == self.active)
             for index, (page, title) in enumerate(zip(pages, titles, strict=True))
         )
 
@@ -89,12 +89,13 @@ class Tabs:
 
     def _index(self, tab: str) -> int:
         for index, page in enumerate(self.pages()):
-            if self._id(page) == tab:
+            if self.id(page) == tab:
                 return index
-        known = ", ".join(self._id(page) for page in self.pages())
+        known = ", ".join(self.id(page) for page in self.pages())
         raise NoSuchTargetError(f"there is no tab {tab!r}: open are {known}")
 
-    def _id(self, page: Any) -> str:
+    def id(self, page: Any) -> str:
+        """Return a page's id."""
         if page not in self._ids:
             self._given += 1
             self._ids[page] = f"tab_{self._given}"

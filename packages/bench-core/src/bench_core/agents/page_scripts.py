@@ -6,7 +6,7 @@ twenty-five times as long as this walk.
 
 from __future__ import annotations
 
-__all__ = ["CENTER", "ELEMENTS", "FIND", "OUTLINE", "REFS", "SET_VALUE"]
+__all__ = ["ELEMENTS", "FIND", "OUTLINE"]
 
 _NAMING = r"""
   const TAGS = {A: 'link', BUTTON: 'button', TEXTAREA: 'textbox', OPTION: 'option', H1: 'heading',
@@ -72,7 +72,7 @@ _NAMING = r"""
 """
 
 ELEMENTS = (
-    "() => {"
+    "refs => {"
     + _NAMING
     + r"""
   const wanted = 'a[href],button,input,select,textarea,summary,[role],[onclick],[contenteditable]';
@@ -83,7 +83,7 @@ ELEMENTS = (
       && box.left < innerWidth) || node.type === 'hidden') continue;
     if (getComputedStyle(node).visibility === 'hidden') continue;
     seen.push({
-      id: String(seen.length + 1), role: role(node), name: name(node), value: value(node),
+      id: String(refs.number(node)), role: role(node), name: name(node), value: value(node),
       rect: [box.x, box.y, box.width, box.height],
     });
     if (seen.length >= 500) break;
@@ -93,14 +93,8 @@ ELEMENTS = (
 )
 """Returns the elements in view that can be acted on."""
 
-REFS = "() => ({nodes: [], numbers: new WeakMap()})"
-"""Makes the page's list of elements that have been named to an agent; nothing is put on the page itself."""
-
 _REF = r"""
-  const ref = node => {
-    if (!refs.numbers.has(node)) { refs.nodes.push(node); refs.numbers.set(node, refs.nodes.length); }
-    return 'ref_' + refs.numbers.get(node);
-  };
+  const ref = node => 'ref_' + refs.number(node);
   const shown = node => {
     const style = getComputedStyle(node);
     return style.display !== 'none' && style.visibility !== 'hidden' && node.type !== 'hidden';
@@ -142,8 +136,8 @@ OUTLINE = (
       if (node.shadowRoot) for (const child of node.shadowRoot.children) walk(child, below);
     }
   };
-  const top = asked.number ? refs.nodes[asked.number - 1] : document.body;
-  if (!top || !top.isConnected) return null;
+  const top = asked.number ? refs.node(asked.number) : document.body;
+  if (!top) return null;
   walk(top, 0);
   return lines.join('\n').slice(0, asked.most);
 }"""
@@ -175,50 +169,3 @@ FIND = (
 }"""
 )
 """Returns the elements that have the most of the words, best first."""
-
-CENTER = r"""async (refs, number) => {
-  const node = refs.nodes[number - 1];
-  if (!node || !node.isConnected) return null;
-  const box = () => node.getBoundingClientRect();
-  const inside = at => at.top >= 0 && at.left >= 0 && at.bottom <= innerHeight && at.right <= innerWidth;
-  if (!inside(box())) node.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
-  const at = box();
-  return [at.x + at.width / 2, at.y + at.height / 2];
-}"""
-"""Brings an element into view and returns its centre."""
-
-SET_VALUE = r"""(refs, [number, wanted]) => {
-  const node = refs.nodes[number - 1];
-  if (!node || !node.isConnected) return 'gone';
-  const notify = () => {
-    for (const kind of ['input', 'change']) node.dispatchEvent(new Event(kind, {bubbles: true}));
-  };
-  if (node.disabled || node.readOnly) return 'it takes no value now';
-  if (node.tagName === 'SELECT') {
-    const option = [...node.options].find(each => each.value === String(wanted))
-      || [...node.options].find(each => each.label.trim() === String(wanted).trim());
-    if (!option) return 'it has no option ' + JSON.stringify(wanted);
-    node.value = option.value;
-    notify();
-    return '';
-  }
-  if (node.type === 'checkbox' || node.type === 'radio') {
-    const on = wanted === true || wanted === 'true' || wanted === 'on';
-    if (node.checked !== on) node.click();
-    return node.checked === on ? '' : 'it cannot be unchecked by itself';
-  }
-  if (node.isContentEditable) {
-    node.focus();
-    node.textContent = String(wanted);
-    notify();
-    return '';
-  }
-  const kind = node.tagName === 'TEXTAREA' ? HTMLTextAreaElement : HTMLInputElement;
-  if (!(node instanceof kind) || node.type === 'file') return 'it is not a control that takes a value';
-  node.focus();
-  // frameworks replace the property of the node itself, and would not notice
-  Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(node, String(wanted));
-  notify();
-  return node.value === String(wanted) ? '' : 'it does not take ' + JSON.stringify(wanted);
-}"""
-"""Gives a control its value and returns what is wrong, or nothing."""

@@ -1,0 +1,151 @@
+"""The nodes of a browser's pages that an agent has been told of, each by a number of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from bisect import bisect_right
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+__all__ = ["Held", "NoSuchTargetError", "Nodes", "Placed", "is_another_document"]
+
+_NAME = re.compile(r"(?:ref_)?([1-9][0-9]{0,8})")
+_LOST = 1_000
+"""Numbers that are passed over where a script failed: it may have given some of them away."""
+_REGISTRY = """() => ({
+  next: 1, nodes: new Map(), numbers: new WeakMap(),
+  number(node) {
+    let number = this.numbers.get(node);
+    if (!number) {
+      number = this.next++;
+      this.numbers.set(node, number);
+      this.nodes.set(number, new WeakRef(node));
+    }
+    return number;
+  },
+  node(number) {
+    const held = this.nodes.get(number);
+    const node = held && held.deref();
+    return node && node.isConnected ? node : null;
+  },
+})"""
+"""Makes a document's registry. Only we hold it: nothing is put on the page itself."""
+
+_FRAME = """(refs, node) => {
+  const box = node.getBoundingClientRect();
+  if (!(box.width > 0 && box.height > 0) || getComputedStyle(node).visibility !== 'visible') return null;
+  const style = getComputedStyle(node);
+  const scale = box.width / node.offsetWidth;
+  return [box.x + scale * (node.clientLeft + parseFloat(style.paddingLeft)),
+    box.y + scale * (node.clientTop + parseFloat(style.paddingTop)), scale, refs.number(node)];
+}"""
+"""Returns where the viewport of a frame begins in that of its parent, and the number of its element."""
+
+
+class NoSuchTargetError(Exception):
+    """The agent named something that is not there, or that cannot be acted on now."""
+
+
+class Held(NamedTuple):
+    """Where a number stands for a node: its frame, and the handle of its document's registry."""
+
+    frame: Any
+    registry: Any
+
+
+class Placed(NamedTuple):
+    """Where a frame's viewport is in that of its page: `x + scale * theirs`; `holder` is the number of its element."""
+
+    x: float
+    y: float
+    scale: float
+    holder: int
+
+
+class Nodes:
+    """The registry of nodes, one per browser.
+
+    A number stands for one node of one document of one frame of one tab, for ever: no two nodes of the browser
+    have the same, and a node that the page draws anew gets another. `Element.id` of an observation is the number
+    ("12"); what `ReadPage` and `FindElements` call "ref_12" is the same node.
+
+    A script that names nodes runs by `ask` in each frame (`page.frames`: those of other origins, too). It is a
+    function `(refs, asked) => ...`, where `refs.number(node)` gives a node its number, also one in an open shadow
+    root, and `refs.node(number)` is the node, or null if it is gone. Rectangles are those of the frame's own
+    viewport; `placed` says where that is in the viewport of the page.
+    """
+
+    def __init__(self) -> None:
+        self._registries: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._next = 1
+        # whose the numbers are: from each start on, until the next
+        self._starts: list[int] = []
+        self._held: list[Held] = []
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, frame: Any, script: str, asked: Any = None) -> Any:
+        """Run `script` with the registry of the frame's document and return what it returns.
+
+        Raises:
+            playwright.async_api.Error: The script failed, or the frame is gone.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        async with self._one_at_a_time:
+            registry = self._registries.get(frame)
+            if registry is not None:
+                try:
+                    return await self._run(Held(frame, registry), script, asked)
+                except Error as error:
+                    if not is_another_document(error):
+                        raise
+            registry = self._registries[frame] = await frame.evaluate_handle(_REGISTRY)
+            return await self._run(Held(frame, registry), script, asked)
+
+    async def _run(self, held: Held, script: str, asked: Any) -> Any:
+        first, self._next = self._next, self._next + _LOST
+        result, self._next = await held.registry.evaluate(
+            f"async (refs, [asked, first]) => {{ refs.next = first; const done = await ({script})(refs, asked);"
+            " return [done, refs.next]; }",
+            [asked, first],
+        )
+        if self._next > first:
+            self._starts.append(first)
+            self._held.append(held)
+        return result
+
+    async def placed(self, frame: Any) -> Placed | None:
+        """Return where a frame is in its page; None if it is not shown."""
+        if frame.parent_frame is None:
+            return Placed(0, 0, 1, 0)
+        outer = await self.placed(frame.parent_frame)
+        if outer is None:
+            return None
+        element = await frame.frame_element()
+        found = await self.ask(frame.parent_frame, _FRAME, element)
+        if found is None:
+            return None
+        x, y, scale, holder = found
+        return Placed(
+            outer.x + outer.scale * x, outer.y + outer.scale * y, outer.scale * scale, holder
+        )
+
+    def held(self, name: str) -> tuple[int, Held]:
+        """Return the number that an agent means by "12" or "ref_12", and where its node is looked up.
+
+        Raises:
+            NoSuchTargetError: Nothing has been named so.
+        """
+        found = _NAME.fullmatch(name)
+        place = bisect_right(self._starts, int(found[1])) - 1 if found else -1
+        if found is None or place < 0 or int(found[1]) >= self._next:
+            raise NoSuchTargetError(
+                f"there is no element {name!r}: use the ids that you were shown"
+            )
+        return int(found[1]), self._held[place]
+
+
+def is_another_document(error: Exception) -> bool:
+    """Whether Playwright's error says that the document that was asked is no longer there."""
+    return any(word in str(error) for word in ("context", "JSHandle", "navigat", "detached"))
