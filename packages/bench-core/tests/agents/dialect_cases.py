@@ -81,7 +81,8 @@ XY: dict[str, Any] = {"target": {"type": "coordinate", "x": 10, "y": 20}}
 E7 = ElementRef(element="ref_7")
 BROWSER: list[Row] = [
     ("navigate", {"url": "example.org"}, Goto(url="https://example.org")),
-    ("navigate", {"url": "http://a/b", "tab_id": "tab_2"}, [ActivateTab(tab="tab_2"), Goto(url="http://a/b")]),
+    ("navigate", {"url": "http://a/b", "tab_id": "tab_2"}, Goto(url="http://a/b", tab="tab_2")),
+    ("read_page", {"tab_id": "tab_2"}, ReadPage(tab="tab_2")),
     ("navigate", {"url": "back"}, Back()),
     ("navigate", {"url": "forward"}, Forward()),
     ("navigate", {"url": "reload"}, Reload()),

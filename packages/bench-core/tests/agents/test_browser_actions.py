@@ -39,6 +39,7 @@ from bench_core.agents import (
     PressKeys,
     ReadPage,
     Reload,
+    Screenshot,
     Scroll,
     ScrollTo,
     SetValue,
@@ -401,3 +402,20 @@ async def test_frames_share_the_numbers_and_are_placed_in_their_page(
     assert (placed.x, placed.y, placed.scale) == (116, 66, 2)
     assert placed.holder not in numbers
     assert await nodes.placed(hidden) is None
+
+
+async def test_what_is_done_in_another_tab_leaves_the_active_one_in_front(
+    live: BrowserEnvironment,
+) -> None:
+    first = (await live.observe()).open_tabs[0].id
+    opened = (await live.act(NewTab())).tabs[-1].id
+    text = await live.act(PageText(tab=first))
+    assert "Long" in text.text
+    assert [tab.id for tab in text.tabs if tab.active] == [opened]
+    pressed = await live.act(Click(target=P, tab=first))
+    assert [tab.id for tab in pressed.tabs if tab.active] == [opened]
+    picture = await live.act(Screenshot(tab=first))
+    assert picture.image != (await live.observe()).screenshot
+    assert not (await live.act(PageText(tab="tab_9"))).ok
+    await live.act(ActivateTab(tab=first))
+    assert "mousedown 0 200 300 " in await log_of(live)

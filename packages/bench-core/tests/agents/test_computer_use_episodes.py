@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench_core.agents import ActionResult, Click, NewTab, Observation, ReadPage, Tab
 from bench_core.agents.computer_use import computer_use_agent
+from bench_core.agents.dialects import dialect_named
 from bench_core.errors import InputError
 from bench_core.models import Cassette, Model, RetryPolicy, ScriptedAdapter, open_model
 from bench_core.records import Limits, Status
@@ -16,10 +19,11 @@ from bench_core.testing.model_rules import Rules
 from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from drawn import DrawnDesktop
 
+    from bench_core.agents import Action
     from bench_core.protocols import DesktopHandle, TrialContext
     from bench_core.records import AgentTask
 
@@ -241,11 +245,81 @@ async def test_what_follows_a_failed_call_is_not_carried_out(
     said = [
         [(block["is_error"], block["content"][0]["text"]) for block in turn] for turn in answers
     ]
-    not_done = "not carried out: an earlier action of this turn failed"
+    not_done = "Not executed: an earlier computer action in this turn failed."
     assert said[0] == [(True, "nothing is there"), (True, not_done), (True, not_done)]
     assert said[1] == [
         (False, "Clicked."), (True, "left_click: Coordinates 400, 1 are out of bounds"),
-        (True, "not carried out: an earlier call of this turn was wrong"),
+        (True, not_done),
+    ]  # fmt: skip
+
+
+class TwoTabs:
+    """A browser of two tabs, in which clicks fail, text is typed and a dialog is told of."""
+
+    def __init__(self) -> None:
+        self.open, self.active = ["tab_1", "tab_2"], "tab_1"
+        self.done: list[Action] = []
+
+    @asynccontextmanager
+    async def connect(self, _: object) -> AsyncIterator[TwoTabs]:
+        yield self
+
+    async def offers(self) -> frozenset[str]:
+        members = dialect_named("browser_toolset_20260801").members.values()
+        return frozenset(kind for member in members for kind in member.needs)
+
+    def tabs(self) -> tuple[Tab, ...]:
+        return tuple(
+            Tab(id=each, url=f"http://{each}/", title="A\npage", active=each == self.active)
+            for each in self.open
+        )
+
+    async def observe(self) -> Observation:
+        notices = ('A confirm dialog "Sure?" was dismissed.',) if self.done else ()
+        return Observation(size=(320, 200), open_tabs=self.tabs(), notices=notices)
+
+    async def act(self, action: Action) -> ActionResult:
+        self.done.append(action)
+        if isinstance(action, Click):
+            return ActionResult(ok=False, error="nothing is there")
+        if isinstance(action, NewTab):
+            self.open.append("tab_3")
+            self.active = "tab_3"
+        text = "a page" if isinstance(action, ReadPage) else ""
+        return ActionResult(text=text, tabs=self.tabs())
+
+
+async def test_each_result_of_the_browser_toolset_says_which_tabs_are_open(
+    server: ModelServer, handle: DesktopHandle, task: AgentTask, context: TrialContext
+) -> None:
+    at = {"target": {"type": "coordinate", "x": 1, "y": 2}}
+    server.say(
+        calls("browser", ("type", {"text": "a"}), ("read_page", {"tab_id": "tab_2"}), ("new_tab", {}),
+              ("navigate", {"url": "http://b/", "tab_id": "tab_2"})),
+        calls("browser", ("left_click", at), ("list_tabs", {}), ("done", {"answer": "early"})),
+        text("I stop."),
+    )  # fmt: skip
+    live = TwoTabs()
+    async with connect("anthropic:claude-opus-5-5", server) as model:
+        agent = computer_use_agent(model, tool="browser_toolset_20260801", connect=live.connect)
+        outcome = await agent.run(task, handle, context)
+    assert (outcome.status, outcome.answer) == (Status.COMPLETED, "I stop.")
+    assert ReadPage(tab="tab_2") in live.done
+    first, second = (seen.body["messages"][-1]["content"] for seen in server.requests[1:])
+    assert [block.get("toolset_name") for block in first] == ["browser"] * 4 + [None]
+    states = [block["content"][-1] for block in first[:4]]
+    assert [
+        [tab["tab_id"] for tab in state["tabs"] if tab["active"]] for state in states
+    ] == [["tab_1"], ["tab_1"], ["tab_3"], ["tab_3"]]  # fmt: skip
+    assert [state.get("state_changes") for state in states] == [
+        None, None, [{"type": "tab_opened", "tab_id": "tab_3"}], None,
+    ]  # fmt: skip
+    assert [len(block["content"]) for block in first[:4]] == [2, 2, 1, 2]
+    assert first[3]["content"][0]["text"] == "Navigated to http://tab_2/ — A page"
+    assert first[4]["text"] == 'A confirm dialog "Sure?" was dismissed.'
+    halted = "Not executed: an earlier action in this turn failed."
+    assert [(b["is_error"], b["content"][0]["text"]) for b in second[:2]] == [
+        (True, "nothing is there"), (True, halted),
     ]  # fmt: skip
 
 
@@ -279,14 +353,10 @@ def claude(model: str = "claude-opus-5-5", **more: Any) -> dict[str, Any]:
     return {"model": model, "messages": [{"role": "user", "content": "hi"}], **more}
 
 
-def answered(*results: dict[str, Any], toolset: str = "browser") -> dict[str, Any]:
-    call = {
-        "type": "tool_use",
-        "id": "1",
-        "name": "list_tabs",
-        "toolset_name": toolset,
-        "input": {},
-    }
+def answered(
+    *results: dict[str, Any], toolset: str = "browser", member: str = "list_tabs"
+) -> dict[str, Any]:
+    call = {"type": "tool_use", "id": "1", "name": member, "toolset_name": toolset, "input": {}}
     turns = [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": [call]},
@@ -295,8 +365,22 @@ def answered(*results: dict[str, Any], toolset: str = "browser") -> dict[str, An
     return {"model": "claude-opus-5-5", "messages": turns}
 
 
+def result(*content: dict[str, Any], toolset: str = "browser", **more: Any) -> dict[str, Any]:
+    said = {"type": "tool_result", "tool_use_id": "1", "content": list(content), **more}
+    return {**said, "toolset_name": toolset} if toolset else said
+
+
 STATE = {"type": "browser_state", "tabs": []}
 PICTURE = {"type": "image", "source": {}}
+WORDS = {"type": "text", "text": "x"}
+
+
+def tabs(active: str, **more: Any) -> dict[str, Any]:
+    listed = [
+        {"tab_id": f"tab_{each}", "url": "http://a/", "title": "", "active": each in active}
+        for each in "12"
+    ]
+    return {"type": "browser_state", "tabs": listed, **more}
 
 
 @pytest.mark.parametrize(
@@ -308,10 +392,17 @@ PICTURE = {"type": "image", "source": {}}
         (claude(tools=[{"type": "computer_toolset_20260801", "name": "computer"}]), "extra inputs"),
         (claude(tool_choice={"type": "any"}), "tool_choice any"),
         (claude(thinking={"type": "disabled"}), "cannot be disabled"),
-        (answered({"type": "tool_result", "tool_use_id": "1", "content": [STATE, STATE]}), "at most one"),
-        (answered({"type": "tool_result", "tool_use_id": "1", "content": [STATE]}, toolset="computer"),
-         "browser toolset calls only"),
-        (answered({"type": "tool_result", "tool_use_id": "1", "is_error": True, "content": [PICTURE]}), "text only"),
+        (answered(result(STATE, STATE)), "at most one"),
+        (answered(result(STATE, toolset="computer"), toolset="computer"), "browser toolset calls only"),
+        (answered(result(PICTURE, is_error=True)), "text only"),
+        (answered(result(is_error=True)), "text only"),
+        (answered(result(STATE, toolset="")), "toolset_name must be"),
+        (answered(result(WORDS, is_error=True, toolset="computer")), "toolset_name must be"),
+        (answered(result(WORDS, STATE)), "is one browser_state block"),
+        (answered(result(tabs("12"))), "one of them active"),
+        (answered(result(tabs(""))), "one of them active"),
+        (answered(result(tabs("1")), member="new_tab"), "new_tab opens the active tab"),
+        (answered(result(tabs("1", state_changes=[]))), "must not be empty"),
         (answered({"type": "text", "text": "x"}), "must be answered"),
     ],
 )  # fmt: skip

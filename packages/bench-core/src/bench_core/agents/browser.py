@@ -23,6 +23,7 @@ from bench_core.agents.records import (
     Forward,
     Goto,
     HoldKeys,
+    InTab,
     KeyDown,
     KeyUp,
     ListTabs,
@@ -37,6 +38,7 @@ from bench_core.agents.records import (
     ReadPage,
     Reload,
     RunCode,
+    Screenshot,
     Scroll,
     ScrollTo,
     SetValue,
@@ -74,7 +76,7 @@ _OFFERS = frozenset(
 
 _POINTING = (Click, Move, MouseDown, MouseUp, Drag, Scroll, ScrollTo)
 _TYPING = (TypeText, SetValue, PressKeys, HoldKeys, KeyDown, KeyUp)
-_LOOKING = (Zoom, PointerPosition, PageText, FindElements, ReadPage)
+_LOOKING = (Screenshot, Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
 class BrowserEnvironment:
@@ -133,7 +135,8 @@ class BrowserEnvironment:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
         try:
-            result = await self._do(action)
+            async with self._tabs.lent(action.tab if isinstance(action, InTab) else ""):
+                result = await self._do(action) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
         except NoSuchTargetError as error:
@@ -143,7 +146,7 @@ class BrowserEnvironment:
                 raise EnvironmentFaultError(f"the browser is gone: {error}") from error
             first = str(error).splitlines()[0]
             return ActionResult(ok=False, error=first)
-        return result or ActionResult()
+        return result.model_copy(update={"tabs": await self._tabs.listed()})
 
     async def _do(self, action: Action) -> ActionResult | None:
         page = self._tabs.page()
@@ -152,6 +155,8 @@ class BrowserEnvironment:
             return None
         if isinstance(action, RunCode):
             raise NoSuchTargetError("a browser runs no code of agents: use the other actions")
+        if isinstance(action, Screenshot):  # of another tab; the loop takes those of the active one
+            return ActionResult(image=ImagePart.from_bytes(await page.screenshot(type="png")))
         if isinstance(action, _POINTING):
             return await self._point(page, action)
         if isinstance(action, _TYPING):
@@ -235,7 +240,7 @@ class BrowserEnvironment:
             await self._tabs.close(action.tab)
         elif not isinstance(action, ListTabs):
             raise NoSuchTargetError(f"a browser has no {action.kind!r}")
-        return ActionResult(tabs=await self._tabs.listed())
+        return None
 
     async def _type(self, page: Any, action: TypeText) -> None:
         if action.target is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,7 @@ from bench_core.agents.records import Tab
 from bench_core.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
 __all__ = ["Tabs"]
 
@@ -61,6 +62,21 @@ class Tabs:
     async def activate(self, tab: str) -> None:
         """Bring a tab to the front, by its id."""
         await self.switch(self._index(tab))
+
+    @asynccontextmanager
+    async def lent(self, tab: str) -> AsyncIterator[None]:
+        """Let a tab be the active one for the time of the block, if one is named."""
+        before = self.page()
+        if not tab or self._id(before) == tab:
+            yield
+            return
+        await self.activate(tab)
+        try:
+            yield
+        finally:
+            pages = self.pages()
+            if before in pages:
+                await self.switch(pages.index(before))
 
     async def open(self, viewport: tuple[int, int]) -> Any:
         """Open an empty tab, bring it to the front and return its page."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench_core.agents.ending import answer_problem
 from bench_core.agents.handles import connect
 from bench_core.agents.records import (
+    EARLIER_FAILED,
     ActionResult,
     Click,
     Decision,
@@ -69,7 +70,6 @@ _AIMED = (
     KeyDown,
 )
 """Actions that mean what the agent saw; the others - to wait, to look, to load a page - go on after a change."""
-_FAILED = "not carried out: an earlier action of this turn failed"
 _NO_FAIL = "this task has no such ending: call `done` and say in its answer what could not be done"
 _MOST_REFUSED = 3
 """So often an ending of another form than the benchmark asks for is refused; then it counts."""
@@ -175,7 +175,7 @@ class _Trial:
         results: list[ActionResult] = []
         stopped = ""
         for action in decision.actions:
-            if stopped == _FAILED or (stopped and isinstance(action, _AIMED)):
+            if stopped == EARLIER_FAILED or (stopped and isinstance(action, _AIMED)):
                 results.append(ActionResult(ok=False, error=stopped, carried_out=False))
             elif isinstance(action, Done | Fail):
                 problem = self._ending_problem(action)
@@ -186,7 +186,7 @@ class _Trial:
             else:
                 results.append(await self._act(action))
             if not results[-1].ok and results[-1].carried_out:
-                stopped = _FAILED
+                stopped = EARLIER_FAILED
             elif results[-1].changed:
                 stopped = f"not carried out: {results[-1].changed}"
         return tuple(results), False
@@ -213,7 +213,7 @@ class _Trial:
             self._answer = {"gave_up": action.reason}
 
     async def _act(self, action: Action) -> ActionResult:
-        if not isinstance(action, Screenshot):
+        if not isinstance(action, Screenshot) or action.tab:
             return await self._live.act(action)
         seen = await self._live.observe()
         if seen.screenshot is None:

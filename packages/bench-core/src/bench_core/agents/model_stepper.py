@@ -11,7 +11,7 @@ from bench_core.agents.dialects import Answered, Screen
 from bench_core.agents.ending import answer_from_text
 from bench_core.agents.environment import offered
 from bench_core.agents.prompts import task_text
-from bench_core.agents.records import Decision, Done, Observation
+from bench_core.agents.records import EARLIER_FAILED, Decision, Done, Observation
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import AgentError
 from bench_core.models.records import ImagePart, OpaquePart, TextPart
@@ -31,7 +31,6 @@ __all__ = ["ModelStepper"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_BAD_REPLIES = 3
-_NOT_DONE = "not carried out: an earlier call of this turn was wrong"
 
 
 @dataclass
@@ -140,7 +139,7 @@ class ModelStepper:
                     observation=observation,
                     last=number == len(self._pending),
                     again=again,
-                    carried_out=waiting.error != _NOT_DONE
+                    carried_out=waiting.error != EARLIER_FAILED
                     and all(each.carried_out for each in own),
                 )
             )
@@ -155,7 +154,7 @@ class ModelStepper:
         problem = ""
         for call in calls:
             if problem:
-                self._pending.append(_Call(call, 0, _NOT_DONE))
+                self._pending.append(_Call(call, 0, EARLIER_FAILED))
                 continue
             try:
                 made = self._dialect.read(call, self._screen)

@@ -10,6 +10,7 @@ from bench_core.models.records import ImagePart
 from bench_core.records import Dollars, Record, Usage
 
 __all__ = [
+    "EARLIER_FAILED",
     "Action",
     "ActionResult",
     "ActivateTab",
@@ -52,6 +53,9 @@ __all__ = [
     "Wait",
     "Zoom",
 ]
+
+EARLIER_FAILED = "not carried out: an earlier action of this turn failed"
+"""What the result of an action says that was left out because one before it failed."""
 
 
 class Element(Record):
@@ -116,7 +120,7 @@ class ActionResult(Record):
         text: What the agent receives: a position, a page's text, what was found.
         error: Why it had no effect, for the agent.
         image: The picture that `Screenshot` and `Zoom` ask for.
-        tabs: All open tabs, after an action that deals with tabs.
+        tabs: All open tabs after the action, of a browser.
         changed: What is no longer as the agent saw it - another document, tab or dialog is in front - in
             words for the agent; empty where all is. Later actions of the turn that aim at what was seen are
             then not carried out.
@@ -166,7 +170,17 @@ Button = Literal["left", "right", "middle", "back", "forward"]
 Seconds = Annotated[float, Field(ge=0, le=60)]
 
 
-class Click(Record):
+class InTab(Record):
+    """What is done in one tab.
+
+    Attributes:
+        tab: The tab's id. It does not come to the front for the agent; empty for the one that is.
+    """
+
+    tab: str = ""
+
+
+class Click(InTab):
     """Press and release a mouse button `count` times, at `target` or where the pointer is."""
 
     kind: Literal["click"] = "click"
@@ -176,7 +190,7 @@ class Click(Record):
     modifiers: tuple[str, ...] = ()
 
 
-class Move(Record):
+class Move(InTab):
     """Move the pointer."""
 
     kind: Literal["move"] = "move"
@@ -184,7 +198,7 @@ class Move(Record):
     modifiers: tuple[str, ...] = ()
 
 
-class MouseDown(Record):
+class MouseDown(InTab):
     """Press a mouse button and hold it, at `target` or where the pointer is."""
 
     kind: Literal["mouse_down"] = "mouse_down"
@@ -192,7 +206,7 @@ class MouseDown(Record):
     button: Button = "left"
 
 
-class MouseUp(Record):
+class MouseUp(InTab):
     """Release a mouse button, at `target` or where the pointer is."""
 
     kind: Literal["mouse_up"] = "mouse_up"
@@ -200,7 +214,7 @@ class MouseUp(Record):
     button: Button = "left"
 
 
-class Drag(Record):
+class Drag(InTab):
     """Press at `start`, move to `end` by way of `path`, release."""
 
     kind: Literal["drag"] = "drag"
@@ -210,7 +224,7 @@ class Drag(Record):
     modifiers: tuple[str, ...] = ()
 
 
-class Scroll(Record):
+class Scroll(InTab):
     """Turn the wheel at `target`, in pixels; positive is right and down."""
 
     kind: Literal["scroll"] = "scroll"
@@ -220,14 +234,14 @@ class Scroll(Record):
     modifiers: tuple[str, ...] = ()
 
 
-class ScrollTo(Record):
+class ScrollTo(InTab):
     """Scroll until `target` is in view."""
 
     kind: Literal["scroll_to"] = "scroll_to"
     target: ElementRef
 
 
-class TypeText(Record):
+class TypeText(InTab):
     """Type into what has the focus, or into `target` after clicking it."""
 
     kind: Literal["type"] = "type"
@@ -237,7 +251,7 @@ class TypeText(Record):
     enter: bool = False
 
 
-class SetValue(Record):
+class SetValue(InTab):
     """Give a control its value: text of a field, an option's label or value, whether a box is checked."""
 
     kind: Literal["set_value"] = "set_value"
@@ -261,7 +275,7 @@ def _parts_of(key: str) -> list[str]:
     return [*(part for part in key.split("+") if part), *last]
 
 
-class PressKeys(Record):
+class PressKeys(InTab):
     """Press keys together, e.g. `("ctrl", "s")`, `repeat` times; names as in `KeyboardEvent.key`, lower case.
 
     `("ctrl+s",)` is taken as the same.
@@ -274,7 +288,7 @@ class PressKeys(Record):
     _each_key = field_validator("keys")(_separate)
 
 
-class HoldKeys(Record):
+class HoldKeys(InTab):
     """Hold keys down together for a while."""
 
     kind: Literal["hold_keys"] = "hold_keys"
@@ -305,13 +319,13 @@ class Wait(Record):
     seconds: Seconds = 1.0
 
 
-class Screenshot(Record):
+class Screenshot(InTab):
     """Take a picture of the screen in the middle of several actions."""
 
     kind: Literal["screenshot"] = "screenshot"
 
 
-class Zoom(Record):
+class Zoom(InTab):
     """Take a larger picture of a part of the screen: left, top, right, bottom in pixels."""
 
     kind: Literal["zoom"] = "zoom"
@@ -324,7 +338,7 @@ class PointerPosition(Record):
     kind: Literal["pointer_position"] = "pointer_position"
 
 
-class Goto(Record):
+class Goto(InTab):
     """Load a URL in the active tab, or in a new one."""
 
     kind: Literal["goto"] = "goto"
@@ -332,19 +346,19 @@ class Goto(Record):
     new_tab: bool = False
 
 
-class Back(Record):
+class Back(InTab):
     """Go back one page."""
 
     kind: Literal["back"] = "back"
 
 
-class Forward(Record):
+class Forward(InTab):
     """Go forward one page."""
 
     kind: Literal["forward"] = "forward"
 
 
-class Reload(Record):
+class Reload(InTab):
     """Load the page again."""
 
     kind: Literal["reload"] = "reload"
@@ -377,20 +391,20 @@ class CloseTab(Record):
     tab: str = ""
 
 
-class PageText(Record):
+class PageText(InTab):
     """Ask for the text of the page."""
 
     kind: Literal["page_text"] = "page_text"
 
 
-class FindElements(Record):
+class FindElements(InTab):
     """Ask for elements whose name, role or text has the words of `query`; the result names their ids."""
 
     kind: Literal["find"] = "find"
     query: str = Field(min_length=1)
 
 
-class ReadPage(Record):
+class ReadPage(InTab):
     """Ask for the page as an outline of roles and names, with ids that actions take as targets.
 
     `element` limits it to what is below that element, `depth` to so many levels.

@@ -102,12 +102,13 @@ def _block(part: Part) -> dict[str, Any]:
         call = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments or {}}
         return {**call, "toolset_name": part.toolset} if part.toolset else call
     if isinstance(part, ToolResult):
-        return {
+        result = {
             "type": "tool_result",
             "tool_use_id": part.call_id,
             "content": [_block(each) for each in part.content],
             "is_error": part.is_error,
         }
+        return {**result, "toolset_name": part.toolset} if part.toolset else result
     return dict(part.data)
 
 

@@ -102,6 +102,7 @@ class OpaquePart(Record):
 class ToolResult(Record):
     """What a tool gave back for the call `call_id`.
 
+    `toolset` is that of the call, which Anthropic's API wants to read again in each result.
     `extra` has what a provider's own tools are answered with: OpenAI's type of the item and the safety checks,
     Google's `response`.
     """
@@ -109,6 +110,7 @@ class ToolResult(Record):
     type: Literal["tool_result"] = "tool_result"
     call_id: str
     name: str
+    toolset: str | None = None
     content: tuple[TextPart | ImagePart | OpaquePart, ...] = ()
     is_error: bool = False
     extra: dict[str, JsonValue] = Field(default_factory=dict)

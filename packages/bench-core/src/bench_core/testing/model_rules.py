@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from bench_core.testing.model_requests import Seen
 
@@ -25,6 +25,8 @@ _BETAS = {
 }
 _OFF_BY_RULE = frozenset({"type", "configs", "cache_control"})
 _NOT_FOUND = 404
+_STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
+_MOST_TABS, _MOST_LINE = 100, 4096
 
 
 class Rules:
@@ -120,19 +122,44 @@ def _claude_results(turn: dict[str, Any], calls: dict[str, dict[str, Any]]) -> I
     if results and turn["content"][0]["type"] != "tool_result":
         yield "tool_result blocks must come first"
     for result in results:
-        kinds = [block["type"] for block in result.get("content") or ()]
-        if result.get("is_error") and set(kinds) - {"text"}:
-            yield "tool_result with is_error must have text only"
-        if kinds.count("browser_state") > 1:
-            yield "tool_result must have at most one browser_state"
-        call = calls.get(result["tool_use_id"], {})
-        if "browser_state" in kinds and call.get("toolset_name") != "browser":
-            yield "browser_state answers browser toolset calls only"
-        if call.get("toolset_name") and kinds.count("image") > 1:
-            yield "a member's result has one image at most"
-        if any(block.get("text") == "" for block in result.get("content") or ()):
-            yield "text content blocks must be non-empty"
-    yield from ()
+        yield from _claude_result(result, calls.get(result["tool_use_id"], {}))
+
+
+def _claude_result(result: dict[str, Any], call: dict[str, Any]) -> Iterator[str]:
+    content = result.get("content") or ()
+    kinds = [block["type"] for block in content]
+    if result.get("toolset_name") != call.get("toolset_name"):
+        yield "tool_result: toolset_name must be that of its tool_use"
+    if result.get("is_error") and (set(kinds) - {"text"} or not kinds):
+        yield "tool_result with is_error must have text only"
+    if "browser_state" in kinds and call.get("toolset_name") != "browser":
+        yield "browser_state answers browser toolset calls only"
+    if call.get("toolset_name") and kinds.count("image") > 1:
+        yield "a member's result has one image at most"
+    if any(block.get("text") == "" for block in content):
+        yield "text content blocks must be non-empty"
+    if call.get("toolset_name") == "browser" and not result.get("is_error"):
+        yield from _browser_state(call["name"], content)
+
+
+def _browser_state(member: str, content: Sequence[dict[str, Any]]) -> Iterator[str]:
+    blocks = [block for block in content if block["type"] == "browser_state"]
+    if len(blocks) > 1:
+        yield "tool_result must have at most one browser_state"
+    if member in _STATE_ALONE and len(content) != len(blocks) == 1:
+        yield f"the result of {member} is one browser_state block"
+    for block in blocks:
+        tabs, changes = block["tabs"], block.get("state_changes")
+        ids, active = [tab["tab_id"] for tab in tabs], [t["tab_id"] for t in tabs if t["active"]]
+        if len(ids) > _MOST_TABS or len(set(ids)) < len(ids) or len(active) != bool(tabs):
+            yield "browser_state: at most 100 tabs, each once, one of them active"
+        if changes is not None and not changes:
+            yield "state_changes must not be empty"
+        opened = [each["tab_id"] for each in changes or () if each["type"] == "tab_opened"]
+        if set(opened) - set(ids) or (member == "new_tab" and opened != active):
+            yield "tab_opened: new_tab opens the active tab, and every opened tab is listed"
+        if any(len(tab[key]) > _MOST_LINE for tab in tabs for key in ("url", "title")):
+            yield "browser_state: url and title have at most 4096 characters"
 
 
 def _openai(seen: Seen) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.dialects.claude_actions import BUTTONS, DIRECTIONS, NOTCH_PX, seconds
 from bench_core.agents.dialects.claude_toolset import ClaudeToolset
 from bench_core.agents.dialects.coordinates import within
-from bench_core.agents.dialects.interface import Answered, Member, Screen, names_of_keys, reply_to
+from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
 from bench_core.agents.records import (
     ActivateTab,
     Back,
@@ -20,6 +21,7 @@ from bench_core.agents.records import (
     Forward,
     Goto,
     HoldKeys,
+    InTab,
     ListTabs,
     MouseDown,
     MouseUp,
@@ -43,13 +45,17 @@ from bench_core.models.records import OpaquePart, TextPart
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench_core.agents.records import Action, Tab, Target
-    from bench_core.models.records import ImagePart, Part
+    from pydantic import JsonValue
+
+    from bench_core.agents.dialects.interface import Answered
+    from bench_core.agents.records import Action, Target
+    from bench_core.models.records import ImagePart
 
 __all__ = ["DIALECT"]
 
 _MOST_WAIT_S = 30.0
-_MOST_URL = 2000
+_MOST_LINE = 4096
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HISTORY: dict[str, Action] = {"back": Back(), "forward": Forward(), "reload": Reload()}
 _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
 
@@ -74,8 +80,14 @@ def _member(
 ) -> Member:
     def in_tab(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
         tab = arguments.get("tab_id")
-        first: tuple[Action, ...] = (ActivateTab(tab=str(tab)),) if tab else ()
-        return (*first, *make(arguments, screen))
+        made = make(arguments, screen)
+        if not tab:
+            return made
+        # only `switch_tab` makes another tab the one that calls without an id apply to
+        return tuple(
+            each.model_copy(update={"tab": str(tab)}) if isinstance(each, InTab) else each
+            for each in made
+        )
 
     return Member(in_tab, (kind, "activate_tab"), says)
 
@@ -184,42 +196,41 @@ class _BrowserToolset20260801(ClaudeToolset):
     members = _MEMBERS
     off = ("javascript_exec", "file_upload", "read_console", "read_network")
 
-    def answer(self, done: Answered) -> tuple[Part, ...]:
-        found = self.member(done.call)
-        if done.error is not None or found is None:
-            return super().answer(done)
-        name = found[0]
-        content: tuple[TextPart | ImagePart, ...] = ()
-        if name == "navigate":
-            content = (TextPart(text=_arrived(done)),)
-        elif name not in _STATE_ALONE:
-            content = self.content(done)
-        tabs = done.result.tabs or (done.observation.open_tabs if done.last else ())
-        # one block at most, and none in an error
-        state = (_state(tabs),) if tabs else ()
-        return (reply_to(done.call, *content, *state),)
+    halted = "Not executed: an earlier action in this turn failed."
+
+    def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
+        if done.call.name in _STATE_ALONE:
+            return ()
+        if done.call.name == "navigate":
+            return (TextPart(text=_arrived(done)),)
+        return super().content(done)
+
+    def state(self, done: Answered) -> tuple[OpaquePart, ...]:
+        tabs = done.result.tabs or done.observation.open_tabs
+        listed: list[JsonValue] = [
+            {"tab_id": tab.id, "title": _line(tab.title), "url": _line(tab.url), "active": tab.active}
+            for tab in tabs
+        ]  # fmt: skip
+        block: dict[str, JsonValue] = {"type": "browser_state", "tabs": listed}
+        if done.call.name == "new_tab":
+            opened = next((tab.id for tab in tabs if tab.active), None)
+            block["state_changes"] = [{"type": "tab_opened", "tab_id": opened}]
+        return (OpaquePart(provider="anthropic", data=block),)
 
 
 def _arrived(done: Answered) -> str:
-    here = next((tab for tab in done.result.tabs if tab.active), None)
+    tab = (done.call.arguments or {}).get("tab_id")
+    tabs = done.result.tabs or done.observation.open_tabs
+    here = next((each for each in tabs if (each.id == tab if tab else each.active)), None)
     if here is None:
         return "Navigated."
-    return f"Navigated to {here.url[:_MOST_URL]}" + (f" — {here.title[:200]}" if here.title else "")
+    return f"Navigated to {_line(here.url)}" + (f" — {_line(here.title)}" if here.title else "")
 
 
-def _state(tabs: tuple[Tab, ...]) -> OpaquePart:
-    listed = [
-        {
-            "tab_id": tab.id,
-            "title": tab.title[:200],
-            "url": tab.url[:_MOST_URL],
-            "active": tab.active,
-        }
-        for tab in tabs
-    ]
-    return OpaquePart.model_validate(
-        {"provider": "anthropic", "data": {"type": "browser_state", "tabs": listed}}
-    )
+def _line(text: str) -> str:
+    """Return what a page says as one line that can be sent, as long as the API takes it."""
+    line = _UNSAFE.sub(" ", text.encode("utf-8", "replace").decode("utf-8")).strip()
+    return line if len(line) <= _MOST_LINE else f"…{line[: _MOST_LINE - 1]}"
 
 
 DIALECT = _BrowserToolset20260801()

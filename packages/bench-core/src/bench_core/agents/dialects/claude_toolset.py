@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools
+from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools, reply_to
 from bench_core.agents.prompts import system_prompt
+from bench_core.agents.records import EARLIER_FAILED
+from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from bench_core.agents.dialects.interface import Screen
-    from bench_core.models.records import ToolCall
+    from bench_core.agents.dialects.interface import Answered, Screen
+    from bench_core.models.records import ImagePart, OpaquePart, Part, ToolCall
 
 __all__ = ["ClaudeToolset"]
 
+_MOST_ERROR = 4096
+"""As long as Anthropic's SDK lets the text of an error be."""
 # without it these models' words between calls arrive empty
 _THINKING: dict[str, JsonValue] = {"type": "adaptive", "display": "summarized"}
 
 
 class ClaudeToolset(Dialect):
-    """A toolset; `family` is the name its calls carry."""
+    """A toolset; `family` is the name its calls carry, `halted` the API's words for a call after a failed one."""
 
     provider = "anthropic"
     append_only = True
     family: ClassVar[str]
+    halted: ClassVar[str]
     navigation: ClassVar[bool] = True
 
     def declare(self, screen: Screen) -> Declaration:
@@ -45,3 +50,25 @@ class ClaudeToolset(Dialect):
         """Return the member of a call; see `Dialect`."""
         # the toolsets' names overlap with each other's and with tools of one's own
         return (call.name, dict(call.arguments or {})) if call.toolset == self.family else None
+
+    def answer(self, done: Answered) -> tuple[Part, ...]:
+        """Answer a call; see `Dialect`."""
+        if self.member(done.call) is None:
+            answers = super().answer(done)
+        elif done.error is None:
+            answers = (reply_to(done.call, *self.content(done), *self.state(done)),)
+        else:
+            said = self.halted if done.error == EARLIER_FAILED else done.error[:_MOST_ERROR]
+            answers = (reply_to(done.call, TextPart(text=said), error=True),)
+        notices = done.observation.notices if done.last and not done.again else ()
+        return (*answers, *(TextPart(text=each) for each in notices))
+
+    def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
+        """Return the text and picture of a call, and what is no longer as the model saw it; see `Dialect`."""
+        changed = done.result.changed
+        return (*super().content(done), *((TextPart(text=changed),) if changed else ()))
+
+    def state(self, done: Answered) -> tuple[OpaquePart, ...]:
+        """Return what a result without an error says beside its content."""
+        del done
+        return ()

@@ -18,6 +18,7 @@ class _ComputerToolset20260801(ClaudeToolset):
     )  # fmt: skip
     since = date(2026, 11, 22)
     family = "computer"
+    halted = "Not executed: an earlier computer action in this turn failed."
     members = COMPUTER
 
 

@@ -238,8 +238,9 @@ def reply_to(
 ) -> ToolResult:
     """Build the result of a call."""
     return ToolResult(
-        call_id=call.id, name=call.name, content=content, is_error=error, extra=extra or {}
-    )
+        call_id=call.id, name=call.name, toolset=call.toolset, content=content, is_error=error,
+        extra=extra or {},
+    )  # fmt: skip
 
 
 def _filled(says: str, arguments: dict[str, Any]) -> str:
