@@ -67,7 +67,7 @@ class Tabs:
     async def lent(self, tab: str) -> AsyncIterator[None]:
         """Let a tab be the active one for the time of the block, if one is named."""
         before = self.page()
-        if not tab or self._id(before) == tab:
+        if not tab or self.id(before) == tab:
             yield
             return
         await self.activate(tab)
