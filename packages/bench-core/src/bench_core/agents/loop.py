@@ -8,7 +8,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench_core.agents.ending import answer_problem
+from bench_core.agents.ending import answer_from_text, answer_problem
 from bench_core.agents.handles import connect
 from bench_core.agents.records import (
     EARLIER_FAILED,
@@ -178,9 +178,8 @@ class _Trial:
             if stopped == EARLIER_FAILED or (stopped and isinstance(action, _AIMED)):
                 results.append(ActionResult(ok=False, error=stopped, carried_out=False))
             elif isinstance(action, Done | Fail):
-                problem = self._ending_problem(action)
+                problem = self._end(action)
                 if problem is None:
-                    self._end(action)
                     return tuple(results), True
                 results.append(ActionResult(ok=False, error=problem))
             else:
@@ -191,26 +190,25 @@ class _Trial:
                 stopped = f"not carried out: {results[-1].changed}"
         return tuple(results), False
 
-    def _ending_problem(self, action: Done | Fail) -> str | None:
+    def _end(self, action: Done | Fail) -> str | None:
+        """Take an ending, or return what is wrong with it."""
         if isinstance(action, Done):
-            problem = answer_problem(self._task, action.answer)
+            answer = action.answer
+            if isinstance(answer, str):
+                answer = answer_from_text(self._task, answer)
+            problem = answer_problem(self._task, answer)
         else:
+            answer = {"gave_up": action.reason}
             problem = None if self._task.can_fail else _NO_FAIL
-        if problem is None:
-            return None
-        self._refused += 1
-        last_step = len(self._decisions) >= self._limit
-        if self._refused < _MOST_REFUSED and not last_step:
-            return problem
-        self._flags.append("malformed_ending")
-        return None
-
-    def _end(self, action: Done | Fail) -> None:
-        if isinstance(action, Done):
-            self._answer = action.answer
-        else:
+        if problem is not None:
+            self._refused += 1
+            if self._refused < _MOST_REFUSED and len(self._decisions) < self._limit:
+                return problem
+            self._flags.append("malformed_ending")
+        if isinstance(action, Fail):
             self._flags.append("gave_up")
-            self._answer = {"gave_up": action.reason}
+        self._answer = answer
+        return None
 
     async def _act(self, action: Action) -> ActionResult:
         if not isinstance(action, Screenshot) or action.tab:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
-from bench_core.agents.ending import answer_from_text
 from bench_core.agents.environment import offered
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import EARLIER_FAILED, Decision, Done, Observation
@@ -102,9 +101,10 @@ class ModelStepper:
             if actions:
                 return spent
             if self._ends(reply):
-                answer = answer_from_text(self._task, reply.text)
                 flags = (*spent.flags, "ended_by_text")
-                return spent.model_copy(update={"actions": (Done(answer=answer),), "flags": flags})
+                return spent.model_copy(
+                    update={"actions": (Done(answer=reply.text),), "flags": flags}
+                )
             parts = self._answers(observation, again=True) or (TextPart(text=self._dialect.nudge),)
         raise AgentError(
             f"{_MOST_BAD_REPLIES} replies in a row made no action: {problem or 'no tool was called'}"

@@ -16,6 +16,7 @@ from bench_core.agents.dialects.interface import (
     Screen,
     names_of_keys,
 )
+from bench_core.agents.ending import answer_form
 from bench_core.agents.observation_text import observation_parts
 from bench_core.agents.records import Click, Done, Drag, Fail, PressKeys, Scroll, TypeText, Wait
 from bench_core.agents.tools import InvalidCallError
@@ -120,8 +121,8 @@ class _UITars15(Dialect):
     members = _MEMBERS
 
     def declare(self, screen: Screen) -> Declaration:
-        del screen
-        return Declaration(system=_PROMPT)
+        answer = f"- The content of `finished` is the answer: {answer_form(screen.task)}."
+        return Declaration(system=f"{_PROMPT}\n{answer}")
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         found = _ACTION.search(reply.text)
