@@ -232,7 +232,8 @@ LEFT_OUT = {
     "the tools": KINDS,
     "the picture": KINDS,
     "the elements": [each for each in KINDS if each not in NO_ELEMENTS],
-    "the result of a call": KINDS,
+    # calls that are text are answered by the next turn, whatever makes it
+    "the result of a call": [each for each in KINDS if each != "ui_tars_1_5"],
 }
 
 

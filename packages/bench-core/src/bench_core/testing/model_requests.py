@@ -141,7 +141,8 @@ def _tools(tool: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _blocks(content: Any) -> tuple[ReadPart, ...]:
     """Read the content of Anthropic's turns and results."""
     parts: list[ReadPart] = []
-    for each in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+    pieces: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for each in pieces:
         if each["type"] == "text":
             parts.append(ReadPart("text", each["text"]))
         elif each["type"] == "image":
@@ -159,7 +160,8 @@ def _blocks(content: Any) -> tuple[ReadPart, ...]:
 def _chat(message: dict[str, Any]) -> tuple[str, tuple[ReadPart, ...]]:
     content = message.get("content") or ()
     parts: list[ReadPart] = []
-    for each in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+    pieces: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for each in pieces:
         url = (each.get("image_url") or {}).get("url")
         parts.append(_picture(url) if url else ReadPart("text", each["text"]))
     calls = [each["function"] for each in message.get("tool_calls") or ()]
