@@ -62,6 +62,8 @@ MATRIX = {
 }
 """Each package on the Python that runs nox, and on each of the others."""
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
+REFERENCES = {"anthropic": ("3.11", ["anthropic>=2.14"])}
+"""Of each provider the Python and the packages of its own loop."""
 FOREIGN = {
     "PROCTOR_OPENENV": ("3.11", ["openenv==0.10.0"]),
     "PROCTOR_ATIF": ("3.11", ["atif==1.8.0"]),
@@ -270,6 +272,26 @@ def computer_use(session: nox.Session, line: str) -> None:
     provide_chromium(session)
     tests = "integration_tests/test_computer_use.py"
     session.run("pytest", *PARALLEL, tests, *session.posargs, env={"COMPUTER_EPISODES": "all"})
+
+
+@nox.session(requires=["build"])
+def reference_loops(session: nox.Session) -> None:
+    """Compare our agents' requests with those of the providers' own loops, each in an environment of its own."""
+    install(session, [package(CORE)], [])
+    session.install("uv")
+    for provider, (python, needed) in REFERENCES.items():
+        folder = Path(session.create_tmp()).resolve() / provider
+        uv = ["python", "-m", "uv"]
+        session.run(*uv, "venv", "--clear", "--python", python, str(folder))
+        session.run(*uv, "pip", "install", "--python", str(folder), *needed)
+        named = {f"PROCTOR_REFERENCE_{provider.upper()}": str(folder / "bin" / "python")}
+        session.run(
+            "python",
+            "integration_tests/reference_loops/compare.py",
+            provider,
+            *session.posargs,
+            env=named,
+        )
 
 
 @nox.session(requires=["build"])
