@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,13 +15,19 @@ from bench_core.models import (
     Model,
     ModelError,
     ModelRequest,
+    PriceList,
+    PriceRow,
     RateLimit,
     RetryPolicy,
     ScriptedAdapter,
     TokenLimit,
 )
 from bench_core.models.retries import retry
+from bench_core.models.stream_usage import USAGE_BOUNDED
 from bench_core.records import Usage
+
+if TYPE_CHECKING:
+    from bench_core.models.errors import ErrorKind
 
 ASK = ModelRequest(messages=(Message.user("hello"),))
 BUSY = ModelError("rate_limit", "slow down", provider="scripted", status=429)
@@ -151,7 +157,7 @@ async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
 
     policy = RetryPolicy(attempts=5, deadline_s=10, max_retry_after_s=60)
     with pytest.raises(ModelError, match="busy"):
-        await retry(busy, policy, random.Random(0))  # noqa: S311  # jitter
+        await retry(busy, policy, random.Random(0), output_tokens=1)  # noqa: S311  # jitter
     assert calls == 1
 
 
@@ -160,6 +166,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Usage, float | None]] = []
+        self.flags: dict[str, None] = {}
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
         self.calls.append((usage, cost_usd))
@@ -175,6 +182,19 @@ def test_requests_made_again_are_metered_and_told_apart() -> None:
     asyncio.run(model.complete(ASK, meter=ledger))
     ((usage, _),) = ledger.calls
     assert (usage.requests, usage.retries) == (3, 2)
+
+
+@pytest.mark.parametrize("kind", ["timeout", "cut_off"])
+def test_a_call_whose_answer_was_lost_is_metered_as_the_most_it_can_be(kind: ErrorKind) -> None:
+    ledger = Ledger()
+    script = [ModelError(kind, "lost", provider="scripted"), "not asked for"]
+    prices = PriceList([PriceRow(model="script", input=0.0, output=1e6)])
+    with pytest.raises(ModelError, match="may have been paid for"):
+        asyncio.run(Model(ScriptedAdapter(script), prices=prices).complete(ASK, meter=ledger))
+    ((usage, cost),) = ledger.calls
+    assert (usage.requests, usage.output_tokens, cost) == (1, 4096, 4096.0)
+    assert usage.input_tokens > 0
+    assert list(ledger.flags) == [USAGE_BOUNDED]
 
 
 def test_requests_of_a_call_that_failed_are_metered_without_cost() -> None:

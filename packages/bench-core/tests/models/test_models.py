@@ -46,6 +46,14 @@ KEY = "sk-planted-0123456789abcdef-planted"
 ASK = ModelRequest(messages=(Message.user("hello"),))
 
 
+class TimeoutException(Exception):  # noqa: N818  # the name that httpx gives it
+    pass
+
+
+class ConnectTimeout(TimeoutException):
+    pass
+
+
 class Inner(BaseModel):
     pointer: str
     quote: str = ""
@@ -247,6 +255,8 @@ async def test_each_call_is_charged_once_and_replays_are_free(tmp_path: Path) ->
     [
         (TimeoutError("slow"), "timeout"),
         (ConnectionResetError("gone"), "connection"),
+        (ConnectTimeout("no one there"), "connection"),
+        (TimeoutException("no answer"), "timeout"),
         (AttributeError("'str' object has no attribute 'content'"), "malformed"),
         (RuntimeError("?"), "unknown"),
     ],

@@ -16,8 +16,8 @@ import pytest
 from bench_core.budgets import Budget, RunBudget, TrialMeter
 from bench_core.errors import InputError
 from bench_core.models import MissingKeyError, PriceList, PriceRow
-from bench_core.models.proxied_call import USAGE_BOUNDED
 from bench_core.models.proxy import LoopbackModelProxy, TrialProxy, open_model_proxy
+from bench_core.models.stream_usage import USAGE_BOUNDED
 from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelChat", "is_known_model", "model_chat"]
 
-_POLICY = RetryPolicy(attempts=8, deadline_s=240.0)
+_POLICY = RetryPolicy(attempts=8)
 """A provider that restarts within half a minute costs a trial time, not its result."""
 _ROOM_S = 10.0
 _CACHED: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
@@ -49,7 +49,8 @@ class ModelChat:
     _verified_api_keys = True
 
     def __init__(self, model: Model, *, trial: int = 1) -> None:
-        self.patience = Patience(retries=0, call_timeout_s=model.policy.deadline_s + _ROOM_S)
+        _, call_s = model.policy.seconds_for(_MAX_OUTPUT_TOKENS)
+        self.patience = Patience(retries=0, call_timeout_s=call_s + _ROOM_S)
         self.provider, _, self.model = model.name.partition(":")
         self.last_reply: Reply | None = None
         self._model = model

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticSerializationError
 
-from bench_core.models.errors import ModelError, classify
+from bench_core.models.errors import ModelError, classify, was_sent
 from bench_core.models.records import Message, OpaquePart, Reply, TextPart, ToolCall
 from bench_core.models.schema import parse_json
 from bench_core.records.codec import decode_json, without_surrogates
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from bench_core.records import Usage
 
 _SHORTEST_SECRET = 8
+_AT_WORK_S = 20.0
+"""A connection that breaks after so long breaks while the model is at work: something between gives up
+silent ones, and would give up the next one, too."""
 
 __all__ = ["Adapter", "Parsed", "tool_call", "wire"]
 
@@ -92,13 +95,21 @@ class Adapter(ABC):
             raw = await asyncio.wait_for(self._call(self._client(), request, timeout_s), timeout_s)
             parsed = self._parse(self._secrets.redact_json(wire(raw), evidence=True))
         except asyncio.TimeoutError:
-            raise ModelError(
-                "timeout", f"no reply within {timeout_s:.1f} s", provider=self.provider
-            ) from None
+            raise self._lost(timeout_s) from None
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
         except Exception as error:
-            raise classify(error, self.provider, self._secrets.redact) from error
+            known = classify(error, self.provider, self._secrets.redact)
+            waited_s = time.monotonic() - started
+            if known.kind == "timeout" and known.status is None:
+                known = self._lost(timeout_s)
+            elif known.kind == "connection" and waited_s > _AT_WORK_S and was_sent(error):
+                text = f"the connection broke after {waited_s:.0f} s of waiting for the answer"
+                known = ModelError("cut_off", text, provider=self.provider)
+            raise known from error
         return _writable(self._reply(request, parsed, time.monotonic() - started))
+
+    def _lost(self, timeout_s: float) -> ModelError:
+        return ModelError("timeout", f"no answer within {timeout_s:g} s", provider=self.provider)
 
     async def verify(self, timeout_s: float) -> None:
         """Ask the provider for its description of the model, which costs nothing.

@@ -109,11 +109,35 @@ class Model:
                 reply = await self._ask(request, deadline_s)
             except ModelError as error:
                 if meter is not None:
-                    meter.spend(_requests(error.attempts), 0.0)
+                    self._spend_failed(request, error, meter)
                 raise
             if meter is not None:
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
         return reply
+
+    def _spend_failed(self, request: ModelRequest, error: ModelError, meter: Meter) -> None:
+        """Count a call that failed: nothing where the provider refused it, the most it can be where its answer was lost."""
+        made = Usage(requests=error.attempts, retries=error.attempts - 1)
+        if not error.maybe_paid:
+            meter.spend(made, 0.0)
+            return
+        from bench_core.models.stream_usage import USAGE_BOUNDED, upper_bound  # noqa: PLC0415  # reads all APIs
+
+        provider, model = self._transport.provider, self._transport.model
+        most = upper_bound(
+            "openai",
+            request.model_dump(
+                mode="json", exclude={"headers": True, "messages": {"__all__": {"native"}}}
+            ),
+        )
+        flags = getattr(meter, "flags", None)
+        if flags is not None:
+            flags[USAGE_BOUNDED] = None
+        price = self._prices.price(provider, model, most) if self._prices else None
+        meter.spend(
+            most.model_copy(update={"requests": made.requests, "retries": made.retries}),
+            None if price is None else price.usd,
+        )
 
     async def verify(self, timeout_s: float) -> None:
         """Ask the provider whether it takes the key and knows the model; scripts and cassettes need not.
@@ -150,7 +174,12 @@ class Model:
         policy = self.policy
         if deadline_s is not None:
             policy = policy.model_copy(update={"deadline_s": deadline_s})
-        reply = await retry(lambda timeout_s: self._limited(request, timeout_s), policy, self._rng)
+        reply = await retry(
+            lambda timeout_s: self._limited(request, timeout_s),
+            policy,
+            self._rng,
+            output_tokens=request.max_output_tokens,
+        )
         reply = self._priced(reply)
         if self._cassette is not None:
             self._cassette.add(self.name, request, reply)
@@ -227,11 +256,6 @@ class SyncModel(Closing):
         except BaseException:  # KeyboardInterrupt too: the request must not go on alone
             future.cancel()
             raise
-
-
-def _requests(made: int) -> Usage:
-    """Return the usage of a call that failed: providers charge no tokens for it."""
-    return Usage(requests=made, retries=made - 1)
 
 
 def _retries(attempts: int) -> Usage:

@@ -14,24 +14,27 @@ from bench_core.errors import EnvironmentFaultError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify", "is_outage"]
+__all__ = ["ErrorKind", "MissingKeyError", "ModelError", "classify", "is_outage", "was_sent"]
 
 ErrorKind = Literal[
-    "rate_limit", "overloaded", "server", "timeout", "connection", "malformed",
-    "auth", "not_found", "too_large", "bad_request", "oversized", "deadline",
+    "rate_limit", "overloaded", "server", "connection", "malformed",
+    "timeout", "cut_off", "auth", "not_found", "too_large", "bad_request", "oversized", "deadline",
     "unknown",
 ]  # fmt: skip
-"""What kind of failure it was; the first six may pass when tried again."""
+"""What kind of failure it was; the first five may pass when tried again."""
 
-_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "connection", "malformed"})
-# 409 is tried again by the providers' own SDKs, too; 529 is Anthropic's "overloaded".
+_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "connection", "malformed"})
+_MAYBE_PAID = frozenset({"timeout", "cut_off"})
+# 408 waited for the request and 409 is tried again by the providers' own SDKs, too; 504 and 524 are a gateway's
+# that waited in vain for the model; 529 is Anthropic's "overloaded".
 _BY_STATUS: dict[int, ErrorKind] = {
-    400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "timeout",
+    400: "bad_request", 401: "auth", 403: "auth", 404: "not_found", 408: "server",
     409: "server", 413: "too_large", 422: "bad_request", 429: "rate_limit",
-    503: "overloaded", 529: "overloaded",
+    503: "overloaded", 504: "timeout", 524: "timeout", 529: "overloaded",
 }  # fmt: skip
 _NOT_SERVED = frozenset({401, 403, 404, 408, 409, 425, 429})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "TimeoutException"})
+_NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 _CONNECTIONS = frozenset(
     {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError", "OSError"}
 )
@@ -83,12 +86,22 @@ class ModelError(EnvironmentFaultError):
         self.attempts = attempts
         code = f" (HTTP {status})" if status else ""
         tries = f" after {attempts} requests" if attempts > 1 else ""
-        super().__init__(f"{provider}: {kind.replace('_', ' ')}{code}{tries}: {message}")
+        lost = (
+            "; the request was not sent again because it may have been paid for"
+            if self.maybe_paid
+            else ""
+        )
+        super().__init__(f"{provider}: {kind.replace('_', ' ')}{code}{tries}: {message}{lost}")
 
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed a moment later."""
         return self.kind in _RETRYABLE
+
+    @property
+    def maybe_paid(self) -> bool:
+        """Whether a model may have answered, and its answer was lost on the way."""
+        return self.kind in _MAYBE_PAID
 
     def after(self, attempts: int) -> ModelError:
         """Return the same error, saying how many requests were made."""
@@ -115,6 +128,11 @@ def classify(error: BaseException, provider: str, redact: Callable[[str], str] =
         status=status,
         retry_after_s=_retry_after(error),
     )
+
+
+def was_sent(error: BaseException) -> bool:
+    """Whether a request that failed may have reached the provider."""
+    return not {type(error).__name__, type(error.__cause__).__name__} & _NOT_SENT
 
 
 def is_outage(status: int) -> bool:
@@ -148,7 +166,7 @@ def _kind(error: BaseException, status: int | None) -> ErrorKind:
     if status is not None:
         return _BY_STATUS.get(status, "server" if status >= 500 else "bad_request")  # noqa: PLR2004
     if names & _TIMEOUTS:
-        return "timeout"
+        return "timeout" if was_sent(error) else "connection"
     if names & _CONNECTIONS:
         return "connection"
     # The SDKs fail with these when a proxy answers 200 with something that is not theirs.

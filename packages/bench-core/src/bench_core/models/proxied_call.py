@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench_core.models.errors import is_outage
 from bench_core.models.proxy_apis import error_body
 from bench_core.models.stream_usage import (
+    USAGE_BOUNDED,
     StreamUsage,
     data_of_event,
     ends_answer,
@@ -29,10 +30,7 @@ if TYPE_CHECKING:
     from bench_core.models.proxy_apis import Call
     from bench_core.models.proxy_http import Responder
 
-__all__ = ["USAGE_BOUNDED", "CallCounter", "ProxiedCall", "Server"]
-
-USAGE_BOUNDED = "usage_upper_bound"
-"""Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
+__all__ = ["CallCounter", "ProxiedCall", "Server"]
 
 _CALL_S = 3600.0
 _MOST_ANSWER = 64 * 1024 * 1024
@@ -119,7 +117,8 @@ class ProxiedCall:
         except (httpx.HTTPError, httpx.InvalidURL, asyncio.TimeoutError, OSError) as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
             self._trial.outage = self._clean(reason.encode()).decode()
-            if not self._answered:
+            lost = isinstance(error, httpx.ReadTimeout | asyncio.TimeoutError)
+            if not self._answered and not lost:
                 self._count(Usage(requests=1), 0.0)  # providers charge nothing for it
             await self._refuse(
                 responder, "upstream", f"the provider does not answer: {self._trial.outage}"

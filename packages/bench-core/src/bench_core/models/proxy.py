@@ -252,7 +252,7 @@ class LoopbackModelProxy:
         except ImportError as error:
             raise InputError("it needs httpx: `pip install bench-core[proxy]`") from error
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        timeout = httpx.Timeout(connect=20.0, read=600.0, write=120.0, pool=None)
+        timeout = httpx.Timeout(connect=20.0, read=1800.0, write=120.0, pool=None)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         async with httpx.AsyncClient(timeout=timeout, limits=limits) as client:
             self._client = client

@@ -42,16 +42,25 @@ def _reader(provider: str) -> Callable[[Any], Awaitable[None]]:
                 status=response.status_code,
             )
         body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MOST_REPLY:
-                await response.aclose()
-                raise ModelError(
-                    "oversized",
-                    f"the reply is longer than {MOST_REPLY:,} bytes, so the rest was not read",
-                    provider=provider,
-                    status=response.status_code,
-                )
+        try:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MOST_REPLY:
+                    break
+        except Exception as error:  # httpx's or httpx2's
+            if not response.is_success:
+                raise
+            # what began to answer has been paid for
+            text = "the connection broke in the midst of the answer"
+            raise ModelError("cut_off", text, provider=provider) from error
+        if len(body) > MOST_REPLY:
+            await response.aclose()
+            raise ModelError(
+                "oversized",
+                f"the reply is longer than {MOST_REPLY:,} bytes, so the rest was not read",
+                provider=provider,
+                status=response.status_code,
+            )
         # Where `aread()` keeps the body, which the SDK calls next; a hook is given nothing else to set.
         response._content = bytes(body)  # noqa: SLF001
 

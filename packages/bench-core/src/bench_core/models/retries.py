@@ -19,38 +19,61 @@ if TYPE_CHECKING:
 
 __all__ = ["RetryPolicy", "retry"]
 
+# Whole answers are asked for and not streams: OpenAI streams its reasoning models to verified organisations only,
+# servers that are compatible differ in how they stream calls, and a stream's pieces are put together by each SDK line
+# in its own way, which loses blocks that are younger than the line. So the time follows from what may be written.
+_FIRST_TOKEN_S = 120.0
+_TOKEN_S = 0.075
+_RETRIES_S = 300.0
+_ROOM_S = 0.5
+
 
 class RetryPolicy(Record):
     """How often, how long and how patiently a call is tried.
 
     Attributes:
-        deadline_s: Seconds for the whole call, waiting included.
-        timeout_s: Seconds for one request.
+        deadline_s: Seconds for the whole call, waiting included; None for 300 more than one request may take.
+        timeout_s: Seconds for one request; None for 120 and 0.075 for each token that the model may write: 22
+            minutes for 16,000 tokens, which is enough for models that write 14 a second.
         max_retry_after_s: A provider that asks to wait longer than this is given up at once:
             sleeping an hour inside a call looks like a hang.
     """
 
     attempts: PositiveInt = 6
-    deadline_s: PositiveFloat = 300.0
-    timeout_s: PositiveFloat = 120.0
+    deadline_s: PositiveFloat | None = None
+    timeout_s: PositiveFloat | None = None
     first_wait_s: NonNegativeFloat = 0.5
     max_wait_s: NonNegativeFloat = 30.0
     max_retry_after_s: NonNegativeFloat = 60.0
 
+    def seconds_for(self, output_tokens: int) -> tuple[float, float]:
+        """Return the seconds for one request of so many tokens at most, and those for the whole call.
+
+        >>> RetryPolicy().seconds_for(16_000)
+        (1320.0, 1620.0)
+        """
+        timeout_s = self.timeout_s or _FIRST_TOKEN_S + _TOKEN_S * output_tokens
+        return timeout_s, self.deadline_s or timeout_s + _RETRIES_S
+
 
 async def retry(
-    send: Callable[[float], Awaitable[Reply]], policy: RetryPolicy, rng: random.Random
+    send: Callable[[float], Awaitable[Reply]],
+    policy: RetryPolicy,
+    rng: random.Random,
+    *,
+    output_tokens: int,
 ) -> Reply:
-    """Call `send(timeout_s)` until it replies, within the policy's deadline.
+    """Call `send(timeout_s)` until it replies, within the policy's deadline for `output_tokens` at most.
 
     Raises:
         ModelError: The last failure, once trying again cannot help or the time is up.
     """
-    end = time.monotonic() + policy.deadline_s
+    timeout_s, deadline_s = policy.seconds_for(output_tokens)
+    end = time.monotonic() + deadline_s
     for attempt in range(1, policy.attempts + 1):
         left = end - time.monotonic()
         try:
-            reply = await _within(send(min(policy.timeout_s, left)), left, policy)
+            reply = await _within(send(min(timeout_s, left)), left, deadline_s)
         except ModelError as error:
             wait = _wait(error, attempt, policy, rng)
             if wait is None or wait >= end - time.monotonic():
@@ -61,12 +84,13 @@ async def retry(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _within(sending: Awaitable[Reply], left_s: float, policy: RetryPolicy) -> Reply:
+async def _within(sending: Awaitable[Reply], left_s: float, deadline_s: float) -> Reply:
     """Limit one attempt, and its wait for a free slot, to what is left of the deadline."""
     try:
-        return await asyncio.wait_for(sending, left_s)
+        # the transport's own limit says whether a request was under way: it is the first to end
+        return await asyncio.wait_for(sending, left_s + _ROOM_S)
     except asyncio.TimeoutError:
-        message = f"no reply within the deadline of {policy.deadline_s:g} s"
+        message = f"no reply within the deadline of {deadline_s:g} s"
         raise ModelError("deadline", message, provider="model") from None
 
 

@@ -14,7 +14,17 @@ from bench_core.records import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["StreamUsage", "data_of_event", "ends_answer", "split_events", "upper_bound"]
+__all__ = [
+    "USAGE_BOUNDED",
+    "StreamUsage",
+    "data_of_event",
+    "ends_answer",
+    "split_events",
+    "upper_bound",
+]
+
+USAGE_BOUNDED = "usage_upper_bound"
+"""Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
 
 _END = re.compile(rb"\r?\n\r?\n")
 _ENDINGS = frozenset({"response.completed", "response.incomplete", "response.failed"})

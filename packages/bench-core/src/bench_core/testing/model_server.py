@@ -47,6 +47,7 @@ class Answer:
         raw: Send this body as it is (an HTML page, half a document).
         hang_s: Wait before answering; the connection is dropped when the server stops.
         reset: Drop the connection instead of answering.
+        cut_after: Drop the connection after so many bytes of a whole answer's body.
         stalls_after: So many events of a streamed answer are sent, and then nothing until the server stops.
     """
 
@@ -69,6 +70,7 @@ class Answer:
     hang_s: float = 0.0
     reset: bool = False
     stalls_after: int | None = None
+    cut_after: int | None = None
 
 
 class ModelServer:
@@ -224,9 +226,11 @@ class _Handler(BoundedHandler):
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(data[: answer.cut_after])
         except OSError:
             self.close_connection = True  # the client gave up; that is what some tests want
+        if answer.cut_after is not None:
+            self._drop()
 
     def finish(self) -> None:
         with contextlib.suppress(OSError, ValueError):  # dropped on purpose
