@@ -35,7 +35,7 @@ __all__ = [
 TOKEN = "sesame-sesame"  # opens nothing but a test's own server
 LATE_S = 900.0
 ENDED = Done().model_dump(mode="json")
-_LINE = re.compile(r'\s*(\S+)(?: ("(?:[^"\\]|\\.)*"))? \[(ref_\d+)\]')
+_LINE = re.compile(r'\s*\[(\d+)\] (\S+)(?: "(.*?)"(?= |:?$))?')
 _SETTLED = {"kind": "wait", "seconds": 1.5}
 """The clones answer after a latency, and draw the page anew then."""
 _LABELS = {
@@ -191,9 +191,9 @@ def _fill(client: Client, name: str, text: str) -> dict[str, Any]:
 
 
 def _outline(client: Client) -> list[tuple[str, str, str]]:
-    """Return role, name and reference of what can be acted on, as the page itself lists it."""
+    """Return role, name and id of what can be acted on, as the page itself lists it."""
     said = client.step({"kind": "read_page", "interactive": True, "depth": 100})
     assert "error" not in said, said
     (result,) = said["observation"]["results"]
     matched = filter(None, map(_LINE.match, result["text"].splitlines()))
-    return [(each[1], json.loads(each[2] or '""'), each[3]) for each in matched]
+    return [(each[2], each[3] or "", each[1]) for each in matched]

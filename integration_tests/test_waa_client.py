@@ -194,7 +194,7 @@ class Knowing:
     @staticmethod
     def _number(seen: Seen, name: str) -> str:
         text = json.dumps(seen.body, ensure_ascii=False).rpartition("Elements:")[2]
-        listed = re.findall(r"\[(\d+)\] [^ ]* '((?:[^'\\]|\\.)*)'", text)
+        listed = re.findall(r'\[(\d+)\] [^ ]* \\"(.*?)\\"', text)
         return named_element([Element(id=number, name=found) for number, found in listed], name).id
 
 

@@ -90,7 +90,7 @@ async def test_a_task_is_chosen_by_split_and_index() -> None:
 async def test_the_text_view_is_one_text() -> None:
     async with served() as (url, _), client_of(url) as client:
         seen = await client.ask("reset", task="1", view="text")
-        assert "[1] button 'More'" in seen["data"]["observation"]["text"]
+        assert '[1] button "More"' in seen["data"]["observation"]["text"]
         assert "elements" not in seen["data"]["observation"]
 
 

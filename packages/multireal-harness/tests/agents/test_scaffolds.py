@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 TASKS = ["dining-mail-2", "calendar-mail-2"]
-ELEMENT = re.compile(r"^\[(\d+)\] (\S+) '(.*?)'", re.MULTILINE)
+ELEMENT = re.compile(r'\[(\d+)\] (\S+) "(.*?)"')
 
 
 def good(task: str) -> Solution:

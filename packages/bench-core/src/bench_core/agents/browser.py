@@ -95,7 +95,7 @@ class BrowserEnvironment:
         return _OFFERS
 
     async def observe(self) -> Observation:
-        """Return screenshot, tabs and the elements in view; see `Environment`.
+        """Return screenshot, tabs, the page as text and its elements; see `Environment`.
 
         A page that navigates away meanwhile is looked at again.
         """
@@ -118,7 +118,7 @@ class BrowserEnvironment:
             await page.bring_to_front()
         await _settle(page)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
-        found = await self._reader.elements(page)
+        look = await self._reader.look(page)
         return Observation(
             screenshot=ImagePart.from_bytes(picture),
             size=self._viewport,
@@ -127,7 +127,9 @@ class BrowserEnvironment:
             tabs=tuple([each.url for each in self._tabs.pages()]),
             active_tab=self._tabs.active,
             open_tabs=await self._tabs.listed(),
-            elements=found,
+            elements=tuple(look.elements),
+            text=look.text(),
+            notices=tuple(look.notices),
         )
 
     async def act(self, action: Action) -> ActionResult:

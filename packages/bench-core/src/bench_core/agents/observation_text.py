@@ -15,6 +15,7 @@ __all__ = ["observation_parts", "result_text"]
 _MOST_ELEMENTS = 200
 _MOST_TEXT = 20_000
 _MOST_NAME = 120
+_MOST_OPTIONS = 600
 
 
 def observation_parts(observation: Observation, *, results: bool = True) -> tuple[Part, ...]:
@@ -47,22 +48,42 @@ def _lines(observation: Observation) -> list[str]:
         lines.append(f"Page: {observation.title or ''} {observation.url or ''}".rstrip())
     if observation.size:
         lines.append(f"Screen: {observation.size[0]} x {observation.size[1]} pixels")
-    for index, tab in enumerate(observation.tabs):
-        here = " (active)" if index == observation.active_tab else ""
-        lines.append(f"Tab {index}: {tab[:_MOST_NAME]}{here}")
-    lines += _element_lines(observation)
-    if observation.text:
-        lines.append(observation.text[:_MOST_TEXT])
-        if len(observation.text) > _MOST_TEXT:
-            lines.append(f"(and {len(observation.text) - _MOST_TEXT} characters more)")
+    lines += _tab_lines(observation)
+    text = observation.text or ""
+    if not any(f"[{each.id}] " in text for each in observation.elements):
+        lines += _element_lines(observation)
+    if text:
+        lines.append(text[:_MOST_TEXT])
+        if len(text) > _MOST_TEXT:
+            lines.append(f"(and {len(text) - _MOST_TEXT} characters more)")
     return lines
+
+
+def _tab_lines(observation: Observation) -> list[str]:
+    """Return the tabs of a browser, where there are several, or the windows of a desktop."""
+    if observation.open_tabs:
+        if len(observation.open_tabs) == 1:
+            return []
+        what, named = "Tab", [f"{tab.title} {tab.url}".strip() for tab in observation.open_tabs]
+    else:
+        what, named = "Tab" if observation.url else "Window", list(observation.tabs)
+    return [
+        f"{what} {index}: {name[:_MOST_NAME]}{' (active)' if index == observation.active_tab else ''}"
+        for index, name in enumerate(named)
+    ]
 
 
 def _element_lines(observation: Observation) -> list[str]:
     shown = observation.elements[:_MOST_ELEMENTS]
     lines = ["Elements:"] if shown else []
     for element in shown:
-        value = f" = {element.value[:_MOST_NAME]!r}" if element.value else ""
-        lines.append(f"[{element.id}] {element.role} {element.name[:_MOST_NAME]!r}{value}")
+        parts = [f"[{element.id}]", element.role, f'"{element.name[:_MOST_NAME]}"']
+        if element.value:
+            parts.append(f'= "{element.value[:_MOST_NAME]}"')
+        if element.states:
+            parts.append(f"({', '.join(element.states)})")
+        if element.options:
+            parts.append(f"options: {' | '.join(element.options)[:_MOST_OPTIONS]}")
+        lines.append(" ".join(parts))
     hidden = len(observation.elements) - len(shown)
     return [*lines, f"(and {hidden} elements more)"] if hidden else lines

@@ -1,24 +1,86 @@
-"""What a browser page says of itself: elements in view, an outline, matches, and elements named by reference."""
+"""What a browser page says of itself: its text in order with the controls in it, and what matches words."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents import page_scripts as scripts
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
+from bench_core.agents.page_scripts import READ
 from bench_core.agents.records import Element
 from bench_core.models.records import ImagePart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench_core.agents.page_nodes import Placed
     from bench_core.agents.records import ReadPage, Zoom
 
-__all__ = ["PageReader", "zoomed"]
+__all__ = ["PageLook", "PageReader", "zoomed"]
 
+_MOST_SHOWN = 20_000
+"""Characters of a page that an observation has; about 5,000 tokens."""
 _MOST_OUTLINE = 50_000
 _MOST_TEXT = 50_000
 _MOST_FOUND = 20
+_MOST_LINE = 600
 _LARGEST_ZOOM = 4.0
+_MOST_FRAMES = 20
+_FRAME_S = 2.0
+_ALL: dict[str, Any] = {
+    "element": 0, "apart": False, "interactive": False, "links": False, "notices": False,
+    "lines": 5000, "depth": 1000, "elements": 1000,
+}  # fmt: skip
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass
+class _Line:
+    text: str
+    seen: bool
+
+
+@dataclass
+class PageLook:
+    """A document and those in its frames.
+
+    Attributes:
+        above: Pixels of the page above the screen, `below` those below it.
+        notices: What appeared since the previous look.
+    """
+
+    lines: list[_Line]
+    elements: list[Element]
+    notices: list[str]
+    above: int = 0
+    below: int = 0
+
+    def text(self) -> str:
+        """Return the lines with marks where the screen begins and ends, as many around it as fit."""
+        first, last = _on_screen(self.lines)
+        shown = [each.text for each in self.lines]
+        if last >= 0 and self.below > 0:
+            mark = f"--- the screen ends here: {self.below} px of the page are below ---"
+            shown.insert(last + 1, mark)
+        if last >= 0 and self.above > 0:
+            mark = f"--- the screen begins here: {self.above} px of the page are above ---"
+            shown.insert(first, mark)
+        sizes = [len(each) + 1 for each in shown]
+        start = end = first
+        room = _MOST_SHOWN
+        while end < len(shown) and sizes[end] <= room:
+            room -= sizes[end]
+            end += 1
+        while start > 0 and sizes[start - 1] <= room:
+            start -= 1
+            room -= sizes[start]
+        how = "left out here: scroll, or ask with find or read_page"
+        head = [f"({start} lines are {how})"] if start else []
+        tail = [f"({len(shown) - end} lines are {how})"] if end < len(shown) else []
+        return "\n".join([*head, *shown[start:end], *tail])
 
 
 class PageReader:
@@ -27,36 +89,129 @@ class PageReader:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
 
-    async def elements(self, page: Any) -> tuple[Element, ...]:
-        """Return the elements in view."""
-        found = await self._nodes.ask(page.main_frame, scripts.ELEMENTS)
-        return tuple(Element.model_validate(each) for each in found)
+    async def look(self, page: Any) -> PageLook:
+        """Return what a page has to say now."""
+        return await self._read(page.main_frame, _ALL | {"notices": True})
 
     async def outline(self, page: Any, action: ReadPage) -> str:
-        """Return the page, or what is below one element, as lines of role, name and reference."""
-        asked = {
-            "interactive": action.interactive, "depth": action.depth, "most": _MOST_OUTLINE,
-            "number": 0,
-        }  # fmt: skip
+        """Return the page, or what is below one element, with where its links lead."""
+        asked = _ALL | {"interactive": action.interactive, "depth": action.depth, "links": True}
+        asked["apart"] = action.interactive
         frame = page.main_frame
         if action.element:
-            asked["number"], (frame, _) = self._nodes.held(action.element)
-        text: str | None = await self._nodes.ask(frame, scripts.OUTLINE, asked)
-        if text is None:
-            raise NoSuchTargetError(f"there is no element {action.element!r} any more")
-        return text
+            asked["element"], (frame, _) = self._nodes.held(action.element)
+        lines = (await self._read(frame, asked)).lines
+        text = "\n".join(each.text for each in lines[action.start :])
+        if len(text) <= _MOST_OUTLINE:
+            return text or "(nothing)"
+        shown = text[:_MOST_OUTLINE].rpartition("\n")[0] or text[:_MOST_OUTLINE]
+        following = action.start + shown.count("\n") + 1
+        return f"{shown}\n({len(lines) - following} lines more: read_page with start {following})"
 
     async def find(self, page: Any, query: str) -> str:
-        """Return the elements that have the most words of `query`, one a line."""
-        found: str = await self._nodes.ask(
-            page.main_frame, scripts.FIND, {"query": query, "most": _MOST_FOUND}
-        )
-        return found or "no element matches"
+        """Return the lines of the page that have the most words of `query`."""
+        lines = (await self._read(page.main_frame, _ALL | {"apart": True})).lines
+        words = set(_WORDS.findall(query.lower()))
+        scored = []
+        for number, line in enumerate(lines):
+            text = line.text.strip()
+            hits = sum(word in text.lower() for word in words)
+            if hits:
+                scored.append((-hits, "[" not in text, number, text))
+        scored.sort()
+        best = [each for each in scored if each[0] == scored[0][0]]
+        shown = [text[:_MOST_LINE] for *_, text in best[:_MOST_FOUND]]
+        if len(best) > len(shown):
+            shown.append(f"({len(best) - len(shown)} more match as well)")
+        return "\n".join(shown) or "nothing matches"
 
     async def text(self, page: Any) -> str:
         """Return the text of the page."""
         text: str = await page.evaluate("() => document.body ? document.body.innerText : ''")
         return text[:_MOST_TEXT]
+
+    async def _read(
+        self, frame: Any, asked: dict[str, Any], place: Placed | None = None
+    ) -> PageLook:
+        """Read a document, which is at `place`, and those of the frames in it."""
+        found = await self._nodes.ask(frame, READ, asked)
+        if found is None:
+            raise NoSuchTargetError(
+                f"element {asked['element']} is gone: the page has drawn it anew or been left; look again"
+            )
+        elements = [Element.model_validate(_moved(each, place)) for each in found["elements"]]
+        look = PageLook([], elements, found["notices"], found["above"], found["below"])
+        framed = any("frame" in each for each in found["lines"])
+        frames = await self._frames(frame) if framed else {}
+        for each in found["lines"]:
+            blank = " " * min(int(each["indent"]), 12)
+            look.lines.append(_Line(blank + each["text"], each["seen"]))
+            inner = await self._framed(frames.get(each.get("frame")), asked)
+            if inner is not None:
+                look.lines += [
+                    _Line(f"{blank} {line.text}", line.seen and each["seen"])
+                    for line in inner.lines
+                ]
+                look.elements += inner.elements
+                look.notices += inner.notices
+        if found["full"]:
+            more = "(the page goes on: read_page with an element gives what is below it)"
+            look.lines.append(_Line(more, seen=False))
+        return look
+
+    async def _framed(
+        self, framed: tuple[Any, Placed] | None, asked: dict[str, Any]
+    ) -> PageLook | None:
+        """Read a document in another; None of one that does not answer."""
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        if framed is None:
+            return None
+        try:
+            reading = self._read(framed[0], asked | {"element": 0}, framed[1])
+            return await asyncio.wait_for(reading, _FRAME_S)
+        except (Error, asyncio.TimeoutError):
+            return None
+
+    async def _frames(self, frame: Any) -> dict[int, tuple[Any, Placed]]:
+        """Return the frames in a frame, and where each is in the page, by the numbers of their elements."""
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        found = {}
+        for child in frame.child_frames[:_MOST_FRAMES]:
+            try:
+                place = await asyncio.wait_for(self._nodes.placed(child), _FRAME_S)
+            except (Error, asyncio.TimeoutError):
+                continue
+            if place is not None:
+                found[place.holder] = (child, place)
+        return found
+
+
+def _moved(element: dict[str, Any], place: Placed | None) -> dict[str, Any]:
+    """Return an element with its rectangle in the page instead of in its frame."""
+    if place is None or element["rect"] is None:
+        return element
+    x, y, width, height = (place.scale * each for each in element["rect"])
+    return element | {"rect": [place.x + x, place.y + y, width, height]}
+
+
+def _on_screen(lines: Sequence[_Line]) -> tuple[int, int]:
+    """Return the longest run of lines on the screen: what sticks to its edges stands elsewhere in the text.
+
+    >>> _on_screen([_Line(each, each in "aef") for each in "abcdefg"])
+    (4, 5)
+    """
+    best, start, previous = (0, -1), 0, -2
+    for number, line in enumerate(lines):
+        if not line.seen:
+            continue
+        if number > previous + 3:
+            start = number
+        previous = number
+        if number - start > best[1] - best[0]:
+            best = (start, number)
+    return best
 
 
 async def zoomed(page: Any, action: Zoom, viewport: tuple[int, int]) -> ImagePart:

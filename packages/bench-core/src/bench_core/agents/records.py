@@ -407,13 +407,14 @@ class FindElements(InTab):
 class ReadPage(InTab):
     """Ask for the page as an outline of roles and names, with ids that actions take as targets.
 
-    `element` limits it to what is below that element, `depth` to so many levels.
+    `element` limits it to what is below that element, `depth` to so many levels; `start` leaves out so many lines.
     """
 
     kind: Literal["read_page"] = "read_page"
     interactive: bool = False
     depth: Annotated[int, Field(ge=1, le=100)] = 15
     element: str = ""
+    start: Annotated[int, Field(ge=0)] = 0
 
 
 class SwitchTab(Record):

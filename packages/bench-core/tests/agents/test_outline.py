@@ -1,0 +1,137 @@
+"""What a model reads of a page: each page of `outlines` beside the text that an observation has of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from bench_core.agents import (
+    Click,
+    ElementRef,
+    FindElements,
+    Observation,
+    ReadPage,
+    observation_parts,
+)
+from bench_core.agents.browser import BrowserEnvironment, connect_browser
+from bench_core.browser import launch_chromium
+from bench_core.protocols import BrowserHandle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytest.importorskip("playwright", reason="Playwright is an extra")
+
+PAGES = sorted((Path(__file__).parent / "outlines").glob("*.html"))
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def cdp_url() -> AsyncIterator[str]:
+    async with launch_chromium() as chromium:
+        yield chromium.cdp_url
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser(cdp_url: str) -> AsyncIterator[BrowserEnvironment]:
+    async with connect_browser(BrowserHandle(cdp_url=cdp_url, viewport=(1280, 720))) as connected:
+        yield connected
+
+
+async def seen(browser: BrowserEnvironment, html: str) -> Observation:
+    page: Any = browser._tabs.page()  # the page itself is not part of the interface
+    await page.set_content(html)
+    return await browser.observe()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+async def test_a_page_is_text_in_order_with_its_controls(
+    browser: BrowserEnvironment, page: Path
+) -> None:
+    observation = await seen(browser, page.read_text(encoding="utf-8"))
+    text = "\n".join([*(f"! {each}" for each in observation.notices), observation.text or "", ""])
+    expected = page.with_suffix(".txt")
+    # after a change of the outline, whose difference is read before it is kept
+    if os.environ.get("WRITE_OUTLINES"):
+        expected.write_text(text, encoding="utf-8")
+    assert text == expected.read_text(encoding="utf-8")
+
+
+async def test_elements_have_the_ids_of_the_text_and_what_it_says_of_them(
+    browser: BrowserEnvironment,
+) -> None:
+    observation = await seen(
+        browser,
+        '<select aria-label="Status" disabled><option value="1">Open<option value="2" selected>Closed'
+        '</select><div style="height:2000px"></div><button>Far away</button>',
+    )
+    status, far = observation.elements
+    assert f'[{far.id}] button "Far away"' in str(observation.text)
+    assert (status.value, status.options) == ("Closed", ("Open", "Closed"))
+    assert "disabled" in status.states
+    assert status.rect is not None
+    assert far.rect is None
+
+
+async def test_a_rectangle_in_a_frame_is_that_in_the_page(browser: BrowserEnvironment) -> None:
+    observation = await seen(
+        browser,
+        '<style>body{margin:0}</style><iframe style="border:3px solid;margin:40px 0 0 50px"'
+        " srcdoc='<style>body{margin:0}</style><button style=\"margin:7px 0 0 11px\">Pay</button>'>",
+    )
+    rect = observation.elements[0].rect
+    assert rect is not None
+    assert rect[:2] == (64, 50)
+
+
+async def test_what_appears_is_said_first_and_once(browser: BrowserEnvironment) -> None:
+    observation = await seen(
+        browser,
+        """<div role="status" id="said">Ready</div>
+        <button onclick="said.textContent = 'Saved'">Save</button>""",
+    )
+    assert observation.notices == ()
+    save = ElementRef(element=observation.elements[0].id)
+    await browser.act(Click(target=save))
+    after = await browser.observe()
+    assert after.notices == ("The page says: Saved",)
+    text = observation_parts(after)[0]
+    assert text.type == "text"
+    assert text.text.startswith("The page says: Saved\n")
+    assert (await browser.observe()).notices == ()
+
+
+async def test_what_is_cut_is_said_and_can_be_found_and_read(browser: BrowserEnvironment) -> None:
+    rows = "".join(f"<p>Row {number} of the ledger</p>" for number in range(4000))
+    observation = await seen(browser, rows + "<button>At the end</button>")
+    text = str(observation.text)
+    assert len(text) < 21_000
+    assert "lines are left out here: scroll, or ask with find or read_page" in text
+    found = (await browser.act(FindElements(query="ledger 3999"))).text
+    assert found == "Row 3999 of the ledger"
+    first = (await browser.act(ReadPage())).text
+    assert len(first) < 51_000
+    start = int(first.rpartition("start ")[2].rstrip(")"))
+    second = (await browser.act(ReadPage(start=start))).text
+    assert second.startswith(f"Row {start} of the ledger")
+    assert "At the end" not in text
+
+
+async def test_a_part_of_a_page_is_read_with_where_its_links_lead(
+    browser: BrowserEnvironment,
+) -> None:
+    await seen(
+        browser,
+        "<p>Not this</p><div role=button tabindex=0 aria-label=Card>Card <a href=https://example.org/x>more</a></div>",
+    )
+    card = (await browser.act(FindElements(query="card"))).text
+    number = card.partition("]")[0].lstrip("[")
+    text = (await browser.act(ReadPage(element=number))).text
+    assert text.endswith('link "more" -> https://example.org/x')
+    assert "Not this" not in text
+    only = (await browser.act(ReadPage(interactive=True))).text.splitlines()
+    assert [each.partition("] ")[2][:6] for each in only] == ["button", 'link "']
