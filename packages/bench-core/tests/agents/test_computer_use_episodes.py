@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
+import io
 import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from PIL import Image
 
-from bench_core.agents import ActionResult, Click, NewTab, Observation, ReadPage, Tab
+from bench_core.agents import (
+    ActionResult,
+    Click,
+    NewTab,
+    Observation,
+    PointerPosition,
+    ReadPage,
+    Tab,
+)
 from bench_core.agents.computer_use import computer_use_agent
 from bench_core.agents.dialects import dialect_named
 from bench_core.errors import InputError
-from bench_core.models import Cassette, Model, RetryPolicy, ScriptedAdapter, open_model
+from bench_core.models import Cassette, ImagePart, Model, RetryPolicy, ScriptedAdapter, open_model
 from bench_core.records import Limits, Status
 from bench_core.testing.model_rules import Rules
 from bench_core.testing.model_server import Answer, ModelServer
@@ -253,6 +264,78 @@ async def test_what_follows_a_failed_call_is_not_carried_out(
     ]  # fmt: skip
 
 
+class Large:
+    """A screen larger than a model sees, which remembers where it was clicked."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+        self.done: list[Action] = []
+
+    @asynccontextmanager
+    async def connect(self, _: object) -> AsyncIterator[Large]:
+        yield self
+
+    async def offers(self) -> frozenset[str]:
+        return frozenset({"click", "zoom", "pointer_position"})
+
+    async def observe(self) -> Observation:
+        drawn = io.BytesIO()
+        Image.new("RGB", self.size).save(drawn, "PNG")
+        return Observation(size=self.size, screenshot=ImagePart.from_bytes(drawn.getvalue()))
+
+    async def act(self, action: Action) -> ActionResult:
+        self.done.append(action)
+        return ActionResult(text="X=720,Y=450" if isinstance(action, PointerPosition) else "")
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "seen"),
+    [
+        ("claude-haiku-4-5-20251001", (1440, 900), (1389, 868)),
+        ("claude-opus-4-6", (1920, 1080), (1456, 819)),
+        ("claude-opus-4-6", (1280, 720), (1280, 720)),
+        ("claude-opus-4-7", (1440, 900), (1440, 900)),
+        ("claude-opus-4-7", (3840, 2160), (2000, 1125)),
+    ],
+)
+async def test_a_picture_is_as_large_as_the_model_sees_it_and_places_are_where_they_are_on_the_screen(  # noqa: PLR0913, PLR0917  # fixtures
+    model: str,
+    size: tuple[int, int],
+    seen: tuple[int, int],
+    server: ModelServer,
+    handle: DesktopHandle,
+    task: AgentTask,
+    context: TrialContext,
+) -> None:
+    middle, last = [seen[0] // 2, seen[1] // 2], [*seen]
+    server.say(
+        calls(None, old("left_click", coordinate=middle), old("left_click", coordinate=last),
+              old("cursor_position")),
+        text("Done."),
+    )  # fmt: skip
+    live = Large(size)
+    async with connect(f"anthropic:{model}", server) as client:
+        agent = computer_use_agent(client, browser=False, connect=live.connect)
+        outcome = await agent.run(task, handle, context)
+    assert (outcome.status, outcome.error) == (Status.COMPLETED, None)
+    first = server.requests[0].body
+    native = first["tools"][-1]
+    assert (native["display_width_px"], native["display_height_px"]) == seen
+    (picture,) = [each for each in first["messages"][0]["content"] if each["type"] == "image"]
+    with Image.open(io.BytesIO(base64.b64decode(picture["source"]["data"]))) as sent:
+        assert sent.size == seen
+    places = [each.target for each in live.done if isinstance(each, Click)]
+    assert [abs(at.x - size[0] / 2) < 2 and abs(at.y - size[1] / 2) < 2 for at in places[:1]] == [
+        True
+    ]
+    assert size[0] - 2 <= places[1].x < size[0]
+    assert size[1] - 2 <= places[1].y < size[1]
+    results = server.requests[1].body["messages"][-1]["content"]
+    said = [b["text"] for r in results for b in r["content"] if b["type"] == "text"]
+    # the pointer is told in the model's pixels, too
+    assert f"X={round(720 * seen[0] / size[0])},Y={round(450 * seen[1] / size[1])}" in said
+
+
 class TwoTabs:
     """A browser of two tabs, in which clicks fail, text is typed and a dialog is told of."""
 
@@ -375,6 +458,13 @@ PICTURE = {"type": "image", "source": {}}
 WORDS = {"type": "text", "text": "x"}
 
 
+def large(width: int, height: int) -> dict[str, Any]:
+    drawn = io.BytesIO()
+    Image.new("1", (width, height)).save(drawn, "PNG")
+    data = base64.b64encode(drawn.getvalue()).decode("ascii")
+    return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+
+
 def tabs(active: str, **more: Any) -> dict[str, Any]:
     listed = [
         {"tab_id": f"tab_{each}", "url": "http://a/", "title": "", "active": each in active}
@@ -403,6 +493,8 @@ def tabs(active: str, **more: Any) -> dict[str, Any]:
         (answered(result(tabs(""))), "one of them active"),
         (answered(result(tabs("1")), member="new_tab"), "new_tab opens the active tab"),
         (answered(result(tabs("1", state_changes=[]))), "must not be empty"),
+        (answered(result(large(2600, 100), toolset="computer"), toolset="computer"), "too large"),
+        (claude(messages=[{"role": "user", "content": [large(2100, 9)] * 21}]), "exceed 2000"),
         (answered({"type": "text", "text": "x"}), "must be answered"),
     ],
 )  # fmt: skip

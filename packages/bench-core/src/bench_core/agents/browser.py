@@ -255,6 +255,7 @@ class BrowserEnvironment:
             await page.keyboard.press("Enter")
 
     async def _goto(self, page: Any, url: str, *, new_tab: bool) -> None:
+        url = self._tabs.address(url) if url else url
         if (url or not new_tab) and not url.startswith(("http://", "https://")):
             raise NoSuchTargetError(f"{url!r} is not an HTTP URL")
         if new_tab:

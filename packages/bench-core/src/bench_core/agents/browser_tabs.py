@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -18,6 +19,8 @@ __all__ = ["Tabs"]
 
 _TITLE_S = 2.0
 _MOST_TABS = 100
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?![0-9])", re.IGNORECASE)
+_PORT = re.compile(r":(?!443$)[0-9]+$")
 
 
 class Tabs:
@@ -96,6 +99,17 @@ class Tabs:
         left = self.pages()
         self.active = left.index(active) if active in left else min(index, len(left) - 1)
         await left[self.active].bring_to_front()
+
+    def address(self, given: str) -> str:
+        """Return an address with its scheme: that of an open page of the same host, else https; http with a port."""
+        if _SCHEME.match(given):
+            return given
+        host = given.partition("/")[0].lower()
+        for page in self.pages():
+            scheme, _, rest = page.url.partition("://")
+            if rest.partition("/")[0] == host and scheme in {"http", "https"}:
+                return f"{scheme}://{given}"
+        return f"http://{given}" if _PORT.search(host) else f"https://{given}"
 
     def pages(self) -> Sequence[Any]:
         """Return the open pages; those that others opened stand behind, in the order they came in."""

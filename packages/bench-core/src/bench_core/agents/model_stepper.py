@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
+from bench_core.agents.dialects.coordinates import magnified
 from bench_core.agents.environment import offered
+from bench_core.agents.pictures import fitted
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import EARLIER_FAILED, Decision, Done, Observation
 from bench_core.agents.tools import InvalidCallError
@@ -30,6 +33,8 @@ __all__ = ["ModelStepper"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_BAD_REPLIES = 3
+_POSITION = re.compile(r"^X=([0-9]+),Y=([0-9]+)$")
+"""What `PointerPosition` gives."""
 
 
 @dataclass
@@ -77,6 +82,7 @@ class ModelStepper:
         self._images = images
         self._conversation: Conversation | None = None
         self._screen = Screen(size, frozenset(), browser, task)
+        self._by = (1.0, 1.0)
         self._pending: list[_Call] = []
         self._textual = False
 
@@ -86,8 +92,9 @@ class ModelStepper:
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `StepAgent`."""
+        observation = self._fitted(observation)
         if self._conversation is None:
-            self._conversation = self._begin(observation)
+            self._conversation = self._begin()
             shown = self._dialect.show(observation, results=False)
             parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
         else:
@@ -110,8 +117,7 @@ class ModelStepper:
             f"{_MOST_BAD_REPLIES} replies in a row made no action: {problem or 'no tool was called'}"
         )
 
-    def _begin(self, observation: Observation) -> Conversation:
-        self._screen = replace(self._screen, size=observation.size or self._screen.size)
+    def _begin(self) -> Conversation:
         _LOG.info("%s acts by %s", self._model.name, self._dialect.name)
         declared = self._dialect.declare(self._screen)
         return Conversation(
@@ -124,6 +130,38 @@ class ModelStepper:
             system=declared.system,
             images=self._images,
         )
+
+    def _fitted(self, observation: Observation) -> Observation:
+        """Return an observation with pictures as large as the model sees them, whose pixels are then its own."""
+
+        def fit(size: tuple[int, int]) -> tuple[int, int]:
+            return self._dialect.picture_size(self._model.name.partition(":")[2], size)
+
+        real = observation.size or self._screen.size
+        size = fit(real)
+        self._screen = replace(self._screen, size=size)
+        self._by = (real[0] / size[0], real[1] / size[1])
+        results = tuple(
+            each.model_copy(
+                update={
+                    "image": each.image and fitted(each.image, fit),
+                    "text": _POSITION.sub(self._position, each.text),
+                }
+            )
+            for each in observation.results
+        )
+        if size == real:
+            return observation.model_copy(update={"results": results})
+        pictures = {
+            name: picture and fitted(picture, fit)
+            for name in ("screenshot", "marked")
+            for picture in (getattr(observation, name),)
+        }
+        return observation.model_copy(update={"size": size, "results": results, **pictures})
+
+    def _position(self, found: re.Match[str]) -> str:
+        x, y = (round(int(found[n]) / by) for n, by in enumerate(self._by, 1))
+        return f"X={x},Y={y}"
 
     def _answers(self, observation: Observation, *, again: bool = False) -> tuple[Part, ...]:
         """Return the results of the calls that wait, each with its own; with `again` nothing was done since."""
@@ -157,7 +195,8 @@ class ModelStepper:
                 self._pending.append(_Call(call, 0, EARLIER_FAILED))
                 continue
             try:
-                made = self._dialect.read(call, self._screen)
+                read = self._dialect.read(call, self._screen)
+                made = tuple(magnified(each, self._by) for each in read)
             except InvalidCallError as error:
                 problem = str(error)
                 self._pending.append(_Call(call, 0, problem))

@@ -6,7 +6,9 @@ written after documents and SDK types; no provider was asked.
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ _OFF_BY_RULE = frozenset({"type", "configs", "cache_control"})
 _NOT_FOUND = 404
 _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
 _MOST_TABS, _MOST_LINE = 100, 4096
+_MANY_PICTURES, _MOST_EDGE = 20, 2000
 
 
 class Rules:
@@ -89,6 +92,9 @@ def _anthropic(seen: Seen) -> Iterator[str]:
     if _THINKS.match(model) and (body.get("thinking") or {}).get("type") == "disabled":
         yield "thinking cannot be disabled for this model"
     calls: dict[str, dict[str, Any]] = {}
+    sizes = [_size_of(each) for each in _pictures(body["messages"])]
+    if len(sizes) > _MANY_PICTURES and max(max(each) for each in sizes) > _MOST_EDGE:
+        yield "image dimensions exceed 2000 pixels, the most in a request with many images"
     for turn in body["messages"]:
         blocks = turn["content"]
         if isinstance(blocks, str):
@@ -138,8 +144,27 @@ def _claude_result(result: dict[str, Any], call: dict[str, Any]) -> Iterator[str
         yield "a member's result has one image at most"
     if any(block.get("text") == "" for block in content):
         yield "text content blocks must be non-empty"
+    for block in content if call.get("toolset_name") else ():
+        width, height = _size_of(block)
+        if max(width, height) > 2576 or -(-width // 28) * -(-height // 28) > 4784:  # noqa: PLR2004  # as documented
+            yield f"image is too large for this model: {width} x {height}"
     if call.get("toolset_name") == "browser" and not result.get("is_error"):
         yield from _browser_state(call["name"], content)
+
+
+def _pictures(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict) and value.get("type") == "image":
+        yield value
+    for each in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        yield from _pictures(each)
+
+
+def _size_of(picture: dict[str, Any]) -> tuple[int, int]:
+    """Return width and height of a PNG, 0 of anything else."""
+    head = base64.b64decode(str((picture.get("source") or {}).get("data") or "")[:32])
+    return struct.unpack(">II", head[16:24]) if head[12:16] == b"IHDR" else (0, 0)
 
 
 def _browser_state(member: str, content: Sequence[dict[str, Any]]) -> Iterator[str]:

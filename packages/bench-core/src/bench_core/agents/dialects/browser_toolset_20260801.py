@@ -6,7 +6,16 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.claude_actions import BUTTONS, DIRECTIONS, NOTCH_PX, seconds
+from bench_core.agents.dialects.claude_actions import (
+    BUTTONS,
+    NOTCH_PX,
+    direction,
+    keys,
+    region,
+    seconds,
+    whole,
+    words,
+)
 from bench_core.agents.dialects.claude_toolset import ClaudeToolset
 from bench_core.agents.dialects.coordinates import within
 from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
@@ -28,7 +37,7 @@ from bench_core.agents.records import (
     Move,
     NewTab,
     PageText,
-    PressKeys,
+    Point,
     ReadPage,
     Reload,
     Screenshot,
@@ -64,7 +73,9 @@ def _target(value: Any, screen: Screen) -> Target:
     if not isinstance(value, dict):
         raise InvalidCallError(f"a target is an object, not {value!r}")
     if value.get("type") == "ref":
-        return ElementRef(element=str(value["ref"]).strip("[]"))
+        return ElementRef(element=words(value, "ref").strip("[]"))
+    if value.get("type") != "coordinate":
+        raise InvalidCallError(f"a target's type is coordinate or ref, not {value.get('type')!r}")
     return within(value["x"], value["y"], screen.size)
 
 
@@ -75,17 +86,24 @@ def _element(value: Any, screen: Screen) -> ElementRef:
     return target
 
 
+def _point(value: Any, screen: Screen) -> Point:
+    target = _target(value, screen)
+    if isinstance(target, ElementRef):
+        raise InvalidCallError("the target is a coordinate")
+    return target
+
+
 def _member(
     kind: str, make: Callable[[dict[str, Any], Screen], tuple[Action, ...]], says: str = "ok"
 ) -> Member:
     def in_tab(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-        tab = arguments.get("tab_id")
+        tab = words(arguments, "tab_id") if arguments.get("tab_id") is not None else ""
         made = make(arguments, screen)
         if not tab:
             return made
         # only `switch_tab` makes another tab the one that calls without an id apply to
         return tuple(
-            each.model_copy(update={"tab": str(tab)}) if isinstance(each, InTab) else each
+            each.model_copy(update={"tab": tab}) if isinstance(each, InTab) else each
             for each in made
         )
 
@@ -94,48 +112,33 @@ def _member(
 
 def _click(kind: str, says: str) -> Member:
     def make(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-        held = arguments.get("modifiers")
-        keys = names_of_keys(held) if held else ()
+        held = words(arguments, "modifiers") if arguments.get("modifiers") is not None else ""
         target = _target(arguments["target"], screen)
-        return (Click(target=target, modifiers=keys, **BUTTONS[kind]),)
+        modifiers = names_of_keys(held) if held.strip() else ()
+        return (Click(target=target, modifiers=modifiers, **BUTTONS[kind]),)
 
     return _member("click", make, says)
 
 
 def _navigate(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    url = str(arguments["url"]).strip()
-    if url in _HISTORY:
-        return (_HISTORY[url],)
-    return (Goto(url=url if "://" in url else f"https://{url}"),)
+    url = words(arguments, "url").strip()
+    return (_HISTORY.get(url.lower()) or Goto(url=url),)
 
 
 def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    across, down = DIRECTIONS[arguments["scroll_direction"]]
-    amount = arguments.get("scroll_amount")
-    pixels = min(10, max(1, int(3 if amount is None else amount))) * NOTCH_PX
-    target = _target(arguments["target"], screen)
+    across, down = direction(arguments)
+    pixels = whole(arguments, "scroll_amount", 3, 10) * NOTCH_PX
+    target = _point(arguments["target"], screen)
     return (Scroll(target=target, dx=across * pixels, dy=down * pixels),)
 
 
-def _key(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    keys = [names_of_keys(word) for word in str(arguments["text"]).split()]
-    if not keys:
-        raise InvalidCallError("which key?")
-    repeat = int(arguments.get("repeat") or 1)
-    if len(keys) == 1:
-        return (PressKeys(keys=keys[0], repeat=repeat),)
-    return tuple(PressKeys(keys=each) for _ in range(min(repeat, 100)) for each in keys)
-
-
-def _hold(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    keys = names_of_keys(str(arguments["text"]))
-    return (HoldKeys(keys=keys, seconds=seconds(arguments["duration"])),)
-
-
 def _read(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    interactive = arguments.get("filter") == "interactive"
-    depth, ref = int(arguments.get("depth") or 15), str(arguments.get("ref") or "").strip("[]")
-    return (ReadPage(interactive=interactive, depth=depth, element=ref),)
+    kept = arguments.get("filter")
+    if kept not in (None, "all", "interactive"):
+        raise InvalidCallError(f"filter is all or interactive, not {kept!r}")
+    depth = whole(arguments, "depth", 15, 100)
+    ref = words(arguments, "ref").strip("[]") if arguments.get("ref") is not None else ""
+    return (ReadPage(interactive=kept == "interactive", depth=depth, element=ref),)
 
 
 def _set(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
@@ -143,18 +146,14 @@ def _set(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    start = _target(arguments["from"], screen)
-    return (Drag(start=start, end=_target(arguments["target"], screen)),)
-
-
-def _wait(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    return (Wait(seconds=min(float(arguments["duration"]), _MOST_WAIT_S)),)
+    start = _point(arguments["from"], screen)
+    return (Drag(start=start, end=_point(arguments["target"], screen)),)
 
 
 _MEMBERS = {
     "navigate": Member(_member("goto", _navigate).make, ("goto", "back", "forward", "reload", "activate_tab"), "Navigated."),
     "screenshot": _member("screenshot", lambda *_: (Screenshot(),)),
-    "zoom": _member("zoom", lambda a, _: (Zoom(region=tuple(a["region"])),)),
+    "zoom": _member("zoom", lambda a, s: (Zoom(region=region(a, s)),)),
     "left_click": _click("left_click", "Clicked."),
     "right_click": _click("right_click", "Right-clicked."),
     "middle_click": _click("middle_click", "Middle-clicked."),
@@ -162,23 +161,23 @@ _MEMBERS = {
     "triple_click": _click("triple_click", "Triple-clicked."),
     "hover": _member("move", lambda a, s: (Move(target=_target(a["target"], s)),), "Hovered."),
     "left_click_drag": _member("drag", _drag, "Dragged."),
-    "left_mouse_down": _member("mouse_down", lambda a, s: (MouseDown(target=_target(a["target"], s)),), "Mouse button pressed."),
-    "left_mouse_up": _member("mouse_up", lambda a, s: (MouseUp(target=_target(a["target"], s)),), "Mouse button released."),
-    "mouse_move": _member("move", lambda a, s: (Move(target=_target(a["target"], s)),), "Moved the mouse."),
+    "left_mouse_down": _member("mouse_down", lambda a, s: (MouseDown(target=_point(a["target"], s)),), "Mouse button pressed."),
+    "left_mouse_up": _member("mouse_up", lambda a, s: (MouseUp(target=_point(a["target"], s)),), "Mouse button released."),
+    "mouse_move": _member("move", lambda a, s: (Move(target=_point(a["target"], s)),), "Moved the mouse."),
     "scroll": _member("scroll", _scroll, "Scrolled {scroll_direction}."),
     "scroll_to": _member("scroll_to", lambda a, s: (ScrollTo(target=_element(a["target"], s)),), "Scrolled to {ref}."),
-    "type": _member("type", lambda a, _: (TypeText(text=str(a["text"])),), "Typed."),
-    "key": _member("keys", _key, "Pressed {text}."),
-    "hold_key": _member("hold_keys", _hold, "Held {text} for {duration}s."),
-    "wait": _member("wait", _wait, "Waited {duration}s."),
+    "type": _member("type", lambda a, _: (TypeText(text=words(a, "text")),), "Typed."),
+    "key": _member("keys", lambda a, _: keys(a), "Pressed {text}."),
+    "hold_key": _member("hold_keys", lambda a, _: (HoldKeys(keys=names_of_keys(words(a, "text")), seconds=seconds(a, _MOST_WAIT_S)),), "Held {text} for {duration}s."),
+    "wait": _member("wait", lambda a, _: (Wait(seconds=seconds(a, _MOST_WAIT_S)),), "Waited {duration}s."),
     "form_input": _member("set_value", _set, "Set the value of {ref}."),
     "read_page": _member("read_page", _read, "(empty)"),
-    "find": _member("find", lambda a, _: (FindElements(query=str(a["query"])),), "(empty)"),
+    "find": _member("find", lambda a, _: (FindElements(query=words(a, "query")),), "(empty)"),
     "get_page_text": _member("page_text", lambda *_: (PageText(),), "(empty)"),
     "new_tab": Member(lambda *_: (NewTab(),), ("new_tab",)),
     "list_tabs": Member(lambda *_: (ListTabs(),), ("list_tabs",)),
-    "switch_tab": Member(lambda a, _: (ActivateTab(tab=str(a["tab_id"])),), ("activate_tab",)),
-    "close_tab": Member(lambda a, _: (CloseTab(tab=str(a["tab_id"])),), ("close_tab",)),
+    "switch_tab": Member(lambda a, _: (ActivateTab(tab=words(a, "tab_id")),), ("activate_tab",)),
+    "close_tab": Member(lambda a, _: (CloseTab(tab=words(a, "tab_id")),), ("close_tab",)),
 }  # fmt: skip
 
 

@@ -1,11 +1,12 @@
-"""What the versions of Claude's computer tool have in common: the arguments of their actions."""
+"""What the versions of Claude's tools have in common: how large it sees a picture, and the arguments of its actions."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.coordinates import within
-from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
+from bench_core.agents.dialects.coordinates import in_patches, within
+from bench_core.agents.dialects.interface import Dialect, Member, Screen, names_of_keys
 from bench_core.agents.records import (
     Click,
     Drag,
@@ -26,11 +27,27 @@ from bench_core.agents.tools import InvalidCallError
 if TYPE_CHECKING:
     from bench_core.agents.records import Action, Point
 
-__all__ = ["BUTTONS", "COMPUTER", "DIRECTIONS", "NOTCH_PX", "seconds"]
+__all__ = [
+    "BUTTONS",
+    "COMPUTER",
+    "NOTCH_PX",
+    "Claude",
+    "direction",
+    "keys",
+    "region",
+    "seconds",
+    "whole",
+    "words",
+]
 
+_STANDARD = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-6])?(-\d{8})?$).*")
+"""Models before 4.7, which see pictures of 1,568 pixels and as many patches at most; later ones see 2,576 and 4,784."""
+_MOST_EDGE = 2000
+"""A request with more than twenty pictures is refused where one has a longer edge."""
 NOTCH_PX = 100
 """Claude's `scroll_amount` counts notches of a wheel; actions count pixels."""
 _MOST_WAIT_S = 60.0
+_MOST_NOTCHES = 100
 BUTTONS: dict[str, dict[str, Any]] = {
     "left_click": {},
     "right_click": {"button": "right"},
@@ -38,7 +55,18 @@ BUTTONS: dict[str, dict[str, Any]] = {
     "double_click": {"count": 2},
     "triple_click": {"count": 3},
 }
-DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+_DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+
+
+class Claude(Dialect):
+    """A tool of Claude's."""
+
+    provider = "anthropic"
+
+    def picture_size(self, model: str, size: tuple[int, int]) -> tuple[int, int]:
+        """Return how large a model sees a picture; see `Dialect`."""
+        standard = _STANDARD.fullmatch(model) is not None
+        return in_patches(size, 1568, 1568) if standard else in_patches(size, _MOST_EDGE, 4784)
 
 
 def _point(value: Any, screen: Screen) -> Point:
@@ -53,13 +81,76 @@ def _place(arguments: dict[str, Any], screen: Screen) -> Point | None:
 
 
 def _modifiers(arguments: dict[str, Any]) -> tuple[str, ...]:
-    text = arguments.get("text")
-    return names_of_keys(text) if isinstance(text, str) and text.strip() else ()
+    text = words(arguments, "text") if arguments.get("text") is not None else ""
+    return names_of_keys(text) if text.strip() else ()
 
 
-def seconds(value: Any) -> float:
-    """Return a duration, at most what one action may take."""
-    return min(float(value), _MOST_WAIT_S)
+def words(arguments: dict[str, Any], name: str) -> str:
+    """Return an argument that is a text.
+
+    Raises:
+        InvalidCallError: It is something else.
+    """
+    value = arguments[name]
+    if not isinstance(value, str):
+        raise InvalidCallError(f"{name} is a text, not {value!r}")
+    return value
+
+
+def whole(arguments: dict[str, Any], name: str, default: int, most: int) -> int:
+    """Return an argument that is a number from 1 to `most`.
+
+    Raises:
+        InvalidCallError: It is something else.
+    """
+    value = default if arguments.get(name) is None else arguments[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= most:
+        raise InvalidCallError(f"{name} is a number from 1 to {most}, not {value!r}")
+    if value != int(value):
+        raise InvalidCallError(f"{name} is a whole number, not {value!r}")
+    return int(value)
+
+
+def seconds(arguments: dict[str, Any], most: float = _MOST_WAIT_S) -> float:
+    """Return the duration.
+
+    Raises:
+        InvalidCallError: It is not one, or longer than one action may take.
+    """
+    value = arguments["duration"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise InvalidCallError(f"duration is a number of seconds from 0 to {most:g}, not {value!r}")
+    return float(value)
+
+
+def direction(arguments: dict[str, Any]) -> tuple[int, int]:
+    """Return which way to scroll, to the right and down.
+
+    Raises:
+        InvalidCallError: There is no such direction.
+    """
+    value = arguments["scroll_direction"]
+    if not isinstance(value, str) or value not in _DIRECTIONS:
+        raise InvalidCallError(
+            f"scroll_direction is one of {', '.join(_DIRECTIONS)}, not {value!r}"
+        )
+    return _DIRECTIONS[value]
+
+
+def region(arguments: dict[str, Any], screen: Screen) -> tuple[float, float, float, float]:
+    """Return the part of the screen to look at.
+
+    Raises:
+        InvalidCallError: It is not a part of it.
+    """
+    value = arguments["region"]
+    if not isinstance(value, list) or len(value) != 4:  # noqa: PLR2004  # two corners
+        raise InvalidCallError(f"region is [x0, y0, x1, y1], not {value!r}")
+    for x, y in (value[:2], value[2:]):
+        within(x, y, screen.size)
+    if value[2] <= value[0] or value[3] <= value[1]:
+        raise InvalidCallError("region is empty: it is [x0, y0, x1, y1] with x0 < x1 and y0 < y1")
+    return (value[0], value[1], value[2], value[3])
 
 
 def _click(kind: str) -> Any:
@@ -77,29 +168,20 @@ def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 
 def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    across, down = DIRECTIONS[arguments["scroll_direction"]]
-    amount = arguments.get("scroll_amount")
-    pixels = int(3 if amount is None else amount) * NOTCH_PX
+    across, down = direction(arguments)
+    pixels = whole(arguments, "scroll_amount", 3, _MOST_NOTCHES) * NOTCH_PX
     target, held = _place(arguments, screen), _modifiers(arguments)
     return (Scroll(target=target, dx=across * pixels, dy=down * pixels, modifiers=held),)
 
 
-def _key(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    # xdotool, after which the action is made, takes several combinations in a row
-    repeat = int(arguments.get("repeat") or 1)
-    each = [names_of_keys(word) for word in str(arguments["text"]).split()]
+def keys(arguments: dict[str, Any]) -> tuple[Action, ...]:
+    """Return presses of keys: several combinations in a row, as xdotool takes them, so many times."""
+    repeat = whole(arguments, "repeat", 1, 100)
+    text = words(arguments, "text")
+    each = [names_of_keys(word) for word in text.split()]
     if len(each) <= 1:
-        return (PressKeys(keys=names_of_keys(str(arguments["text"])), repeat=repeat),)
-    return tuple(PressKeys(keys=keys) for _ in range(repeat) for keys in each)
-
-
-def _hold(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    keys = names_of_keys(str(arguments["text"]))
-    return (HoldKeys(keys=keys, seconds=seconds(arguments["duration"])),)
-
-
-def _zoom(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    return (Zoom(region=tuple(arguments["region"])),)
+        return (PressKeys(keys=names_of_keys(text), repeat=repeat),)
+    return tuple(PressKeys(keys=pressed) for _ in range(repeat) for pressed in each)
 
 
 COMPUTER: dict[str, Member] = {
@@ -119,14 +201,14 @@ COMPUTER: dict[str, Member] = {
         lambda a, s: (Move(target=_point(a.get("coordinate"), s)),), ("move",), "Moved the mouse."
     ),
     "scroll": Member(_scroll, ("scroll",), "Scrolled {scroll_direction}."),
-    "key": Member(_key, ("keys",), "Pressed {text}."),
-    "hold_key": Member(_hold, ("hold_keys",), "Held {text} for {duration}s."),
-    "type": Member(lambda a, _: (TypeText(text=str(a["text"])),), ("type",), "Typed."),
-    "wait": Member(
-        lambda a, _: (Wait(seconds=seconds(a.get("duration", 1))),),
-        ("wait",),
-        "Waited {duration}s.",
+    "key": Member(lambda a, _: keys(a), ("keys",), "Pressed {text}."),
+    "hold_key": Member(
+        lambda a, _: (HoldKeys(keys=names_of_keys(words(a, "text")), seconds=seconds(a)),),
+        ("hold_keys",),
+        "Held {text} for {duration}s.",
     ),
-    "zoom": Member(_zoom, ("zoom",)),
+    "type": Member(lambda a, _: (TypeText(text=words(a, "text")),), ("type",), "Typed."),
+    "wait": Member(lambda a, _: (Wait(seconds=seconds(a)),), ("wait",), "Waited {duration}s."),
+    "zoom": Member(lambda a, s: (Zoom(region=region(a, s)),), ("zoom",)),
 }
 """The 17 actions of Claude's computer tool."""

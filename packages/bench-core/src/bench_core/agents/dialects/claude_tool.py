@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools, reply_to
-from bench_core.agents.observation_text import observation_parts
+from bench_core.agents.dialects.claude_actions import Claude
+from bench_core.agents.dialects.interface import Declaration, function_tools, reply_to
 from bench_core.agents.prompts import system_prompt
 from bench_core.models.records import ImagePart, TextPart
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["ClaudeTool"]
 
 
-class ClaudeTool(Dialect):
+class ClaudeTool(Claude):
     """A version of the tool named `computer`; `beta` is its header."""
 
-    provider = "anthropic"
     beta: ClassVar[str]
 
     def declare(self, screen: Screen) -> Declaration:
@@ -44,13 +43,17 @@ class ClaudeTool(Dialect):
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
-        # errors take text only, and this tool's model is shown the screen after every turn
-        if done.last and not done.again:
-            shown = observation_parts(done.observation)
-            parts = [each for each in shown if isinstance(each, TextPart | ImagePart)]
-            own = done.result.image
-            if own is not None:
-                parts = [own if isinstance(each, ImagePart) else each for each in parts]
-            message = [TextPart(text=done.error)] if done.error else []
-            return (reply_to(done.call, *message, *parts),)
-        return super().answer(done)
+        if not done.last or done.again:
+            return super().answer(done)
+        # an error takes text only, and this tool's model is shown the screen after every turn
+        own: list[TextPart | ImagePart] = (
+            [*self.content(done)] if done.error is None else [TextPart(text=done.error)]
+        )
+        looked = any(isinstance(each, ImagePart) for each in own)
+        shown = self.show(done.observation, results=False)
+        own += [
+            each
+            for each in shown
+            if isinstance(each, TextPart) or (isinstance(each, ImagePart) and not looked)
+        ]
+        return (reply_to(done.call, *own),)

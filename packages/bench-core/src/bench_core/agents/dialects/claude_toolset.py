@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.agents.dialects.interface import Declaration, Dialect, function_tools, reply_to
+from bench_core.agents.dialects.claude_actions import Claude
+from bench_core.agents.dialects.interface import Declaration, function_tools, reply_to
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import EARLIER_FAILED
 from bench_core.models.records import TextPart
@@ -23,10 +24,9 @@ _MOST_ERROR = 4096
 _THINKING: dict[str, JsonValue] = {"type": "adaptive", "display": "summarized"}
 
 
-class ClaudeToolset(Dialect):
+class ClaudeToolset(Claude):
     """A toolset; `family` is the name its calls carry, `halted` the API's words for a call after a failed one."""
 
-    provider = "anthropic"
     append_only = True
     family: ClassVar[str]
     halted: ClassVar[str]

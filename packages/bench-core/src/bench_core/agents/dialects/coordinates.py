@@ -1,13 +1,26 @@
-"""The conventions in which models give places on the screen, each as pixels of the screenshot."""
+"""The conventions in which models give places on the screen, and how large the pictures are that they see."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.records import Point
+from bench_core.agents.records import Drag, Point, Zoom
 from bench_core.agents.tools import InvalidCallError
 
-__all__ = ["clamped", "on_grid", "resized", "smart_resize", "within"]
+if TYPE_CHECKING:
+    from bench_core.agents.records import Action
+
+__all__ = [
+    "clamped",
+    "in_patches",
+    "magnified",
+    "on_grid",
+    "resized",
+    "smart_resize",
+    "within",
+]
 
 _FACTOR = 28
 _LEAST_PX = 100 * _FACTOR * _FACTOR
@@ -67,6 +80,39 @@ def smart_resize(size: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
+@lru_cache(maxsize=64)
+def in_patches(size: tuple[int, int], long_edge: int, patches: int) -> tuple[int, int]:
+    """Return the largest size of the same shape with at most so long an edge and so many squares of 28 pixels.
+
+    >>> in_patches((1440, 900), 1568, 1568), in_patches((1280, 720), 1568, 1568)
+    ((1389, 868), (1280, 720))
+    """
+    long, short = max(size), min(size)
+    for edge in range(min(long, long_edge), 0, -1):
+        other = max(1, round(edge * short / long))
+        if math.ceil(edge / _FACTOR) * math.ceil(other / _FACTOR) <= patches:
+            return (edge, other) if size[0] >= size[1] else (other, edge)
+    return 1, 1
+
+
+def magnified(action: Action, by: tuple[float, float]) -> Action:
+    """Return an action on a smaller picture as one on the screen, which is `by` times as wide and high."""
+    if isinstance(action, Zoom):
+        left, top, right, bottom = action.region
+        region = (left * by[0], top * by[1], right * by[0], bottom * by[1])
+        return action.model_copy(update={"region": region})
+    places = {
+        field: Point(x=place.x * by[0], y=place.y * by[1])
+        for field in ("target", "start", "end")
+        if isinstance(place := getattr(action, field, None), Point) and place.unit == "px"
+    }
+    if isinstance(action, Drag):
+        path = (p.model_copy(update={"x": p.x * by[0], "y": p.y * by[1]}) if isinstance(p, Point) else p
+                for p in action.path)  # fmt: skip
+        return action.model_copy(update={**places, "path": tuple(path)})
+    return action.model_copy(update=places)
+
+
 def _down(side: float) -> int:
     return max(_FACTOR, math.floor(side / _FACTOR) * _FACTOR)
 
@@ -75,7 +121,9 @@ def _up(side: float) -> int:
     return math.ceil(side / _FACTOR) * _FACTOR
 
 
-def _finite(value: float) -> float:
-    if isinstance(value, bool) or not math.isfinite(value):
+def _finite(value: Any) -> float:
+    # what a model sends is of any type
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
         raise InvalidCallError(f"a coordinate is a number, not {value!r}")
-    return value
+    return float(value)

@@ -150,6 +150,11 @@ class Dialect(ABC):
         found = any(re.fullmatch(p, n, re.IGNORECASE) for p in self.models for n in named)
         return provider == self.provider and found
 
+    def picture_size(self, model: str, size: tuple[int, int]) -> tuple[int, int]:
+        """Return how large a model sees a picture of `size`: pictures are sent so, and places are pixels of them."""
+        del model
+        return size
+
     @abstractmethod
     def declare(self, screen: Screen) -> Declaration:
         """Return what requests say of the tools."""
