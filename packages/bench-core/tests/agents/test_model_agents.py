@@ -15,14 +15,23 @@ from hypothesis import strategies as st
 
 from bench_core.agents import (
     Click,
+    Drag,
+    ElementRef,
+    Point,
     PressKeys,
+    ReadPage,
+    Scroll,
+    ScrollTo,
+    SetValue,
+    SwitchTab,
     TypeText,
+    Zoom,
     computer_use_agent,
     tool_calling_agent,
 )
 from bench_core.agents.dialects import Screen, dialect_named
 from bench_core.agents.environment import CLASSIC
-from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
+from bench_core.agents.tools import TOOLS, InvalidCallError, action_of, tools_for
 from bench_core.browser import launch_chromium
 from bench_core.discovery import load_plugin
 from bench_core.errors import InputError
@@ -354,11 +363,64 @@ def test_every_tool_offered_has_a_meaning(tool: Any) -> None:
     assert action_of(ToolCall(id="1", name=tool.name, arguments=arguments), TASK).kind
 
 
+def test_a_browser_and_a_desktop_are_offered_what_they_can_do() -> None:
+    desktop = {each.name for each in tools_for(CLASSIC)}
+    assert desktop == {
+        "click", "move", "drag", "scroll", "type_text", "press_keys", "wait", "switch_window",
+    }  # fmt: skip
+    kinds = CLASSIC | {"goto", "find", "read_page", "set_value", "zoom", "close_tab"}
+    browser = {each.name for each in tools_for(kinds)}
+    assert browser - desktop == {
+        "goto", "find", "read_page", "set_value", "zoom", "close_tab", "switch_tab",
+    }  # fmt: skip
+    assert "switch_window" not in browser
+    assert "zoom" not in {each.name for each in tools_for(kinds, pictures=False)}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("set_value", {"element": "[7]", "value": "Open"},
+         SetValue(target=ElementRef(element="7"), value="Open")),
+        ("scroll", {"element": "7"}, ScrollTo(target=ElementRef(element="7"))),
+        ("scroll", {"element": "7", "dy": 300}, Scroll(target=ElementRef(element="7"), dy=300)),
+        ("drag", {"element": "7", "to_x": 3, "to_y": 4},
+         Drag(start=ElementRef(element="7"), end=Point(x=3, y=4))),
+        ("click", {"x": 1, "y": 2, "modifiers": ["ctrl"]},
+         Click(target=Point(x=1, y=2), modifiers=("ctrl",))),
+        ("read_page", {"element": "7", "start": 100},
+         ReadPage(element="7", start=100, depth=100)),
+        ("zoom", {"left": 0, "top": 1, "right": 20, "bottom": 10}, Zoom(region=(0, 1, 20, 10))),
+        ("switch_window", {"index": 2}, SwitchTab(index=2)),
+        ("press_keys", {"keys": ["down"], "repeat": 3}, PressKeys(keys=("down",), repeat=3)),
+    ],
+)  # fmt: skip
+def test_a_call_is_the_action_that_its_tool_describes(
+    name: str, arguments: dict[str, Any], expected: Action
+) -> None:
+    assert action_of(ToolCall(id="1", name=name, arguments=arguments), TASK) == expected
+
+
 @given(
     name=st.sampled_from([*(tool.name for tool in TOOLS), "levitate"]),
     arguments=st.none()
     | st.dictionaries(
-        st.sampled_from(["x", "y", "element", "text", "keys", "url", "index", "seconds", "button"]),
+        st.sampled_from(
+            [
+                "x",
+                "y",
+                "element",
+                "text",
+                "keys",
+                "url",
+                "index",
+                "seconds",
+                "button",
+                "value",
+                "to_x",
+                "left",
+            ]
+        ),
         st.none() | st.integers() | st.text() | st.lists(st.text()) | st.floats(),
     ),
 )

@@ -20,12 +20,22 @@ __all__ = ["TOOLS", "InvalidCallError", "action_of", "tools_for"]
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 _TEXT = {"type": "string"}
-_NUMBER = {"type": "number"}
 _FLAG = {"type": "boolean"}
+_ELEMENT = {"type": "string", "description": "id of an element, the number in [brackets]"}
+
+
+def _number(says: str) -> dict[str, Any]:
+    return {"type": "number", "description": says}
+
+
+def _flag(says: str) -> dict[str, Any]:
+    return _FLAG | {"description": says}
+
+
 _WHERE = {
-    "element": {"type": "string", "description": "id of an element in the list"},
-    "x": {"type": "number", "description": "pixels from the left, if no element fits"},
-    "y": {"type": "number", "description": "pixels from the top"},
+    "element": _ELEMENT,
+    "x": _number("pixels from the left of the screen, where no id fits"),
+    "y": _number("pixels from the top"),
 }
 
 
@@ -41,39 +51,100 @@ def _tool(name: str, description: str, properties: dict[str, Any], *required: st
 _BUTTON = {"type": "string", "enum": ["left", "right", "middle"]}
 _COUNT = {"type": "integer", "description": "2 for a double click"}
 _KEYS = {"type": "array", "items": _TEXT}
-_PATH = {"x": _NUMBER, "y": _NUMBER, "to_x": _NUMBER, "to_y": _NUMBER}
+_HELD = _KEYS | {"description": "keys to hold meanwhile: ctrl, shift, alt, meta"}
+_INDEX = {"index": {"type": "integer", "description": "its number in the list"}}
+_EDGES = {edge: _number("pixels") for edge in ("left", "top", "right", "bottom")}
+_BROWSER = (
+    _tool(
+        "set_value",
+        "Give a control its value: an option of a combobox or listbox by its label, the text of a field, "
+        "true or false for a checkbox.",
+        {"element": _ELEMENT, "value": _TEXT},
+        "element",
+        "value",
+    ),
+    _tool(
+        "find",
+        "Search the whole page, also what is not shown: returns the lines that have the most of the words, with ids.",
+        {"query": _TEXT},
+        "query",
+    ),
+    _tool(
+        "read_page",
+        "Read the whole page, also what is not shown, with where links lead.",
+        {
+            "element": _ELEMENT | {"description": "only what is below this element"},
+            "start": {
+                "type": "integer",
+                "description": "how many lines to leave out at the beginning",
+            },
+        },
+    ),
+    _tool("goto", "Load a URL in this tab.", {"url": _TEXT}, "url"),
+    _tool("back", "Go back one page.", {}),
+    _tool("forward", "Go forward one page.", {}),
+    _tool("reload", "Load the page again.", {}),
+    _tool("new_tab", "Open a tab, with a URL or empty.", {"url": _TEXT}),
+    _tool("switch_tab", "Bring a tab to the front.", _INDEX, "index"),
+    _tool("close_tab", "Close this tab.", {}),
+)
 TOOLS = (
-    _tool("click", "Click an element or a point.", {**_WHERE, "button": _BUTTON, "count": _COUNT}),
-    _tool("move", "Move the mouse pointer.", _WHERE),
-    _tool("drag", "Drag from one point to another.", _PATH, *_PATH),
+    _tool(
+        "click",
+        "Click an element or a point.",
+        {**_WHERE, "button": _BUTTON, "count": _COUNT, "modifiers": _HELD},
+    ),
+    _tool("move", "Move the mouse pointer to an element or a point, without a click.", _WHERE),
+    _tool(
+        "drag",
+        "Drag from one element or point to another.",
+        {**_WHERE, "to_element": _ELEMENT, "to_x": _number("pixels"), "to_y": _number("pixels")},
+    ),
     _tool(
         "scroll",
-        "Scroll by pixels; positive is right and down.",
-        {"dx": _NUMBER, "dy": _NUMBER, **_WHERE},
+        "Scroll what is at an element or a point, or under the pointer; an element alone is brought into view.",
+        {"dy": _number("pixels, positive is down"), "dx": _number("positive is right"), **_WHERE},
     ),
     _tool(
         "type_text",
-        "Type text into what has the focus, or into an element or point after clicking it.",
-        {"text": _TEXT, **_WHERE, "clear": _FLAG, "enter": _FLAG},
+        "Type text into what has the focus, or first click an element or a point.",
+        {
+            "text": _TEXT,
+            **_WHERE,
+            "clear": _flag("replace what stands in the field"),
+            "enter": _flag("press Enter afterwards"),
+        },
         "text",
     ),
     _tool(
         "press_keys",
-        "Press keys together, e.g. ['ctrl', 's'] or ['enter'].",
-        {"keys": _KEYS},
+        "Press keys together, e.g. ['ctrl', 's']. Names: enter, tab, escape, space, backspace, delete, insert, "
+        "up, down, left, right, home, end, pageup, pagedown, f1 to f12, ctrl, shift, alt, meta.",
+        {"keys": _KEYS, "repeat": {"type": "integer", "description": "how often"}},
         "keys",
     ),
-    _tool("wait", "Wait for the screen to change.", {"seconds": _NUMBER}),
-    _tool("goto", "Load a URL.", {"url": _TEXT, "new_tab": _FLAG}, "url"),
-    _tool("back", "Go back one page.", {}),
-    _tool("switch_tab", "Bring a tab to the front.", {"index": {"type": "integer"}}, "index"),
+    _tool("wait", "Wait for the screen to change.", {"seconds": _number("60 at most")}),
+    _tool(
+        "zoom",
+        "Take a larger picture of a part of the screen.",
+        _EDGES,
+        *_EDGES,
+    ),
+    *_BROWSER,
+    _tool("switch_window", "Bring a window to the front.", _INDEX, "index"),
 )
 """Everything an agent can do but end, as tools of a model; `ending_tools` has the rest."""
 
 
-def tools_for(offers: frozenset[str]) -> tuple[Tool, ...]:
-    """Return the tools whose actions an environment offers."""
-    return tuple(tool for tool in TOOLS if _KINDS.get(tool.name, tool.name) in offers)
+def tools_for(offers: frozenset[str], *, pictures: bool = True) -> tuple[Tool, ...]:
+    """Return the tools whose actions an environment offers, without those that only make a picture if none is shown."""
+    left_out = {"switch_window" if "goto" in offers else "switch_tab"}
+    left_out |= set() if pictures else {"zoom"}
+    return tuple(
+        tool
+        for tool in TOOLS
+        if _KINDS.get(tool.name, tool.name) in offers and tool.name not in left_out
+    )
 
 
 def action_of(call: ToolCall, task: AgentTask) -> Action:
@@ -117,9 +188,33 @@ def _plain(kind: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def _drag(arguments: dict[str, Any]) -> dict[str, Any]:
-    points = [arguments.get(name) for name in ("x", "y", "to_x", "to_y")]
-    start, end = ({"x": x, "y": y} for x, y in (points[:2], points[2:]))
-    return {"kind": "drag", "start": start, "end": end}
+    ends = {}
+    for end, before in (("start", ""), ("end", "to_")):
+        given = {name: arguments.get(f"{before}{name}") for name in ("element", "x", "y")}
+        ends[end] = _placed("drag", required=True)(given)["target"]
+    return {"kind": "drag", **ends}
+
+
+def _scroll(arguments: dict[str, Any]) -> dict[str, Any]:
+    made = _placed("scroll")(arguments)
+    if "element" in made.get("target", {}) and not made.get("dx") and not made.get("dy"):
+        return {"kind": "scroll_to", "target": made["target"]}
+    return made
+
+
+def _zoom(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "zoom", "region": [arguments.get(edge) for edge in _EDGES]}
+
+
+def _set_value(arguments: dict[str, Any]) -> dict[str, Any]:
+    if arguments.get("value") is None:
+        raise InvalidCallError("set_value needs a value")
+    return _placed("set_value", required=True)(arguments)
+
+
+def _read_page(arguments: dict[str, Any]) -> dict[str, Any]:
+    element = str(arguments.pop("element", None) or "").strip("[]")
+    return {"kind": "read_page", "element": element, "depth": 100, **_given(arguments)}
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -131,14 +226,20 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "click": _placed("click", required=True),
     "move": _placed("move", required=True),
     "drag": _drag,
-    "scroll": _placed("scroll"),
+    "scroll": _scroll,
     "type_text": _placed("type"),
     "press_keys": _plain("keys"),
-    "wait": _plain("wait"),
-    "goto": _plain("goto"),
-    "back": _plain("back"),
-    "switch_tab": _plain("switch_tab"),
+    "set_value": _set_value,
+    "read_page": _read_page,
+    "switch_window": _plain("switch_tab"),
+    "zoom": _zoom,
     "fail": _plain("fail"),
-}
-_KINDS = {"type_text": "type", "press_keys": "keys"}
+    **{
+        name: _plain(name)
+        for name in (
+            "wait", "find", "goto", "back", "forward", "reload", "new_tab", "switch_tab", "close_tab",
+        )
+    },
+}  # fmt: skip
+_KINDS = {"type_text": "type", "press_keys": "keys", "switch_window": "switch_tab"}
 """Kinds of actions, by the tools that are called otherwise."""
