@@ -16,12 +16,16 @@ import pytest
 from bench_core.budgets import Budget, RunBudget, TrialMeter
 from bench_core.errors import InputError
 from bench_core.models import MissingKeyError, PriceList, PriceRow
+from bench_core.models.kept_calls import PROXIED_CALLS
 from bench_core.models.proxy import LoopbackModelProxy, TrialProxy, open_model_proxy
 from bench_core.models.stream_usage import USAGE_BOUNDED
+from bench_core.models.wire_turns import StreamedAnswer, read_answered, read_sent
+from bench_core.records import ModelCall
 from bench_core.testing.model_server import Answer, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("httpx") is None, reason="the proxy needs httpx"
@@ -469,3 +473,92 @@ def test_a_provider_without_a_key_or_an_api_is_refused(monkeypatch: pytest.Monke
         pass
     with pytest.raises(InputError, match="no key to pass calls on with"), open_model_proxy():
         pass
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("provider", APIS)
+def test_what_went_through_is_kept_in_the_trial_s_folder(
+    session: Callable[..., Session], server: ModelServer, provider: str, way: str, tmp_path: Path
+) -> None:
+    server.say(HELLO, Answer(status=400, message="no such thing"))
+    own = session(provider)
+    own.calls = own.proxy.trial(own.meter, tmp_path)
+    assert own.post(provider, stream=way == "streamed")[0] == 200
+    assert own.post(provider)[0] == 400
+    own.close()
+    lines = (tmp_path / PROXIED_CALLS).read_text(encoding="utf-8").splitlines()
+    first, second = map(ModelCall.model_validate_json, lines)
+    assert [part.text for turn in first.turns for part in turn.parts] == ["hi"]
+    assert "".join(part.text for part in first.reply) == "one two three"
+    assert first.usage.model_dump(exclude_defaults=True) == COUNTED
+    assert (first.model, first.model_reported) == (f"{provider}:m", "m-1")
+    assert first.stop is not None
+    assert (second.turns, second.length, second.reply) == ((), 1, ())
+    assert second.error.startswith("HTTP 400: ")
+    assert "no such thing" in second.error
+    assert own.calls.secret not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        (
+            {"messages": [{"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "gone"},
+                {"type": "image", "source": {"type": "base64", "data": "QUJD" * 60}}]}]},
+            [("result", "t1", True), ("picture", None, False)],
+        ),
+        (
+            {"messages": [{"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "c1", "content": "ok"}]},
+            [("call", "c1", False), ("result", "c1", False)],
+        ),
+        (
+            {"input": [{"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{"},
+                {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+                {"type": "reasoning", "encrypted_content": "x"}]},
+            [("call", "c1", False), ("result", "c1", False), ("other", None, False)],
+        ),
+        (
+            {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+                {"parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}}}]}]},
+            [("call", None, False), ("result", None, False)],
+        ),
+        ({"messages": [7, {"role": "user", "content": [{"type": "tool_use", "function": 3}]}]},
+            [("other", None, False), ("other", None, False)]),
+    ],
+    ids=["anthropic", "openai-chat", "openai", "google", "nonsense"],
+)  # fmt: skip
+def test_turns_of_every_api_are_read(body: dict[str, Any], parts: list[Any]) -> None:
+    sent = read_sent("m", body)
+    found = [part for turn in sent.turns for part in sent.read(turn)[1]]
+    assert [(part.type, part.call_id, part.failed) for part in found] == parts
+
+
+@pytest.mark.parametrize("provider", APIS)
+def test_streamed_calls_of_tools_are_put_together(provider: str) -> None:
+    events: dict[str, list[dict[str, Any]]] = {
+        "anthropic": [
+            {"type": "message_start", "message": {"model": "m"}},
+            {"type": "content_block_start", "content_block": {"type": "tool_use", "id": "c", "name": "f", "input": {}}},
+            {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": '{"x"'}},
+            {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": ": 7}"}},
+            {"type": "content_block_delta", "delta": 3},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        ],
+        "openai": [{"type": "response.completed", "response": {"status": "completed", "output": [
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"x": 7}'}]}}],
+        "openai-chat": [
+            {"choices": [{"delta": {"tool_calls": [{"id": "c", "function": {"name": "f", "arguments": '{"x"'}}]}}]},
+            {"choices": [{"delta": {"tool_calls": [{"function": {"arguments": ": 7}"}}]}, "finish_reason": "tool_calls"}]},
+        ],
+        "google": [{"candidates": [{"content": {"parts": [{"functionCall": {"id": "c", "name": "f", "args": {"x": 7}}}]}, "finishReason": "STOP"}]}],
+    }  # fmt: skip
+    said = StreamedAnswer()
+    for event in events[provider]:
+        said.read(event)
+    answered = read_answered(said.data)
+    (call,) = answered.parts
+    assert (call.type, call.name, call.call_id, call.arguments) == ("call", "f", "c", {"x": 7})
+    assert answered.stop

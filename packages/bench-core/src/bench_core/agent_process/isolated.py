@@ -150,7 +150,7 @@ class IsolatedAgent:
         proxy = self._isolation.model_proxy
         if proxy is None:
             return await self._run(task, environment, context, {})
-        calls = proxy.trial(context.meter)
+        calls = proxy.trial(context.meter, context.folder)
         error: BaseException | None = None
         try:
             within = without_server(context).with_meter(reports_once(context.meter, calls))

@@ -14,6 +14,7 @@ from bench_core.protocols import AgentProcessError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from bench_core.protocols import Meter, TrialContext
     from bench_core.records import Usage
@@ -77,8 +78,8 @@ class ModelProxy(Protocol):
 
     variables: Mapping[str, str]
 
-    def trial(self, meter: Meter) -> TrialCalls:
-        """Begin to take the calls of an attempt, which `meter` counts."""
+    def trial(self, meter: Meter, folder: Path) -> TrialCalls:
+        """Begin to take the calls of an attempt, which `meter` counts and which are kept in `folder`."""
         ...
 
 
@@ -90,8 +91,8 @@ class _NoCalls:
         "no-key-outside-a-trial",
     )
 
-    def trial(self, meter: Meter) -> TrialCalls:
-        del meter
+    def trial(self, meter: Meter, folder: Path) -> TrialCalls:
+        del meter, folder
         raise RuntimeError("a process that only says what the agent is makes no calls")
 
 

@@ -229,7 +229,7 @@ def _with_reply(
     truncated = ("truncated_reply",) if reply.stop == "length" else ()
     return Decision(
         actions=actions,
-        thought=reply.text or _thinking_of(reply),
+        thought=reply.text or _thoughts(reply),
         usage=spent.usage + reply.usage,
         cost_usd=cost,
         model_reported=reply.model_reported,
@@ -237,17 +237,9 @@ def _with_reply(
     )
 
 
-def _thinking_of(reply: Reply) -> str | None:
-    """Return what a model thought aloud, as far as its provider shows it."""
-    message: list[str] = []
-    for part in reply.message.parts:
-        if isinstance(part, OpaquePart):
-            summary = part.data.get("summary")
-            pieces = summary if isinstance(summary, list) else []
-            message += [str(each.get("text") or "") for each in pieces if isinstance(each, dict)]
-            message += [str(part.data.get("thinking") or "")]
-            message += [str(part.data.get("text") or "")] if part.data.get("thought") else []
-    return "\n".join(filter(None, message)) or None
+def _thoughts(reply: Reply) -> str | None:
+    thoughts = [each.thought for each in reply.message.parts if isinstance(each, OpaquePart)]
+    return "\n".join(filter(None, thoughts)) or None
 
 
 def _in_order(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -173,9 +173,11 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
         return ModelChat(model_of(context), trial=context.trial)
     if cassette is not None and cassette.mode == "replay":
         name = f"replay:{cassette.path}"
-    return model_chat(
+    chat = model_chat(
         name, base_url=base_url, seed=context.seed, trial=context.trial, cassette=cassette
     )
+    chat.keep_in(context.folder)
+    return chat
 
 
 def _cassette(context: TrialContext) -> Cassette | None:

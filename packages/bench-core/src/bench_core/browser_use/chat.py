@@ -10,6 +10,7 @@ from bench_core.browser_use.watch import Patience
 from bench_core.errors import InputError
 from bench_core.models.checking import check_opened
 from bench_core.models.factory import PROVIDERS, open_model
+from bench_core.models.kept_calls import KeptCalls
 from bench_core.models.prices import published_prices
 from bench_core.models.records import ImagePart, Message, ModelRequest, TextPart
 from bench_core.models.retries import RetryPolicy
@@ -17,6 +18,7 @@ from bench_core.models.schema import portable_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from bench_core.models.cassettes import Cassette
     from bench_core.models.client import Model
@@ -88,6 +90,10 @@ class ModelChat:
             UnusableModelError: The provider refuses the key or does not know the model.
         """
         check_opened(self._model)
+
+    def keep_in(self, folder: Path) -> None:
+        """Write what is asked and answered down in a trial's folder."""
+        self._model.calls = KeptCalls(folder)
 
     async def aclose(self) -> None:
         """Close the connections to the provider."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bench_core.closing import Closing
 from bench_core.models.errors import ModelError
+from bench_core.models.kept_calls import Answered, answered_by, sent_by
 from bench_core.models.retries import RetryPolicy, retry
 from bench_core.records import Usage
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
     from bench_core.models.cache import ReplyCache
     from bench_core.models.cassettes import Cassette
+    from bench_core.models.kept_calls import KeptCalls
     from bench_core.models.limits import AdaptiveConcurrency, RateLimit, TokenLimit
     from bench_core.models.prices import Prices
     from bench_core.models.records import ModelRequest, Reply
     from bench_core.protocols import Meter
 
 _T = TypeVar("_T")
+_ENDED = "the trial ended before there was an answer"
 
 __all__ = ["Model", "SyncModel", "Transport"]
 
@@ -55,6 +58,9 @@ class Model:
 
     Order of things: cassette, cache, then limits and retries around the transport, then the price.
     What came from a cassette or the cache is not charged to the meter.
+
+    Attributes:
+        calls: Where requests and replies are written down for people to read; None for nowhere.
     """
 
     def __init__(  # noqa: PLR0913  # every part is optional and named
@@ -69,6 +75,7 @@ class Model:
         cassette: Cassette | None = None,
         prices: Prices | None = None,
         seed: int = 0,
+        calls: KeptCalls | None = None,
     ) -> None:
         self._transport = transport
         self.policy = policy or RetryPolicy()
@@ -77,6 +84,7 @@ class Model:
         self._concurrency = concurrency
         self._cache = cache
         self._cassette = cassette
+        self.calls = calls
         self._prices = prices
         self._rng = random.Random(seed)  # noqa: S311  # jitter, not cryptography
 
@@ -103,16 +111,25 @@ class Model:
             ModelError: The provider gave no usable reply in time.
             BudgetExceededError: The meter's budget is spent; raised after the call is recorded.
         """
-        reply = self._stored(request)
-        if reply is None:
-            try:
+        sent = None if self.calls is None else sent_by(request, self.name)
+        answered = Answered(error=_ENDED)
+        try:
+            reply = self._stored(request)
+            stored = reply is not None
+            if reply is None:
                 reply = await self._ask(request, deadline_s)
-            except ModelError as error:
-                if meter is not None:
-                    self._spend_failed(request, error, meter)
-                raise
-            if meter is not None:
+            if sent is not None:
+                answered = answered_by(reply)
+            if not stored and meter is not None:
                 meter.spend(reply.usage + _retries(reply.attempts), reply.cost_usd)
+        except Exception as error:
+            answered.error = answered.error and str(error)
+            if isinstance(error, ModelError) and meter is not None:
+                self._spend_failed(request, error, meter)
+            raise
+        finally:
+            if self.calls is not None and sent is not None:
+                self.calls.add(sent, answered)
         return reply
 
     def _spend_failed(self, request: ModelRequest, error: ModelError, meter: Meter) -> None:

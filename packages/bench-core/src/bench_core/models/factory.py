@@ -11,6 +11,7 @@ from bench_core.errors import InputError, UnknownPluginError
 from bench_core.models.cassettes import Cassette
 from bench_core.models.client import Model
 from bench_core.models.errors import MissingKeyError
+from bench_core.models.kept_calls import KeptCalls
 from bench_core.models.prices import published_prices
 from bench_core.models.scripted_model import ScriptedAdapter, load_script
 
@@ -39,6 +40,7 @@ class ModelOptions(TypedDict, total=False):
     cassette: Cassette | None
     prices: Prices | None
     seed: int
+    calls: KeptCalls | None
 
 
 _NO_KEY = "no-key"
@@ -125,15 +127,22 @@ def model_of(context: TrialContext, **options: Unpack[ModelOptions]) -> Model:
         context: The trial; its agent is named where there is no model.
         options: What else `Model` takes, where the run does not open it in a way of its own.
 
+    What it is sent and what it replies is kept in the trial's folder (`conversation.jsonl`).
+
     Raises:
         InputError: The run names no model, or it cannot be opened.
     """
+    calls = KeptCalls(context.folder)
     if context.model_opener is not None:
         model: Model = context.model_opener(context)
+        if isinstance(model, Model):  # programs bring models of their own
+            model.calls = calls
         return model
     if context.model is None:
         raise InputError(f"the agent {context.agent!r} needs a model: `--model provider:name`")
-    chosen: ModelOptions = {"seed": context.seed, "prices": published_prices(), **options}
+    chosen: ModelOptions = {
+        "seed": context.seed, "prices": published_prices(), "calls": calls, **options
+    }  # fmt: skip
     base_url = context.agent_option("base_url")
     return open_model(context.model, base_url=str(base_url) if base_url else None, **chosen)
 

@@ -60,7 +60,7 @@ def _price(model: str) -> CheckResult:
 
 
 def _opened(model: str) -> Model:
-    return model_of(TrialContext(run_id="doctor", folder=Path(), model=model))
+    return model_of(TrialContext(run_id="doctor", folder=Path(), model=model), calls=None)
 
 
 def _pay(open_model: Callable[[], Model]) -> CheckResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench_core.models.errors import is_outage
@@ -18,6 +18,7 @@ from bench_core.models.stream_usage import (
     upper_bound,
 )
 from bench_core.models.wire import read_answer
+from bench_core.models.wire_turns import StreamedAnswer, read_answered, read_sent
 from bench_core.records import Usage
 from bench_core.redaction import MARKER
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from bench_core.models.kept_calls import Answered, Sent
     from bench_core.models.prices import Prices
     from bench_core.models.proxy_apis import Call
     from bench_core.models.proxy_http import Responder
@@ -34,6 +36,7 @@ __all__ = ["CallCounter", "ProxiedCall", "Server"]
 
 _CALL_S = 3600.0
 _MOST_ANSWER = 64 * 1024 * 1024
+_MOST_ERROR = 500
 _SHORTEST_SECRET = 8
 _SENT = frozenset({"content-type", "accept", "user-agent"})
 _SENT_PREFIXES = ("anthropic-", "openai-", "x-stainless-", "x-goog-")
@@ -66,6 +69,10 @@ class CallCounter(Protocol):
         """Flag the trial's result, and keep a line for its log."""
         ...
 
+    def keep(self, sent: Sent, answered: Answered) -> None:
+        """Write down what the call sent and what came back."""
+        ...
+
 
 class ProxiedCall:
     """A call from its request to its count."""
@@ -91,6 +98,10 @@ class ProxiedCall:
         self._seen = StreamUsage(call.provider)
         self._answered = False  # whether the provider has begun to serve it
         self._counted = not call.paid
+        self._sent = read_sent(f"{call.provider}:{call.model or body.get('model')}", body)
+        self._said = StreamedAnswer()
+        self._usage = Usage()
+        self._error: str | None = None
 
     def _ask_for_usage(self) -> bool:
         """Have a stream of Chat Completions say its usage; return whether the agent did not ask."""
@@ -120,11 +131,13 @@ class ProxiedCall:
             lost = isinstance(error, httpx.ReadTimeout | asyncio.TimeoutError)
             if not self._answered and not lost:
                 self._count(Usage(requests=1), 0.0)  # providers charge nothing for it
-            await self._refuse(
-                responder, "upstream", f"the provider does not answer: {self._trial.outage}"
-            )
+            self._error = f"the provider does not answer: {self._trial.outage}"
+            await self._refuse(responder, "upstream", self._error)
         finally:
             self._count_bound()
+            if self.call.paid:
+                said = read_answered(self._said.data)
+                self._trial.keep(self._sent, replace(said, usage=self._usage, error=self._error))
 
     async def _refuse(self, responder: Responder, why: Any, message: str) -> None:
         status, body = error_body(self.call.api.vendor, why, message)
@@ -173,6 +186,7 @@ class ProxiedCall:
         data = data_of_event(event)
         if data is not None:
             self._seen.read(data)
+            self._said.read(data)
             if self._added_usage and data.get("usage") and not data.get("choices"):
                 return  # a program that did not ask for it may not know an event without choices
         if ends_answer(event, data):
@@ -180,6 +194,7 @@ class ProxiedCall:
         await responder.piece(self._clean(event))
 
     def _count_whole(self, status: int, body: bytes) -> None:
+        self._note(status, body)
         found = read_answer(status, _last_of_list(body))
         if found.outcome in {"refused", "failed"} and not self._answered:
             self._trial.outage = found.reason if is_outage(status) else None
@@ -187,6 +202,21 @@ class ProxiedCall:
         elif found.usage is not None:
             self._trial.outage = None
             self._count_priced(found.usage, found.model)
+
+    def _note(self, status: int, body: bytes) -> None:
+        if not self._answered:
+            self._error = (
+                f"HTTP {status}: {self._clean(body[:_MOST_ERROR]).decode(errors='replace')}"
+            )
+            return
+        try:
+            data = json.loads(self._clean(body))
+        except (ValueError, RecursionError):
+            return
+        if isinstance(data, dict):
+            self._said.data = data
+        for piece in data if isinstance(data, list) else ():  # as Google streams without events
+            self._said.read(piece)
 
     def _count_reported(self) -> None:
         if self._seen.complete and self._seen.usage is not None:
@@ -208,6 +238,7 @@ class ProxiedCall:
     def _count(self, usage: Usage, cost_usd: float | None) -> None:
         if not self._counted:
             self._counted = True
+            self._usage = usage
             self._trial.spend(usage, cost_usd)
 
     def _count_bound(self) -> None:

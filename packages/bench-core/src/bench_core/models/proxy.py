@@ -16,8 +16,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench_core.errors import BudgetExceededError, InputError
+from bench_core.errors import BudgetExceededError, EnvironmentFaultError, InputError
 from bench_core.models.errors import MissingKeyError
+from bench_core.models.kept_calls import PROXIED_CALLS, KeptCalls
 from bench_core.models.prices import published_prices
 from bench_core.models.proxied_call import ProxiedCall, Server
 from bench_core.models.proxy_apis import APIS, error_body, find_call, secret_of, variables_for
@@ -27,8 +28,10 @@ from bench_core.serving import MOST_HEAD, RefusedRequestError, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from bench_core.agent_process.model_calls import Upstream
+    from bench_core.models.kept_calls import Answered, Sent
     from bench_core.models.prices import Prices
     from bench_core.models.proxy_apis import Call, Refusal
     from bench_core.protocols import Meter
@@ -104,7 +107,7 @@ def _environment(vendor: str) -> tuple[str, str | None]:
 class TrialProxy:
     """The calls of one attempt; see `bench_core.agent_process.model_calls.TrialCalls`."""
 
-    def __init__(self, proxy: LoopbackModelProxy, meter: Meter) -> None:
+    def __init__(self, proxy: LoopbackModelProxy, meter: Meter, folder: Path | None) -> None:
         self.secret = secrets.token_urlsafe(_SECRET_BYTES)
         self.variables: Mapping[str, str] = proxy.variables_with(self.secret)
         self.refused: str | None = None
@@ -114,6 +117,7 @@ class TrialProxy:
         self.over = False
         self._proxy = proxy
         self._meter = meter
+        self._calls = None if folder is None else KeptCalls(folder, PROXIED_CALLS)
         self._reason: str | None = None
         self._unreported = 0
         self._lock = threading.Lock()
@@ -157,6 +161,14 @@ class TrialProxy:
             flags[flag] = None
         self.notes.append(note)
 
+    def keep(self, sent: Sent, answered: Answered) -> None:
+        """Write down what a call sent and what came back."""
+        if self._calls is not None:
+            try:
+                self._calls.add(sent, answered)
+            except EnvironmentFaultError as error:
+                self.notes.append(str(error))
+
     async def close(self) -> None:
         """Pass on no more calls, and return when those under way are counted."""
         await self._proxy.end(self)
@@ -198,9 +210,9 @@ class LoopbackModelProxy:
         }
         return {**variables_for(frozenset(self._servers), self.url, secret), **direct}
 
-    def trial(self, meter: Meter) -> TrialProxy:
-        """Begin to take the calls of an attempt, which `meter` counts."""
-        made = TrialProxy(self, meter)
+    def trial(self, meter: Meter, folder: Path | None = None) -> TrialProxy:
+        """Begin to take the calls of an attempt, which `meter` counts and which are kept in `folder`."""
+        made = TrialProxy(self, meter, folder)
         self._trials[made.secret] = made
         return made
 

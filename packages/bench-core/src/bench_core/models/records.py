@@ -98,6 +98,16 @@ class OpaquePart(Record):
     provider: str
     data: dict[str, JsonValue]
 
+    @property
+    def thought(self) -> str:
+        """What a model thought aloud here, as far as its provider shows it."""
+        summary = self.data.get("summary")
+        pieces = summary if isinstance(summary, list) else []
+        said = [str(each.get("text") or "") for each in pieces if isinstance(each, dict)]
+        said += [str(self.data.get("thinking") or "")]
+        said += [str(self.data.get("text") or "")] if self.data.get("thought") else []
+        return "\n".join(filter(None, said))
+
 
 class ToolResult(Record):
     """What a tool gave back for the call `call_id`.

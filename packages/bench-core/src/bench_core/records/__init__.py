@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bench_core.records.base import Count, Dollars, GitState, Record, World
 from bench_core.records.integrity import Integrity, IntegrityCode, IntegrityFinding
+from bench_core.records.model_calls import CallPart, CallTurn, ModelCall
 from bench_core.records.run import Event, Rerun, RunInfo, Session, SessionOutcome
 from bench_core.records.sealing import Sealing
 from bench_core.records.task import AgentTask, Limits, Resource, Task, TrialKey
@@ -44,6 +45,8 @@ __all__ = [
     "Artifact",
     "ArtifactFile",
     "Attempt",
+    "CallPart",
+    "CallTurn",
     "Check",
     "Count",
     "Dollars",
@@ -54,6 +57,7 @@ __all__ = [
     "IntegrityCode",
     "IntegrityFinding",
     "Limits",
+    "ModelCall",
     "Record",
     "Rerun",
     "Resource",

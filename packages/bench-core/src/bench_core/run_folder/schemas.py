@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bench_core.records import Event, Record, RunInfo, Step, StepView, Task, TrialResult
+from bench_core.records import Event, ModelCall, Record, RunInfo, Step, StepView, Task, TrialResult
 from bench_core.records.judge import JudgeCase, Verdict
 from bench_core.run_folder.rescore_folder import RescoreInfo
 
@@ -18,6 +18,7 @@ SCHEMA_RECORDS: dict[str, type[Record]] = {
     "event": Event,
     "judge-case": JudgeCase,
     "rescore-info": RescoreInfo,
+    "model-call": ModelCall,
     "run-info": RunInfo,
     "step": Step,
     "step-view": StepView,
