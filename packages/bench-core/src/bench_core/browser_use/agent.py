@@ -135,7 +135,10 @@ class BrowserUseAgent:
         finally:
             if hasattr(chat, "aclose"):
                 await chat.aclose()
-        return outcome.model_copy(update={"answer": instructions.read_answer(outcome.answer)})
+        answer = instructions.read_answer(outcome.answer)
+        if task.can_fail and "gave_up" in outcome.flags:
+            answer = {"gave_up": answer}
+        return outcome.model_copy(update={"answer": answer})
 
     def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
         """Return the tighter of what task and run say, or the settings'."""

@@ -50,15 +50,14 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 
 def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
-    """Return browser-use's instructions: the goal, the apps, and one action per step."""
+    """Return browser-use's instructions: what the benchmark tells every agent, as its system prompt."""
     from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
 
     del environment
     return TaskInstructions(
         f"{task.goal}\n\nApps:\n{_apps(task)}",
         exclude_actions=_EXCLUDED,
-        # one action per step, as other agents, so that numbers of steps can be compared
-        options={"extend_system_message": _HINT, "max_actions_per_step": 1},
+        options={"extend_system_message": _HINT},
     )
 
 
