@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.cdp_handlers import fan_out
+from bench_core.browser_use.fitted_agent import PromptFilter, agent_class
 from bench_core.browser_use.session import attached_session, browser_answers
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.signals import without_signal_handlers
-from bench_core.browser_use.told import Told, agent_class
 from bench_core.browser_use.trajectory import Trajectory
 from bench_core.browser_use.watch import ModelWatch, Patience
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
@@ -105,8 +105,8 @@ class Attempt:
             "planning_exploration_limit": 0,
             **options,
         }
-        told = Told(exclude_actions, str(options.get("extend_system_message") or ""))
-        agent: Any = agent_class(told)(
+        prompts = PromptFilter(exclude_actions, str(options.get("extend_system_message") or ""))
+        agent: Any = agent_class(prompts)(
             task=goal,
             # It becomes part of the name of the folder that browser-use makes: a later start removes
             # that where this process is killed.

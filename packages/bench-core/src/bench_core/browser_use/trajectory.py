@@ -67,8 +67,8 @@ class Trajectory:
             asked > len(item.result) > 0
         ):  # browser-use stops where the page changes, and at its limit
             self.left_out += asked - len(item.result)
-            told = f"only {len(item.result)} of the {asked} actions asked for have a result"
-            step = step.model_copy(update={"results": (*step.results, told)})
+            note = f"only {len(item.result)} of the {asked} actions asked for have a result"
+            step = step.model_copy(update={"results": (*step.results, note)})
         self._artifacts.append_step(step)
 
     def _usage_since(self) -> Usage:

@@ -50,7 +50,7 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 
 def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
-    """Return browser-use's instructions: what the benchmark tells every agent, as its system prompt."""
+    """Return browser-use's instructions: the goal with its apps, and a hint for its system prompt."""
     from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
 
     del environment

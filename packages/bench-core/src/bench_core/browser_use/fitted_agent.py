@@ -1,4 +1,4 @@
-"""browser-use's agent, told only of what there is: no tools and files that it has not, no date of another world."""
+"""browser-use's agent with a prompt that names only what there is: its own tools, no files, no date of another world."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Told", "agent_class"]
+__all__ = ["PromptFilter", "agent_class"]
 
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)
@@ -22,7 +22,7 @@ _STATE = re.compile(
 _TODAY = re.compile(r"\n?Today: ?\d{4}-\d\d-\d\d(?=\s*</step_info>)")
 
 
-class Told:
+class PromptFilter:
     """Takes out of browser-use's messages what is not there.
 
     Its prompts speak of files and a list of things to do, for which a model without those tools asks in vain. Its
@@ -30,7 +30,7 @@ class Told:
 
     Args:
         excluded: browser-use's actions that the agent may not take.
-        own: What is said at the end of the system prompt by somebody else, which stays.
+        own: The end of the system prompt that is the benchmark's, which stays.
     """
 
     def __init__(self, excluded: Sequence[str], own: str = "") -> None:
@@ -57,25 +57,27 @@ class Told:
             text = _TODAY.sub("", text)
             return text if self._files else _STATE.sub("", text)
         end = len(text) - len(self._own) if text.endswith(self._own) else len(text)
-        said = self._names.sub("", text[:end])
+        prompt = self._names.sub("", text[:end])
         if not self._files:
-            said = _LINES.sub("", _MENTIONS.sub("", _SECTIONS.sub("", said)))
-        return said + text[end:]
+            prompt = _LINES.sub("", _MENTIONS.sub("", _SECTIONS.sub("", prompt)))
+        return prompt + text[end:]
 
 
-def agent_class(told: Told) -> Any:
-    """Return browser-use's `Agent` with messages as `told` leaves them, and the form of the answer said once.
+def agent_class(prompts: PromptFilter) -> Any:
+    """Return browser-use's `Agent` with messages as `prompts` leaves them, and the form of the answer sent once.
 
     That form is in the schema of every reply, so it need not be in the task as well, which is sent with each step.
     """
     from browser_use import Agent  # noqa: PLC0415  # 1.5 s
 
-    class ToldAgent(Agent[Any, Any]):
+    class FittedAgent(Agent[Any, Any]):
         def _enhance_task_with_schema(self, task: str, output_model_schema: Any) -> str:
             del output_model_schema
             return task
 
         async def get_model_output(self, input_messages: list[Any]) -> Any:
-            return await super().get_model_output([told.message(each) for each in input_messages])
+            return await super().get_model_output(
+                [prompts.message(each) for each in input_messages]
+            )
 
-    return ToldAgent
+    return FittedAgent
