@@ -120,7 +120,7 @@ class MultiRealBenchmark:
             environment = AppEnvironment(
                 definition,
                 lease=lease,
-                pages=self.browsers.settings,
+                viewport=self.browsers.settings.viewport,
                 settings=self._settings,
                 context=context,
                 redactor=self._redactor,

@@ -25,9 +25,11 @@ def observation_parts(observation: Observation, *, results: bool = True) -> tupl
     itself.
     """
     lines = [*(_results(observation) if results else ()), *_lines(observation)]
-    text = TextPart(text="\n".join(lines) or "(nothing to see)")
     picture = observation.marked or observation.screenshot
-    return (text,) if picture is None else (text, picture)
+    text = "\n".join(lines)
+    if picture is None:
+        return (TextPart(text=text or "(nothing to see)"),)
+    return (TextPart(text=text), picture) if text else (picture,)
 
 
 def _results(observation: Observation) -> list[str]:

@@ -56,9 +56,13 @@ class OpenAIAdapter(_OpenAIBase):
         if tools:
             options["tools"] = tools
             options["tool_choice"] = request.tool_choice
+        # `high` makes pictures smaller from some 1920x1200 on, and with them the places that a model points to;
+        # models of the earlier tool do not know `original`
+        computer = any(tool.get("type") == "computer" for tool in request.native_tools)
+        detail = "original" if computer else "high"
         return await client.responses.create(
             model=self.model,
-            input=[item for message in request.messages for item in self._items(message)],
+            input=[item for message in request.messages for item in self._items(message, detail)],
             max_output_tokens=request.max_output_tokens,
             # Every request has the whole conversation: nothing is left on the provider's servers,
             # so that reasoning must come back encrypted for the next turn to go on from it.
@@ -70,7 +74,7 @@ class OpenAIAdapter(_OpenAIBase):
             **options,
         )
 
-    def _items(self, message: Message) -> list[dict[str, Any]]:
+    def _items(self, message: Message, detail: str) -> list[dict[str, Any]]:
         native = self._native_turn(message)
         if native:
             return list(native["output"])
@@ -78,9 +82,9 @@ class OpenAIAdapter(_OpenAIBase):
         content: list[dict[str, Any]] = []
         for part in message.parts:
             if isinstance(part, TextPart | ImagePart):
-                content.append(_response_content(part, message.role))
+                content.append(_response_content(part, message.role, detail))
             else:
-                items.append(_response_item(part))
+                items.append(_response_item(part, detail))
         if content:
             items.append({"role": message.role, "content": content})
         return items
@@ -200,14 +204,14 @@ def _data_url(part: ImagePart) -> str:
     return f"data:{part.media_type};base64,{part.data}"
 
 
-def _response_content(part: TextPart | ImagePart, role: str) -> dict[str, Any]:
+def _response_content(part: TextPart | ImagePart, role: str, detail: str) -> dict[str, Any]:
     if isinstance(part, TextPart):
         kind = "input_text" if role == "user" else "output_text"
         return {"type": kind, "text": part.text}
-    return {"type": "input_image", "detail": "high", "image_url": _data_url(part)}
+    return {"type": "input_image", "detail": detail, "image_url": _data_url(part)}
 
 
-def _response_item(part: ToolCall | ToolResult | OpaquePart) -> dict[str, Any]:
+def _response_item(part: ToolCall | ToolResult | OpaquePart, detail: str) -> dict[str, Any]:
     if isinstance(part, ToolCall):
         arguments = part.raw if part.arguments is None else json.dumps(part.arguments)
         return {
@@ -216,19 +220,20 @@ def _response_item(part: ToolCall | ToolResult | OpaquePart) -> dict[str, Any]:
         }  # fmt: skip
     if isinstance(part, ToolResult):
         if part.extra.get("type") == "computer_call_output":
-            return _computer_output(part)
+            return _computer_output(part, detail)
         shown = [each for each in part.content if isinstance(each, TextPart | ImagePart)]
-        output = [_response_content(each, "user") for each in shown]
+        output = [_response_content(each, "user", detail) for each in shown]
         return {"type": "function_call_output", "call_id": part.call_id, "output": output}
     return dict(part.data)
 
 
-def _computer_output(part: ToolResult) -> dict[str, Any]:
+def _computer_output(part: ToolResult, detail: str) -> dict[str, Any]:
     picture = next(each for each in part.content if isinstance(each, ImagePart))
+    output = {"type": "computer_screenshot", "image_url": _data_url(picture)}
     return {
         "type": "computer_call_output", "call_id": part.call_id,
         "acknowledged_safety_checks": part.extra.get("acknowledged_safety_checks") or [],
-        "output": {"type": "computer_screenshot", "image_url": _data_url(picture)},
+        "output": {**output, "detail": detail} if detail == "original" else output,
     }  # fmt: skip
 
 
@@ -242,11 +247,17 @@ def _computer_call(item: dict[str, Any]) -> ToolCall:
 
 
 def _response_parts(item: dict[str, Any]) -> tuple[list[Part], list[str]]:
-    if item["type"] == "function_call":
-        return [tool_call(item["call_id"], item["name"], item["arguments"])], []
-    if item["type"] == "computer_call":
-        return [_computer_call(item)], []
-    if item["type"] != "message":
+    if item["type"] in {"function_call", "computer_call"}:
+        own = item["type"] == "computer_call"
+        call = (
+            _computer_call(item)
+            if own
+            else tool_call(item["call_id"], item["name"], item["arguments"])
+        )
+        unfinished = item.get("status", "completed") != "completed"
+        return [call.model_copy(update={"unfinished": unfinished})], []
+    # what a model says between its calls is no answer
+    if item["type"] != "message" or item.get("phase") == "commentary":
         return [OpaquePart(provider="openai", data=item)], []
     texts: list[Part] = [
         TextPart(text=each["text"]) for each in item["content"] if each["type"] == "output_text"

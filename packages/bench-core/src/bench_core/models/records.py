@@ -80,13 +80,15 @@ def _media_type(data: bytes) -> str:
 class ToolCall(Record):
     """The model asks for a tool; `arguments` is None where it sent something that is not JSON.
 
-    `toolset` names the provider's own tool that the call is for; None for tools of one's own.
+    `toolset` names the provider's own tool that the call is for; None for tools of one's own. `unfinished` is set
+    where the provider says that the call was cut off.
     """
 
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
     toolset: str | None = None
+    unfinished: bool = False
     arguments: dict[str, JsonValue] | None = None
     raw: str | None = None
 
@@ -101,9 +103,11 @@ class OpaquePart(Record):
     @property
     def thought(self) -> str:
         """What a model thought aloud here, as far as its provider shows it."""
-        summary = self.data.get("summary")
-        pieces = summary if isinstance(summary, list) else []
-        said = [str(each.get("text") or "") for each in pieces if isinstance(each, dict)]
+        said = []
+        for name in ("summary", "content"):  # the latter of OpenAI's commentary
+            pieces = self.data.get(name)
+            listed = pieces if isinstance(pieces, list) else []
+            said += [str(each.get("text") or "") for each in listed if isinstance(each, dict)]
         said += [str(self.data.get("thinking") or "")]
         said += [str(self.data.get("text") or "")] if self.data.get("thought") else []
         return "\n".join(filter(None, said))
@@ -206,7 +210,7 @@ class ModelRequest(Record):
         return {key: _hash_pictures(_plain(value)) for key, value in data.items() if value}
 
 
-_NATIVE_ONLY = ("toolset", "extra")
+_NATIVE_ONLY = ("toolset", "unfinished", "extra")
 
 
 def _plain(value: Any) -> Any:

@@ -42,10 +42,10 @@ def read_sent(model: str, body: dict[str, Any]) -> Sent:
 def read_answered(data: dict[str, Any]) -> Answered:
     """Return what a whole answer says, whichever API it is of; its usage is counted elsewhere."""
     choice = _first(data.get("choices")) or _first(data.get("candidates"))
-    message = data.get("content") or data.get("output") or choice.get("message") or choice
+    said = data.get("content") or data.get("output") or choice.get("message") or choice
     stop = data.get("stop_reason") or data.get("status")
     return Answered(
-        _turn(message)[1] if message else [],
+        _turn(said)[1] if said else [],
         stop=str(stop or choice.get("finish_reason") or choice.get("finishReason") or "") or None,
         model_reported=str(data.get("model") or data.get("modelVersion") or "") or None,
     )
@@ -149,33 +149,31 @@ def _plain_parts(value: dict[str, Any]) -> list[CallPart]:
 
 
 def _call(value: dict[str, Any]) -> CallPart:
-    message = value.get("functionCall") or value.get("function") or value
-    given = next(
-        (message[name] for name in ("arguments", "input", "args") if name in message), None
-    )
+    said = value.get("functionCall") or value.get("function") or value
+    given = next((said[name] for name in ("arguments", "input", "args") if name in said), None)
     if isinstance(given, str):
         given = _json(given)
-    call_id = value.get("call_id") or value.get("id") or message.get("id")
+    call_id = value.get("call_id") or value.get("id") or said.get("id")
     return CallPart(
         type="call",
         call_id=None if call_id is None else str(call_id),
-        name=str(message.get("name")),
+        name=str(said.get("name")),
         arguments=given,
     )
 
 
 def _result(value: dict[str, Any]) -> CallPart:
-    message = value.get("functionResponse") or value
-    ids = (message.get(name) for name in ("tool_call_id", "tool_use_id", "call_id", "id"))
-    given = (message.get(name) for name in ("content", "output"))
+    said = value.get("functionResponse") or value
+    ids = (said.get(name) for name in ("tool_call_id", "tool_use_id", "call_id", "id"))
+    given = (said.get(name) for name in ("content", "output"))
     content = next((each for each in given if each is not None), None)
-    if "response" in message:
-        content = json.dumps(message["response"], ensure_ascii=False)
+    if "response" in said:
+        content = json.dumps(said["response"], ensure_ascii=False)
     return CallPart(
         type="result",
         call_id=next((str(each) for each in ids if each), None),
-        name=None if message.get("name") is None else str(message["name"]),
-        failed=message.get("is_error") is True,
+        name=None if said.get("name") is None else str(said["name"]),
+        failed=said.get("is_error") is True,
         content=tuple(_parts(content)),
     )
 

@@ -113,8 +113,7 @@ class AsyncSession:
                 world, chosen, seed, self._number, kept=self.settings.keep is not None
             )
             with self._noting():
-                task_seen, seen = await self._episode.begin(self.settings.reset_s)
-                return SessionStep(observation=seen, task=task_seen)
+                return SessionStep(observation=await self._episode.begin(self.settings.reset_s))
 
     async def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
         """Do one or more actions, after which there is one observation.

@@ -27,6 +27,8 @@ _BETAS = {
 }
 _OFF_BY_RULE = frozenset({"type", "configs", "cache_control"})
 _NOT_FOUND = 404
+_DETAILS = {"low", "high", "auto", "original"}
+_BROWSERS_ONLY = {"go_back", "go_forward", "navigate", "search", "open_web_browser"}
 _STATE_ALONE = frozenset({"new_tab", "list_tabs", "switch_tab", "close_tab"})
 _MOST_TABS, _MOST_LINE = 100, 4096
 _MANY_PICTURES, _MOST_EDGE = 20, 2000
@@ -199,13 +201,24 @@ def _openai(seen: Seen) -> Iterator[str]:
             yield f"{model} does not support computer"
     if model.startswith("computer-use-preview") and body.get("truncation") != "auto":
         yield "computer-use-preview needs truncation auto"
-    outputs = {each["call_id"]: each for each in body["input"] if "output" in each}
-    for item in body["input"]:
+    yield from _openai_items(body["input"])
+
+
+def _openai_items(items: list[dict[str, Any]]) -> Iterator[str]:
+    outputs = {each["call_id"]: each for each in items if "output" in each}
+    calls: set[str] = set()
+    for item, after in zip(items, [*items[1:], {}], strict=True):
         kind = item.get("type")
         if kind == "reasoning" and not item.get("encrypted_content"):
             yield f"Item with id {item['id']!r} not found: items are not persisted when store is false"
+        # users' turns and outputs do not follow from it
+        if kind == "reasoning" and (after.get("role", "user") == "user" and "call_id" not in after):
+            yield f"Item {item['id']!r} of type 'reasoning' was provided without its required following item"
         if kind in {"computer_call", "function_call"}:
+            calls.add(item["call_id"])
             yield from _openai_output(item, outputs.get(item["call_id"]))
+        if "output" in item and item["call_id"] not in calls:
+            yield f"No tool call found for {item['type']} with call_id {item['call_id']}"
 
 
 def _openai_output(call: dict[str, Any], output: dict[str, Any] | None) -> Iterator[str]:
@@ -218,8 +231,22 @@ def _openai_output(call: dict[str, Any], output: dict[str, Any] | None) -> Itera
         known = {each["id"] for each in output.get("acknowledged_safety_checks") or ()}
         if pending - known:
             yield f"safety checks were not acknowledged: {sorted(pending - known)}"
-        if output["output"].get("type") != "computer_screenshot":
-            yield "the output of a computer call is a computer_screenshot"
+        yield from _openai_picture(output["output"])
+    elif not isinstance(output["output"], str):
+        for part in output["output"]:
+            if part["type"] not in {"input_text", "input_image", "input_file"}:
+                yield f"Invalid value: {part['type']!r}"
+            if part.get("detail", "auto") not in _DETAILS:
+                yield f"Invalid value: {part['detail']!r}"
+
+
+def _openai_picture(shown: dict[str, Any]) -> Iterator[str]:
+    if shown.get("type") != "computer_screenshot":
+        yield "the output of a computer call is a computer_screenshot"
+    if not shown.get("image_url") and not shown.get("file_id"):
+        yield "a computer_screenshot needs an image_url or a file_id"
+    if shown.get("detail", "auto") not in _DETAILS:
+        yield f"Invalid value: {shown['detail']!r}"
 
 
 def _google(seen: Seen) -> Iterator[str]:
@@ -229,6 +256,10 @@ def _google(seen: Seen) -> Iterator[str]:
         for tool in seen.body.get("tools", ())
         for function in tool.get("functionDeclarations", ())
     }
+    for tool in tools:
+        off = set(tool.get("excludedPredefinedFunctions") or ())
+        if tool["environment"] == "ENVIRONMENT_DESKTOP" and off & _BROWSERS_ONLY:
+            yield f"ENVIRONMENT_DESKTOP has no function {min(off & _BROWSERS_ONLY)!r}"
     calls: list[dict[str, Any]] = []
     for content in seen.body["contents"]:
         answers = [p["functionResponse"] for p in content["parts"] if "functionResponse" in p]
@@ -241,12 +272,7 @@ def _google(seen: Seen) -> Iterator[str]:
             known = (answer.get("response") or {}).get("safety_acknowledgement")
             if asked.get("decision") == "require_confirmation" and known != "true":
                 yield "the safety decision was not acknowledged"
-            own = tools and call["name"] not in declared
-            if (
-                own
-                and tools[0]["environment"] == "ENVIRONMENT_BROWSER"
-                and "url" not in answer["response"]
-            ):
+            if tools and call["name"] not in declared and "url" not in answer["response"]:
                 yield f"the response of the computer use function {call['name']} lacks the url"
         calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
 

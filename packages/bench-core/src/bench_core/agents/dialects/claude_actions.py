@@ -123,17 +123,15 @@ def seconds(arguments: dict[str, Any], most: float = _MOST_WAIT_S) -> float:
     return float(value)
 
 
-def direction(arguments: dict[str, Any]) -> tuple[int, int]:
+def direction(arguments: dict[str, Any], name: str = "scroll_direction") -> tuple[int, int]:
     """Return which way to scroll, to the right and down.
 
     Raises:
         InvalidCallError: There is no such direction.
     """
-    value = arguments["scroll_direction"]
+    value = arguments[name]
     if not isinstance(value, str) or value not in _DIRECTIONS:
-        raise InvalidCallError(
-            f"scroll_direction is one of {', '.join(_DIRECTIONS)}, not {value!r}"
-        )
+        raise InvalidCallError(f"{name} is one of {', '.join(_DIRECTIONS)}, not {value!r}")
     return _DIRECTIONS[value]
 
 

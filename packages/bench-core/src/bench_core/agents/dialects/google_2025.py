@@ -5,14 +5,21 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.google_computer import GoogleComputer, pixels, point
+from bench_core.agents.dialects.claude_actions import direction
+from bench_core.agents.dialects.google_computer import (
+    GRID,
+    GoogleComputer,
+    flag,
+    navigated,
+    number,
+    point,
+)
 from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
 from bench_core.agents.records import (
     Back,
     Click,
     Drag,
     Forward,
-    Goto,
     Move,
     PressKeys,
     Scroll,
@@ -21,33 +28,30 @@ from bench_core.agents.records import (
 )
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action
+    from bench_core.agents.records import Action, Point
 
 __all__ = ["DIALECT"]
 
-_SEARCH = "https://www.google.com"
+_AT = ("x", "y")
+_MAGNITUDE = 800
 
 
 def _type(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    clear = arguments.get("clear_before_typing")
     return (
         TypeText(
-            text=str(arguments["text"]),
+            text=arguments["text"],
             target=point(arguments, screen),
-            clear=clear is None or bool(clear),
-            enter=bool(arguments.get("press_enter", False)),
+            clear=flag(arguments, "clear_before_typing", default=True),
+            enter=flag(arguments, "press_enter", default=True),
         ),
     )
 
 
-def _scroll_at(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    dx, dy = pixels(arguments.get("magnitude"), str(arguments["direction"]), screen)
-    return (Scroll(target=point(arguments, screen), dx=dx, dy=dy),)
-
-
-def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    dx, dy = pixels(None, str(arguments["direction"]), screen)
-    return (Scroll(dx=dx, dy=dy),)
+def _scroll(arguments: dict[str, Any], screen: Screen, at: Point | None) -> tuple[Action, ...]:
+    across, down = direction(arguments, "direction")
+    share = number(arguments, "magnitude", default=_MAGNITUDE) / GRID
+    width, height = screen.size
+    return (Scroll(target=at, dx=across * round(share * width), dy=down * round(share * height)),)
 
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
@@ -55,25 +59,27 @@ def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     return (Drag(start=point(arguments, screen), end=end),)
 
 
-def _navigate(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    url = str(arguments["url"]).strip()
-    return (Goto(url=url if "://" in url else f"https://{url}"),)
-
-
 _MEMBERS = {
-    "open_web_browser": Member(lambda *_: (Wait(seconds=0),), ("goto",)),
-    "wait_5_seconds": Member(lambda *_: (Wait(seconds=5),), ("wait",)),
-    "go_back": Member(lambda *_: (Back(),), ("back",)),
-    "go_forward": Member(lambda *_: (Forward(),), ("forward",)),
-    "search": Member(lambda *_: (Goto(url=_SEARCH),), ("goto",)),
-    "navigate": Member(_navigate, ("goto",)),
-    "click_at": Member(lambda a, s: (Click(target=point(a, s)),), ("click",)),
-    "hover_at": Member(lambda a, s: (Move(target=point(a, s)),), ("move",)),
-    "type_text_at": Member(_type, ("type",)),
-    "key_combination": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
-    "scroll_document": Member(_scroll, ("scroll",)),
-    "scroll_at": Member(_scroll_at, ("scroll",)),
-    "drag_and_drop": Member(_drag, ("drag",)),
+    "open_web_browser": Member(lambda *_: (Wait(seconds=0),), ("goto",), takes=()),
+    "wait_5_seconds": Member(lambda *_: (Wait(seconds=5),), ("wait",), takes=()),
+    "go_back": Member(lambda *_: (Back(),), ("back",), takes=()),
+    "go_forward": Member(lambda *_: (Forward(),), ("forward",), takes=()),
+    "navigate": Member(navigated, ("goto",), takes=("url",)),
+    "click_at": Member(lambda a, s: (Click(target=point(a, s)),), ("click",), takes=_AT),
+    "hover_at": Member(lambda a, s: (Move(target=point(a, s)),), ("move",), takes=_AT),
+    "type_text_at": Member(
+        _type, ("type",), takes=(*_AT, "text", "press_enter", "clear_before_typing")
+    ),
+    "key_combination": Member(
+        lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",), takes=("keys",)
+    ),
+    "scroll_document": Member(lambda a, s: _scroll(a, s, None), ("scroll",), takes=("direction",)),
+    "scroll_at": Member(
+        lambda a, s: _scroll(a, s, point(a, s)),
+        ("scroll",),
+        takes=(*_AT, "direction", "magnitude"),
+    ),
+    "drag_and_drop": Member(_drag, ("drag",), takes=(*_AT, "destination_x", "destination_y")),
 }
 
 
@@ -81,8 +87,9 @@ class _Google2025(GoogleComputer):
     name = "google_computer_use_2025"
     models = (r"gemini-2\.5-computer-use(-preview)?(-\d+)*", r"gemini-3(\.1)?(-.+)?")
     environments = ("browser",)
-    since = date(2026, 6, 24)
+    since = date(2026, 11, 27)
     members = _MEMBERS
+    off = ("search",)  # it leaves the world of the task, for the site of a search engine
 
 
 DIALECT = _Google2025()

@@ -1,6 +1,7 @@
 """Google's second vocabulary of computer use, since Gemini 3.5 Flash.
 
-That a desktop is offered the same functions is what the SDK's `ENVIRONMENT_DESKTOP` suggests; it was not verified.
+Desktops have the same functions but those that load pages. Google's page gives them `magnitude_in_pixels`, too; that
+they are called with `magnitude_in_wheel_clicks` is what seven programs of others agree on.
 """
 
 from __future__ import annotations
@@ -8,14 +9,20 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from bench_core.agents.dialects.google_computer import GoogleComputer, pixels, point
+from bench_core.agents.dialects.claude_actions import NOTCH_PX, direction
+from bench_core.agents.dialects.google_computer import (
+    GoogleComputer,
+    flag,
+    navigated,
+    number,
+    point,
+)
 from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
 from bench_core.agents.records import (
     Back,
     Click,
     Drag,
     Forward,
-    Goto,
     KeyDown,
     KeyUp,
     MouseDown,
@@ -36,33 +43,35 @@ __all__ = ["DIALECT"]
 _MOST_WAIT_S = 60.0
 
 
+_AT = ("x", "y")
+_PIXELS = 300
+
+
 def _click(**how: Any) -> Member:
-    return Member(lambda a, s: (Click(target=point(a, s), **how),), ("click",))
+    return Member(lambda a, s: (Click(target=point(a, s), **how),), ("click",), takes=_AT)
 
 
 def _type(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    enter = bool(arguments.get("press_enter", False))
-    return (TypeText(text=str(arguments["text"]), enter=enter),)
+    enter = flag(arguments, "press_enter", default=False)
+    return (TypeText(text=arguments["text"], enter=enter),)
 
 
 def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    dx, dy = pixels(arguments.get("magnitude"), str(arguments["direction"]), screen)
-    target = point(arguments, screen) if arguments.get("x") is not None else None
-    return (Scroll(target=target, dx=dx, dy=dy),)
+    across, down = direction(arguments, "direction")
+    distance = number(arguments, "magnitude_in_pixels", default=_PIXELS)
+    if arguments.get("magnitude_in_wheel_clicks") is not None:
+        distance = number(arguments, "magnitude_in_wheel_clicks", default=0) * NOTCH_PX
+    target = point(arguments, screen)
+    return (Scroll(target=target, dx=across * distance, dy=down * distance),)
 
 
 def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-    end = point(arguments, screen, "destination_")
-    return (Drag(start=point(arguments, screen), end=end),)
-
-
-def _navigate(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    url = str(arguments["url"]).strip()
-    return (Goto(url=url if "://" in url else f"https://{url}"),)
+    start, end = point(arguments, screen, "start_"), point(arguments, screen, "end_")
+    return (Drag(start=start, end=end),)
 
 
 def _wait(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    return (Wait(seconds=min(float(arguments.get("seconds", 1)), _MOST_WAIT_S)),)
+    return (Wait(seconds=min(number(arguments, "seconds", default=1), _MOST_WAIT_S)),)
 
 
 def _key(arguments: dict[str, Any]) -> str:
@@ -75,29 +84,39 @@ _MEMBERS = {
     "triple_click": _click(count=3),
     "middle_click": _click(button="middle"),
     "right_click": _click(button="right"),
-    "mouse_down": Member(lambda a, s: (MouseDown(target=point(a, s)),), ("mouse_down",)),
-    "mouse_up": Member(lambda a, s: (MouseUp(target=point(a, s)),), ("mouse_up",)),
-    "move": Member(lambda a, s: (Move(target=point(a, s)),), ("move",)),
-    "type": Member(_type, ("type",)),
-    "drag_and_drop": Member(_drag, ("drag",)),
-    "wait": Member(_wait, ("wait",)),
-    "press_key": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["key"])),), ("keys",)),
-    "key_down": Member(lambda a, _: (KeyDown(key=_key(a)),), ("key_down",)),
-    "key_up": Member(lambda a, _: (KeyUp(key=_key(a)),), ("key_up",)),
-    "hotkey": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
-    "take_screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",)),
-    "scroll": Member(_scroll, ("scroll",)),
-    "go_back": Member(lambda *_: (Back(),), ("back",)),
-    "go_forward": Member(lambda *_: (Forward(),), ("forward",)),
-    "navigate": Member(_navigate, ("goto",)),
-}
+    "mouse_down": Member(
+        lambda a, s: (MouseDown(target=point(a, s)),), ("mouse_down",), takes=_AT
+    ),
+    "mouse_up": Member(lambda a, s: (MouseUp(target=point(a, s)),), ("mouse_up",), takes=_AT),
+    "move": Member(lambda a, s: (Move(target=point(a, s)),), ("move",), takes=_AT),
+    "type": Member(_type, ("type",), takes=("text", "press_enter")),
+    "drag_and_drop": Member(_drag, ("drag",), takes=("start_x", "start_y", "end_x", "end_y")),
+    "wait": Member(_wait, ("wait",), takes=("seconds",)),
+    "press_key": Member(
+        lambda a, _: (PressKeys(keys=names_of_keys(a["key"])),), ("keys",), takes=("key",)
+    ),
+    "key_down": Member(lambda a, _: (KeyDown(key=_key(a)),), ("key_down",), takes=("key",)),
+    "key_up": Member(lambda a, _: (KeyUp(key=_key(a)),), ("key_up",), takes=("key",)),
+    "hotkey": Member(
+        lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",), takes=("keys",)
+    ),
+    "take_screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",), takes=()),
+    "scroll": Member(
+        _scroll, ("scroll",),
+        takes=(*_AT, "direction", "magnitude_in_pixels", "magnitude_in_wheel_clicks"),
+    ),
+    "go_back": Member(lambda *_: (Back(),), ("back",), takes=()),
+    "go_forward": Member(lambda *_: (Forward(),), ("forward",), takes=()),
+    "navigate": Member(navigated, ("goto",), takes=("url",)),
+}  # fmt: skip
 
 
 class _Google2026(GoogleComputer):
     name = "google_computer_use_2026"
     models = (r"gemini-3\.[5-9](-.+)?", r"gemini-[4-9](\.\d+)?(-.+)?")
-    since = date(2026, 6, 24)
+    since = date(2026, 11, 27)
     members = _MEMBERS
+    browser_only = ("go_back", "go_forward", "navigate")
 
 
 DIALECT = _Google2026()

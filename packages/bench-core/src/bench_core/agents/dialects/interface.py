@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bench_core.agents.ending import ending_tools
 from bench_core.agents.observation_text import observation_parts
-from bench_core.agents.records import ActionResult, PressKeys
+from bench_core.agents.records import ActionResult, Observation, PressKeys
 from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 from bench_core.models.records import TextPart, ToolResult
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.agents.records import Action, Observation
+    from bench_core.agents.records import Action
     from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
     from bench_core.records import AgentTask
 
@@ -33,6 +33,9 @@ __all__ = [
     "Screen",
     "function_tools",
     "names_of_keys",
+    "pictured",
+    "place_text",
+    "reply_to",
     "tools_for_tabs",
 ]
 
@@ -64,12 +67,14 @@ class Screen:
 class Member:
     """One thing a model can ask for: the actions it becomes, and the kinds that must be offered for it.
 
-    `says` is what the model receives where the actions give no text and no picture.
+    `says` is what the model receives where the actions give no text and no picture. `takes` names its arguments
+    where others are refused, since a call with an argument that is not understood means something else.
     """
 
     make: Callable[[dict[str, Any], Screen], tuple[Action, ...]]
     needs: tuple[str, ...]
     says: str = "ok"
+    takes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,29 @@ class Answered:
         """The result of its last action."""
         return self.results[-1] if self.results else ActionResult()
 
+    @property
+    def text(self) -> str:
+        """What the actions answer that were carried out."""
+        answers = ((each.text, each.changed) for each in self.results if each.ok)
+        return " ".join(filter(None, (text for pair in answers for text in pair)))
+
+    @property
+    def seen(self) -> Observation:
+        """The moment after it: of the last call what there is to see now, of others what their picture shows."""
+        tabs = self.result.tabs
+        if self.last or self.result.image is None:
+            return pictured(self.observation)
+        active = next((number for number, tab in enumerate(tabs) if tab.active), None)
+        here = None if active is None else tabs[active]
+        return Observation(
+            screenshot=self.result.image,
+            url=here and here.url,
+            title=here and here.title,
+            tabs=tuple(tab.title or tab.url for tab in tabs),
+            active_tab=active,
+            open_tabs=tabs,
+        )
+
 
 class Dialect(ABC):
     """One tool version; a module of this package has one as `DIALECT`.
@@ -125,6 +153,7 @@ class Dialect(ABC):
         nudge: What a model that neither acted nor ended is shown.
         default: Whether a model that fits gets it without being asked for.
         images: How many of the latest screenshots are sent by default; None for all.
+        pictures: Whether each call is answered with a picture of the moment after it.
         members: What a model can ask for, by name.
         off: Members that are always declared disabled.
     """
@@ -140,6 +169,7 @@ class Dialect(ABC):
     nudge: ClassVar[str] = "You called no tool. Act with one of your tools; call `done` to end."
     default: ClassVar[bool] = True
     images: ClassVar[int | None] = None
+    pictures: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Member]]
     off: ClassVar[tuple[str, ...]] = ()
 
@@ -175,6 +205,10 @@ class Dialect(ABC):
         """
         found = self.member(call)
         if found is None:
+            own = [tool.name for tool in self.declare(screen).tools]
+            if call.name not in own:
+                known = ", ".join((*own, *self.available(screen)))
+                raise InvalidCallError(f"there is no {call.name!r} here: there are {known}")
             return (action_of(call, screen.task),)
         name, arguments = found
         return self.make(name, arguments, screen)
@@ -187,6 +221,12 @@ class Dialect(ABC):
         missing = [kind for kind in member.needs if kind not in screen.offers]
         if missing:
             raise InvalidCallError(f"{name} is not available here")
+        unknown = sorted(set(arguments) - set(arguments if member.takes is None else member.takes))
+        if unknown:
+            takes = ", ".join(member.takes or ()) or "none"
+            raise InvalidCallError(
+                f"{name} has no argument {', '.join(map(repr, unknown))}: it takes {takes}"
+            )
         try:
             return member.make(arguments, screen)
         except ValidationError as error:
@@ -195,10 +235,11 @@ class Dialect(ABC):
             raise InvalidCallError(f"{name}: {where}: {first['msg']}") from error
         except InvalidCallError as error:
             raise InvalidCallError(f"{name}: {error}") from error
+        except KeyError as error:
+            raise InvalidCallError(f"{name} lacks the argument {error}") from error
         except (
             AttributeError,
             IndexError,
-            KeyError,
             OverflowError,
             TypeError,
             ValueError,
@@ -208,6 +249,11 @@ class Dialect(ABC):
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member and arguments of a call of the native tool, None of another tool."""
         return (call.name, dict(call.arguments or {})) if call.name in self.members else None
+
+    def thought(self, call: ToolCall) -> str:
+        """Return why the model makes a call, where the call itself says so."""
+        del call
+        return ""
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:
         """Return what is to be known of a call in the trial's record."""
@@ -233,6 +279,25 @@ class Dialect(ABC):
     def available(self, screen: Screen) -> tuple[str, ...]:
         """Return the members that the environment offers."""
         return tuple(n for n, m in self.members.items() if set(m.needs) <= screen.offers)
+
+
+def pictured(observation: Observation) -> Observation:
+    """Return what there is to see beside the picture and not in it: pages, tabs, what happened."""
+    return observation.model_copy(
+        update={"elements": (), "text": None, "size": None, "marked": None}
+    )
+
+
+def place_text(screen: Screen, *, load: str = "goto", back: str = "back") -> str:
+    """Return what the picture shows, and which tools do what cannot be done in it."""
+    if not screen.browser:
+        return "You see the screen of a Windows computer."
+    tools = {"goto": f"`{load}` loads another page", "back": f"`{back}` goes back",
+             "switch_tab": "`switch_tab` brings another tab to the front"}  # fmt: skip
+    offered = ", ".join(does for kind, does in tools.items() if kind in screen.offers)
+    return "You see a page of a web browser, without address bar and tabs" + (
+        f": {offered}." if offered else "."
+    )
 
 
 def reply_to(

@@ -10,8 +10,10 @@ from bench_core.agents.dialects.interface import (
     Member,
     Screen,
     names_of_keys,
+    pictured,
     reply_to,
 )
+from bench_core.agents.observation_text import result_text
 from bench_core.agents.records import (
     Click,
     Drag,
@@ -24,11 +26,12 @@ from bench_core.agents.records import (
     Wait,
 )
 from bench_core.agents.tools import InvalidCallError
-from bench_core.models.records import TextPart
+from bench_core.errors import EnvironmentFaultError
+from bench_core.models.records import ImagePart, TextPart
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action
-    from bench_core.models.records import ImagePart, Part, ToolCall
+    from bench_core.agents.records import Action, Observation
+    from bench_core.models.records import Part, ToolCall
 
 __all__ = ["OpenAIComputer"]
 
@@ -38,12 +41,18 @@ _WAIT_S = 2.0
 
 
 def _point(value: dict[str, Any], screen: Screen) -> Point:
-    x, y = float(value["x"]), float(value["y"])
+    x, y = _number(value["x"]), _number(value["y"])
     width, height = screen.size
     # the reference leaves it to the driver to check bounds, and to raise
     if not (0 <= x < width and 0 <= y < height):
         raise InvalidCallError(f"({x:g}, {y:g}) is outside the screen, {width} x {height} pixels")
     return Point(x=x, y=y)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidCallError(f"places and distances are numbers, not {value!r}")
+    return float(value)
 
 
 def _held(arguments: dict[str, Any]) -> tuple[str, ...]:
@@ -85,20 +94,21 @@ def _move(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     target, held = _point(arguments, screen), _held(arguments)
-    dx, dy = arguments.get("scroll_x") or 0, arguments.get("scroll_y") or 0
+    dx, dy = (_number(arguments.get(name) or 0) for name in ("scroll_x", "scroll_y"))
     return (Scroll(target=target, dx=dx, dy=dy, modifiers=held),)
 
 
+_AT = ("x", "y", "keys")
 _MEMBERS = {
-    "click": Member(_click, ("click",)),
-    "double_click": Member(_double, ("click",)),
-    "drag": Member(_drag, ("drag",)),
-    "keypress": Member(_press, ("keys",)),
-    "move": Member(_move, ("move",)),
-    "screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",)),
-    "scroll": Member(_scroll, ("scroll",)),
-    "type": Member(lambda a, _: (TypeText(text=str(a["text"])),), ("type",)),
-    "wait": Member(lambda *_: (Wait(seconds=_WAIT_S),), ("wait",)),
+    "click": Member(_click, ("click",), takes=(*_AT, "button")),
+    "double_click": Member(_double, ("click",), takes=_AT),
+    "drag": Member(_drag, ("drag",), takes=("path", "keys")),
+    "keypress": Member(_press, ("keys",), takes=("keys",)),
+    "move": Member(_move, ("move",), takes=_AT),
+    "screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",), takes=()),
+    "scroll": Member(_scroll, ("scroll",), takes=(*_AT, "scroll_x", "scroll_y")),
+    "type": Member(lambda a, _: (TypeText(text=a["text"]),), ("type",), takes=("text",)),
+    "wait": Member(lambda *_: (Wait(seconds=_WAIT_S),), ("wait",), takes=()),
 }
 
 
@@ -107,6 +117,9 @@ class OpenAIComputer(Dialect):
 
     provider = "openai"
     members = _MEMBERS
+    pictures = True
+    append_only = True
+    """Each answer of a computer call must have its picture, and reasoning belongs to the items after it."""
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member of a call; see `Dialect`."""
@@ -120,28 +133,64 @@ class OpenAIComputer(Dialect):
         given = found[1].get("actions")
         if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
             raise InvalidCallError("a computer call has a list of actions")
-        made = [self.make(str(each.get("type")), each, screen) for each in given]
+        made: list[Action] = []
+        for number, each in enumerate(given, 1):
+            arguments = {name: value for name, value in each.items() if name != "type"}
+            try:
+                made += self.make(str(each.get("type")), arguments, screen)
+            except InvalidCallError as error:
+                raise InvalidCallError(
+                    f"action {number} of {len(given)}: {error}; no action of this call was carried out"
+                ) from error
         # a turn without an action asks for a look
-        return tuple(action for actions in made for action in actions) or (Screenshot(),)
+        return tuple(made) or (Screenshot(),)
 
     def flags(self, call: ToolCall) -> tuple[str, ...]:
         """Return what is to be known of a call; see `Dialect`."""
         checks = (call.arguments or {}).get("pending_safety_checks")
         return ("safety_check_acknowledged",) if checks and call.toolset else ()
 
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Return what a turn shows; see `Dialect`."""
+        return super().show(pictured(observation), results=results)
+
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
-        if self.member(done.call) is None:
-            return super().answer(done)
-        picture = done.observation.screenshot if done.last else done.result.image
-        picture = picture or done.observation.screenshot
-        content: tuple[TextPart | ImagePart, ...] = (picture,) if picture else ()
-        checks = (done.call.arguments or {}).get("pending_safety_checks") or []
+        found, seen = self.member(done.call), done.seen
+        # what is around the picture is shown once a turn, and not again if nothing was done
+        around = [] if done.again else _texts_and_pictures(self.show(seen, results=False))
+        if found is None:
+            became = TextPart(text=done.error or done.text or "ok")
+            return (reply_to(done.call, became, *around, error=done.error is not None),)
+        if seen.screenshot is None:
+            raise EnvironmentFaultError(
+                "there is no picture of the screen, without which a computer call cannot be answered"
+            )
         output = reply_to(
             done.call,
-            *content,
-            extra={"type": "computer_call_output", "acknowledged_safety_checks": checks},
+            seen.screenshot,
+            extra={
+                "type": "computer_call_output",
+                "acknowledged_safety_checks": found[1].get("pending_safety_checks") or [],
+            },
         )
-        # the output has no field for it
-        message = [TextPart(text=f"The computer call failed: {done.error}")] if done.error else []
-        return (output, *message)
+        texts = [each for each in around if isinstance(each, TextPart)] if done.last else []
+        # the output has no field for either
+        became = TextPart(text=_became(found[1], done))
+        return (output, *((became,) if done.error or done.text else ()), *texts)
+
+
+def _texts_and_pictures(parts: tuple[Part, ...]) -> list[TextPart | ImagePart]:
+    return [each for each in parts if isinstance(each, TextPart | ImagePart)]
+
+
+def _became(arguments: dict[str, Any], done: Answered) -> str:
+    """Return what became of each action of a computer call."""
+    if not done.results:
+        return f"The computer call failed: {done.error}"
+    lines = ["Not every action was carried out:" if done.error else "The actions were carried out:"]
+    for number, (action, result) in enumerate(
+        zip(arguments.get("actions") or (), done.results, strict=False), 1
+    ):
+        lines.append(f"{number}. {action.get('type')}: {result_text(result)}")
+    return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bench_core.agents.dialects.interface import Declaration, function_tools
+from bench_core.agents.dialects.interface import Declaration, function_tools, place_text
 from bench_core.agents.dialects.openai_computer import OpenAIComputer
 from bench_core.agents.prompts import system_prompt
 
@@ -20,7 +20,7 @@ __all__ = ["DIALECT"]
 class _ComputerUsePreview(OpenAIComputer):
     name = "computer_use_preview"
     models = (r"computer-use(-preview)?",)
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
 
     def declare(self, screen: Screen) -> Declaration:
         native: dict[str, JsonValue] = {
@@ -31,7 +31,7 @@ class _ComputerUsePreview(OpenAIComputer):
         return Declaration(
             native_tools=(native,),
             tools=function_tools(screen, navigation=True),
-            system=system_prompt(screen.task),
+            system=system_prompt(screen.task, place=place_text(screen)),
             body={"truncation": "auto"},  # the model refuses requests without it
         )
 
