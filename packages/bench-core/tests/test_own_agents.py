@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,25 @@ def folder(tmp_path: Path) -> Path:
     return module.parent
 
 
-def run(folder: Path, code: str, agent: str = "my_agent:MyAgent") -> tuple[int, str]:
+def run(
+    folder: Path,
+    code: str,
+    agent: str = "my_agent:MyAgent",
+    *options: str,
+    **variables: str,
+) -> tuple[int, str]:
     """Write the agent and run it on one task; return the exit code and what was said."""
     (folder / "my_agent.py").write_text(code, encoding="utf-8")
     command = [PROGRAM, "run", "my_sums:MySums", "--agent", agent, "--limit", "1", "--out", "out"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    keyless = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    done = subprocess.run(
+        [*command, *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**keyless, **variables},
+    )
     return done.returncode, done.stderr
 
 
@@ -42,6 +57,28 @@ def test_an_agent_runs_from_the_folder_it_lies_in(folder: Path) -> None:
     assert run(folder, GOOD) == (0, "")
     result = json.loads((folder / "out" / "results.jsonl").read_text(encoding="utf-8"))
     assert (result["task_id"], result["score"]) == ("1+1", 1.0)
+
+
+def test_a_model_without_its_key_is_refused_before_the_first_trial(folder: Path) -> None:
+    code, error = run(folder, GOOD, "my_agent:MyAgent", "--model", "openai:gpt-5.2")
+    assert code == 2, error
+    assert "openai needs a key: set the environment variable OPENAI_API_KEY" in error
+    assert not (folder / "out" / "results.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "variables"),
+    [
+        pytest.param(["--model", "openai:m"], {"OPENAI_API_KEY": "k" * 20}, id="a key"),
+        pytest.param(["--model", "openai:m"], {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, id="a server of one's own"),
+        pytest.param(["--model", "scripted:none.json"], {}, id="a script"),
+        pytest.param(["--model", "elsewhere:m"], {}, id="a provider that is not known"),
+    ],
+)  # fmt: skip
+def test_a_model_that_needs_no_key_here_is_not_refused(
+    folder: Path, options: list[str], variables: dict[str, str]
+) -> None:
+    assert run(folder, GOOD, "my_agent:MyAgent", *options, **variables) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_model_of_any_provider_does_a_task_on_the_marked_screen(  # noqa: PLR0
     first = str(server.requests[0].body)
     assert "Write a draft." in first
     assert "[1] edit 'Text' = 'hello'" in first
-    assert "runs Windows" in first
+    assert "a computer with Windows" in first
 
 
 def test_a_model_that_gives_up_ends_with_fail(  # noqa: PLR0913, PLR0917  # fixtures

@@ -61,7 +61,10 @@ def test_a_demonstration_reaches_the_model_and_the_record(  # noqa: PLR0913, PLR
     given = {"demonstrations": Demonstrations(demos)}
     task = make_task("0a1b2c3d-WOS")
     result = vision(tmp_path / "run", vm, evaluator, server, {}, task, benchmark=given)
-    assert "demonstration: Press Ctrl+S." in str(server.requests[0].body)
+    told = str(server.requests[0].body)
+    assert told.count("Press Ctrl+S.") == 1
+    assert "follow what it does" in told
+    assert "'fail'" in told
     assert "demo" in result.flags
     shown = result.details["demonstration"]
     assert isinstance(shown, dict)

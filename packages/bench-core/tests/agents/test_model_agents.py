@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -143,7 +144,14 @@ async def test_a_call_that_makes_no_sense_is_told_to_the_model(  # noqa: PLR0913
     async with connect(provider, server) as model:
         outcome = await tool_calling_agent(model).run(task, handle, context)
     assert desktop.saved == ""
-    assert (outcome.status, outcome.steps, outcome.usage.requests) == (Status.COMPLETED, 2, 4)
+    assert (outcome.status, outcome.steps, outcome.usage.requests) == (Status.COMPLETED, 4, 4)
+    lines = (context.folder / "trajectory.jsonl").read_text(encoding="utf-8").splitlines()
+    refused = [json.loads(line)["refused"] for line in lines]
+    assert [[(each["name"], each["arguments"]) for each in step] for step in refused[:3]] == [
+        [("click", {})], [("", None)], [],
+    ]  # fmt: skip
+    assert "needs an element" in refused[0][0]["reason"]
+    assert refused[1][0]["reason"] == "no tool was called"
     assert "needs an element" in str(server.requests[1].body)
 
 

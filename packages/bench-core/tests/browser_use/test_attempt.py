@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 from bench_core.browser import launch_chromium
 from bench_core.browser_use import Attempt, Patience, ScriptedChat, chat_for
-from bench_core.browser_use.scripted_chat import act, click, go
+from bench_core.browser_use.scripted_chat import act, answer, click, go
 from bench_core.errors import BrowserError, BudgetExceededError, EnvironmentFaultError
 from bench_core.protocols import BrowserHandle, TrialContext
 from bench_core.records import Limits, Status, Step, StepView, Usage
@@ -71,6 +73,73 @@ async def test_what_it_says_when_done_is_the_answer(
 
     assert (outcome.status, outcome.answer) == (Status.COMPLETED, "nothing is open")
     assert (outcome.steps, outcome.usage) == (2, Usage(requests=2))
+
+
+async def test_giving_up_is_kept_beside_what_it_says(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    outcome = await play(browser, context, [act("done", text="no such shop", success=False)])
+
+    assert (outcome.status, outcome.answer) == (Status.COMPLETED, "no such shop")
+    assert outcome.flags == ("gave_up",)
+
+
+async def test_actions_that_browser_use_leaves_out_are_told(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    waits = tuple(act("wait", seconds=0) for _ in range(7))
+    outcome = await play(browser, context, [waits, (go("about:blank"), DONE), DONE])
+
+    steps = read_lines(context.folder / TRAJECTORY, Step).records
+    assert [each.results[-1] for each in steps[:2]] == [
+        "only 5 of the 7 actions asked for have a result",
+        "only 1 of the 2 actions asked for have a result",
+    ]
+    assert (outcome.answer, outcome.flags) == ("nothing is open", ("actions_left_out",))
+
+
+async def test_the_model_is_told_of_nothing_that_is_not_there(
+    browser: BrowserHandle, context: TrialContext
+) -> None:
+    class Form(BaseModel):
+        verdict: str = Field(description="what became of it")
+
+    asked: list[tuple[str, str]] = []
+
+    class Reader(ScriptedChat):
+        async def ainvoke(self, messages: Any, output_format: Any = None, **options: Any) -> Any:
+            said = [(each.role, each.text) for each in messages]
+            asked.append(
+                (
+                    "\n".join(t for r, t in said if r == "system"),
+                    "\n".join(t for r, t in said if r == "user"),
+                )
+            )
+            return await super().ainvoke(messages, output_format, **options)
+
+    chat = Reader([*[act("wait", seconds=0)] * 5, answer({"verdict": "SAVED"})])
+    attempt = Attempt(chat, browser, context, limits=Limits(max_steps=8, time_limit_s=300))
+    await attempt.run(
+        GOAL,
+        exclude_actions=("search", "write_file", "read_file", "replace_file"),
+        extend_system_message="The file of Maria is in todo.md.",
+        output_model_schema=Form,
+    )
+
+    system, _ = asked[0]
+    assert system.endswith("The file of Maria is in todo.md.")
+    assert not re.search(
+        r"todo\.md|_file\b|file.?system|`search`",
+        system[: -len("The file of Maria is in todo.md.")],
+        re.IGNORECASE,
+    )
+    assert "`navigate`, `go_back`" in system
+    for _, user in asked:
+        assert GOAL in user
+        assert not re.search(
+            r"todo_contents|file_system|Today|without creating a plan|what became of it", user
+        )
+        assert "maximum:8" in user.replace(" ", "")
 
 
 async def test_every_step_is_written_down_with_its_screenshot(

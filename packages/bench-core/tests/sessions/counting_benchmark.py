@@ -53,7 +53,11 @@ class Counter:
 class Sheet(TrialEnvironment):
     def __init__(self, task: str, folder: Any) -> None:
         self.counter = Counter(task)
-        super().__init__(handle=TextHandle().with_live(self.counter))
+        super().__init__(
+            handle=TextHandle().with_live(self.counter),
+            instructions="Press More.",
+            answer_schema={"type": "object", "properties": {"presses": {"type": "integer"}}},
+        )
         self._task = task
         self._artifacts = TrialArtifacts(folder)
 

@@ -47,7 +47,8 @@ async def posting(sessions: int = 2) -> AsyncIterator[Post]:
 async def test_a_solved_row_is_verified_with_its_score() -> None:
     async with posting() as post:
         seeded = (await post("/seed_session", task_id="1", seed=3))[1]
-        assert "More" in seeded["observation"]["text"]
+        assert "Press More." in seeded["observation"]["text"]
+        assert "presses" in seeded["observation"]["text"]
         place = seeded["env_id"]
         step = (await post("/step", place, action=MORE))[1]
         assert (step["reward"], step["done"]) == (0.0, False)

@@ -66,6 +66,9 @@ async def test_a_solved_task_ends_with_its_score_and_steps_give_nothing() -> Non
         seen = await client.ask("reset", task="2", seed=5)
         assert seen["type"] == "observation"
         assert seen["data"]["observation"]["goal"] == "Count to 2."
+        assert seen["data"]["observation"]["instructions"] == "Press More."
+        assert "presses" in seen["data"]["observation"]["answer_schema"]["properties"]
+        assert seen["data"]["observation"]["can_fail"] is True
         assert (seen["data"]["reward"], seen["data"]["done"]) == (0.0, False)
         for _ in range(2):
             assert (await client.ask("step", **MORE))["data"]["reward"] == 0.0
@@ -90,7 +93,9 @@ async def test_a_task_is_chosen_by_split_and_index() -> None:
 async def test_the_text_view_is_one_text() -> None:
     async with served() as (url, _), client_of(url) as client:
         seen = await client.ask("reset", task="1", view="text")
-        assert '[1] button "More"' in seen["data"]["observation"]["text"]
+        text = seen["data"]["observation"]["text"]
+        assert '[1] button "More"' in text
+        assert all(each in text for each in ("Press More.", "presses", "`done`", "`fail`"))
         assert "elements" not in seen["data"]["observation"]
 
 

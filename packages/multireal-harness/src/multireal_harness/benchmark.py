@@ -120,7 +120,7 @@ class MultiRealBenchmark:
             environment = AppEnvironment(
                 definition,
                 lease=lease,
-                viewport=self.browsers.settings.viewport,
+                pages=self.browsers.settings,
                 settings=self._settings,
                 context=context,
                 redactor=self._redactor,

@@ -30,10 +30,12 @@ from multireal_harness.world.replay import disagreements, read_beginning
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import JsonValue
+
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
-    from multireal_harness.browsers import Lease
+    from multireal_harness.browsers import BrowserSettings, Lease
     from multireal_harness.definitions import Definition
     from multireal_harness.states.capture import Capture
     from multireal_harness.world.replay import Beginning
@@ -83,13 +85,34 @@ class AppBrowser(BrowserEnvironment):
         self.lease = lease
 
 
+def _instructions(definition: Definition, pages: BrowserSettings) -> str:
+    """Return what every agent gets beside the goal."""
+    apps = (f"- {site.name or site.id}: {site.origin}" for site in definition.sites)
+    return "\n".join(
+        [
+            "The apps of the task are open in your tabs. Use one tab per app, and work only with what the apps show:",
+            *apps,
+            "What counts is what the apps hold at the end; they save what you do in them.",
+            f"The pages are in the language {pages.locale} and the time zone {pages.timezone}.",
+            "Go by the dates in the task and in the apps, not by today's.",
+        ]
+    )
+
+
+def _answer_schema(definition: Definition) -> dict[str, JsonValue]:
+    """Return the form of the answer: a text where one is graded, else none."""
+    if any(one.kind == "llm_boolean" for one in definition.evals):
+        return {"type": "string", "description": "what the task asks for, in words"}
+    return {"type": "object", "properties": {}}
+
+
 class AppEnvironment(TrialEnvironment):
     """The opened apps of one trial.
 
     Args:
         definition: The task, with the URLs at which its apps are served.
         lease: The browser context they are opened in.
-        viewport: Size of their pages.
+        pages: Size, language and time zone of their pages.
         settings: How they are opened.
         context: The trial's limits, folder and processes.
         redactor: Removes keys from what is written.
@@ -100,12 +123,12 @@ class AppEnvironment(TrialEnvironment):
         definition: Definition,
         *,
         lease: Lease,
-        viewport: tuple[int, int],
+        pages: BrowserSettings,
         settings: EnvironmentSettings,
         context: TrialContext,
         redactor: Redactor,
     ) -> None:
-        sites = definition.sites
+        sites, viewport = definition.sites, pages.viewport
         handle = BrowserHandle(
             cdp_url=lease.cdp_url,
             start_urls=tuple(site.origin for site in sites),
@@ -114,6 +137,9 @@ class AppEnvironment(TrialEnvironment):
         super().__init__(
             handle=handle.with_live(AppBrowser(lease, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
+            instructions=_instructions(definition, pages),
+            answer_schema=_answer_schema(definition),
+            can_fail=True,  # REAL's own action `report_infeasible`
             details={"browser": lease.version},
             integrity=lease.watch,
         )

@@ -18,6 +18,7 @@ from bench_core.agent_process import Upstream
 from bench_core.errors import EnvironmentFaultError, InputError
 from bench_core.models import (
     PROVIDERS,
+    MissingKeyError,
     Model,
     PriceList,
     PriceRow,
@@ -120,9 +121,7 @@ class ModelConfig(Record):
             return None
         found = os.environ.get(self.api_key_env)
         if not found:
-            raise InputError(
-                f"the model config {self.name!r} takes its key from {self.api_key_env}, which is not set"
-            )
+            raise MissingKeyError(f"the model config {self.name!r}", self.api_key_env)
         return found
 
     def open(self, context: TrialContext | None = None, *, allow_mismatch: bool = False) -> Model:

@@ -49,6 +49,14 @@ SETUP = "setup.json"
 _OBSERVE_S = 900.0
 _IN_PROCESS = "http://desktop.invalid"
 _MORE_EVALUATIONS = 2
+_INSTRUCTIONS = """
+You work on a computer with Windows, whose user is logged in; the programs that the task needs are installed.
+What counts is what is on the computer and on its screen at the end, and no one reads an answer: save what has to be
+saved, and leave open what the task asks to be shown. Some tasks cannot be done on this computer.
+""".strip()
+_DEMONSTRATION = """
+A demonstration follows. It was made on another screen: follow what it does, not where it clicks.
+""".strip()
 
 
 class EnvironmentSettings(Record):
@@ -197,9 +205,13 @@ class DesktopEnvironment(TrialEnvironment):
         handle: DesktopHandle,
     ) -> None:
         demonstration = given.demonstration
+        shown = [_DEMONSTRATION, demonstration.text] if demonstration else []
         super().__init__(
             handle=handle,
             inputs={"demonstration": demonstration.text} if demonstration else {},
+            instructions="\n\n".join([_INSTRUCTIONS, *shown]),
+            answer_schema={"type": "object", "properties": {}},  # WAA asks for none
+            can_fail=True,  # vanilla's FAIL, which is right for infeasible tasks alone
             flags={"demo": None} if demonstration else {},
             machine=given.machine.url,
             details={

@@ -19,6 +19,7 @@ from bench_core.browser import ChromiumOptions, PortWatch
 from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
 from bench_core.records import IntegrityCode
 from bench_core.trial import IntegrityWatch, TrialEnvironment
+from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.browsers import open_alone
 from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
@@ -217,6 +218,9 @@ class SiteEnvironment(TrialEnvironment):
         super().__init__(
             handle=lease.handle(tuple(urls)),
             inputs={"start_urls": list(urls)},
+            instructions=instructions(given.sites, urls),
+            answer_schema=answer_schema(given.task.goal),
+            can_fail=False,  # a status of the answer says it
         )
         if given.context.config.get(CONTACT_PROBE):
             self.flags["contact-probe-restored"] = None

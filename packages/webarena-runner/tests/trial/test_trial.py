@@ -20,6 +20,8 @@ from attempts import (
 )
 from cdp_use.client import CDPClient
 
+from bench_core.agents.ending import ending_tools
+from bench_core.agents.prompts import task_text
 from bench_core.browser import websocket_url
 from bench_core.records import AgentOutcome, Status
 from bench_core.trial import rescore_trial
@@ -86,6 +88,12 @@ async def test_agent_finds_itself_logged_in_with_rendered_urls(
 
     result = await attempt(world, tmp_path, look, TODOS)
     assert result.score == 1.0  # logged out, it would have been redirected to the login
+    told = task_text(seen["task"])
+    assert told.count(world.urls["gitlab"]) == 1
+    assert "[" not in told  # no list of a program
+    assert load_tasks()[TODOS].template not in told
+    assert [each.name for each in ending_tools(seen["task"])] == ["done"]
+    assert "NOT_FOUND_ERROR" in ending_tools(seen["task"])[0].model_dump_json()
     assert seen["task"].inputs["start_urls"] == [world.urls["gitlab"]]
     assert "eval" not in seen["task"].model_dump_json()
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.browser_input import Pointer, held, hold, key_name, press
 from bench_core.agents.browser_tabs import Tabs
-from bench_core.agents.node_scripts import CENTER, SET_VALUE
-from bench_core.agents.page_nodes import Nodes, NoSuchTargetError, is_another_document
+from bench_core.agents.node_acts import NodeActs
+from bench_core.agents.node_scripts import UNDER
+from bench_core.agents.page_changes import Changes
+from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_reading import PageReader, zoomed
 from bench_core.agents.records import (
     ActionResult,
@@ -76,6 +78,19 @@ _OFFERS = frozenset(
 
 _POINTING = (Click, Move, MouseDown, MouseUp, Drag, Scroll, ScrollTo)
 _TYPING = (TypeText, SetValue, PressKeys, HoldKeys, KeyDown, KeyUp)
+_AIMED = (
+    Click,
+    Move,
+    MouseDown,
+    Drag,
+    Scroll,
+    ScrollTo,
+    TypeText,
+    SetValue,
+    PressKeys,
+    HoldKeys,
+    KeyDown,
+)
 _LOOKING = (Screenshot, Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
@@ -89,6 +104,9 @@ class BrowserEnvironment:
         self._pointer = Pointer(viewport)
         self._nodes = Nodes()
         self._reader = PageReader(self._nodes)
+        self._acts = NodeActs(self._nodes, self._tabs, self._pointer, viewport)
+        self._changes = Changes(context, self._tabs, self._nodes)
+        self._refused = False
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work in a browser; see `Offering`."""
@@ -119,6 +137,7 @@ class BrowserEnvironment:
         await _settle(page)
         picture = await page.screenshot(type="png", timeout=timeout_ms)
         look = await self._reader.look(page)
+        changed = await self._changes.news(page)
         return Observation(
             screenshot=ImagePart.from_bytes(picture),
             size=self._viewport,
@@ -129,18 +148,30 @@ class BrowserEnvironment:
             open_tabs=await self._tabs.listed(),
             elements=tuple(look.elements),
             text=look.text(),
-            notices=tuple(look.notices),
+            notices=(*changed, *look.notices),
         )
 
     async def act(self, action: Action) -> ActionResult:
         """Do one thing in the active page; see `Environment`."""
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
+        tab = action.tab if isinstance(action, InTab) else ""
         try:
-            async with self._tabs.lent(action.tab if isinstance(action, InTab) else ""):
+            if isinstance(action, _AIMED) and not self._refused:
+                changed = "; ".join(await self._changes.news(self._tabs.named(tab)))
+                if changed:
+                    # once: a page that loads itself again and again could never be acted on
+                    self._refused = True
+                    error = f"not carried out: {changed}"
+                    return ActionResult(ok=False, error=error, changed=changed, carried_out=False)
+            self._refused = False
+            page = self._tabs.named(tab)
+            async with self._tabs.lent(tab):
                 result = await self._do(action) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
+                changed = "; ".join(await self._changes.news(page))
+                result = result.model_copy(update={"changed": changed})
         except NoSuchTargetError as error:
             return ActionResult(ok=False, error=str(error))
         except Error as error:
@@ -168,37 +199,62 @@ class BrowserEnvironment:
         return await self._navigate(page, action)
 
     async def _point(self, page: Any, action: Action) -> ActionResult | None:
-        if isinstance(action, Click):
-            at = await self._place(page, action.target)
-            async with held(page, action.modifiers):
-                await self._pointer.click(page, at, action.button, action.count)
-        elif isinstance(action, Move):
-            async with held(page, action.modifiers):
-                await self._pointer.move(page, await self._at(page, action.target))
-        elif isinstance(action, MouseDown):
-            at = await self._place(page, action.target)
-            await self._pointer.press(page, at, action.button)
-        elif isinstance(action, MouseUp):
-            at = await self._place(page, action.target)
-            await self._pointer.release(page, at, action.button)
+        told = ""
+        if isinstance(action, ScrollTo):
+            await self._acts.bring(action.target)
         elif isinstance(action, Drag):
             targets = (action.start, *action.path, action.end)
-            points = [await self._at(page, target) for target in targets]
+            points = [self._point_of(target) for target in targets]
             async with held(page, action.modifiers):
-                await self._pointer.drag(page, points)
-        elif isinstance(action, Scroll):
-            await self._pointer.move(page, await self._place(page, action.target))
-            async with held(page, action.modifiers):
+                await self._acts.drag(page, points)
+        elif isinstance(action, Click | Move | MouseDown | MouseUp | Scroll):
+            modifiers = () if isinstance(action, MouseDown | MouseUp) else action.modifiers
+            target = None if action.target is None else self._point_of(action.target)
+            async with held(page, modifiers):
+                told = await self._point_at(page, action, target)
+        return ActionResult(text=told)
+
+    async def _point_at(
+        self, page: Any, action: Click | Move | MouseDown | MouseUp | Scroll,
+        target: ElementRef | tuple[float, float] | None,
+    ) -> str:  # fmt: skip
+        """Act with the mouse at a node, at a point or where the pointer is; return what is to be told."""
+        pointer, node, at = self._pointer, None, None
+        if isinstance(target, ElementRef):
+            node = target
+        else:
+            at = target
+        if isinstance(action, Click):
+            if node is not None:
+                return f"clicked {await self._acts.click(page, node, action.button, action.count)}"
+            there = await self._nodes.ask(page.main_frame, UNDER, list(at or pointer.at))
+            await pointer.click(page, at, action.button, action.count)
+            return f"clicked {there}" if there else ""
+        if isinstance(action, MouseDown):
+            if node is not None:
+                await self._acts.press(page, node, action.button)
+            else:
+                await pointer.press(page, at, action.button)
+            return ""
+        if node is not None:
+            await self._acts.hover(page, node)
+        if isinstance(action, MouseUp):
+            await pointer.release(page, at, action.button)
+        else:
+            await pointer.move(page, at)
+            if isinstance(action, Scroll):
                 await page.mouse.wheel(action.dx, action.dy)
-        elif isinstance(action, ScrollTo):
-            await self._at(page, action.target)
-        return None
+        return ""
 
     async def _write(self, page: Any, action: Action) -> ActionResult | None:
+        told = ""
         if isinstance(action, TypeText):
-            await self._type(page, action)
+            if action.target is not None and not isinstance(action.target, ElementRef):
+                at = action.target.pixels(self._viewport)
+                await self._pointer.click(page, at, "left", 1)
+            told = await self._acts.type(page, action)
         elif isinstance(action, SetValue):
-            await self._set_value(page, action)
+            told = await self._acts.set_value(page, action)
         elif isinstance(action, PressKeys):
             await press(page, action.keys, action.repeat)
         elif isinstance(action, HoldKeys):
@@ -207,7 +263,7 @@ class BrowserEnvironment:
             await page.keyboard.down(key_name(action.key))
         elif isinstance(action, KeyUp):
             await page.keyboard.up(key_name(action.key))
-        return None
+        return ActionResult(text=told)
 
     async def _read(self, page: Any, action: Action) -> ActionResult | None:
         if isinstance(action, Zoom):
@@ -244,16 +300,6 @@ class BrowserEnvironment:
             raise NoSuchTargetError(f"a browser has no {action.kind!r}")
         return None
 
-    async def _type(self, page: Any, action: TypeText) -> None:
-        if action.target is not None:
-            await self._pointer.click(page, await self._at(page, action.target), "left", 1)
-        if action.clear:
-            await page.keyboard.press("ControlOrMeta+a")
-            await page.keyboard.press("Delete")
-        await page.keyboard.type(action.text)
-        if action.enter:
-            await page.keyboard.press("Enter")
-
     async def _goto(self, page: Any, url: str, *, new_tab: bool) -> None:
         url = self._tabs.address(url) if url else url
         if (url or not new_tab) and not url.startswith(("http://", "https://")):
@@ -263,53 +309,8 @@ class BrowserEnvironment:
         if url:
             await page.goto(url, timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
 
-    async def _place(self, page: Any, target: Target | None) -> tuple[float, float] | None:
-        return None if target is None else await self._at(page, target)
-
-    async def _at(self, page: Any, target: Target) -> tuple[float, float]:
-        if not isinstance(target, ElementRef):
-            return target.pixels(self._viewport)
-        x, y = await self._ask(page, target, CENTER)
-        return x, y
-
-    async def _set_value(self, page: Any, action: SetValue) -> None:
-        value = action.value
-        wanted = int(value) if isinstance(value, float) and value.is_integer() else value
-        wrong = await self._ask(page, action.target, SET_VALUE, wanted)
-        if wrong:
-            raise NoSuchTargetError(f"{action.target.element}: {wrong}")
-
-    async def _ask(self, page: Any, target: ElementRef, script: str, asked: Any = None) -> Any:
-        """Run a script on a node of the active page."""
-        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
-
-        number, (frame, registry) = self._nodes.held(target.element)
-        gone = (
-            f"element {target.element} is gone: the page has drawn it anew or been left; look again"
-        )
-        if frame.is_detached():
-            raise NoSuchTargetError(gone)
-        if frame.page is not page:
-            tab = next(
-                (
-                    each
-                    for each in await self._tabs.listed()
-                    if each.id == self._tabs.id(frame.page)
-                ),
-                None,
-            )
-            raise NoSuchTargetError(
-                f"element {target.element} is on another tab ({tab.id}: {tab.url})" if tab else gone
-            )
-        try:
-            found = await registry.evaluate(script, [number, asked])
-        except Error as error:
-            if not is_another_document(error):
-                raise
-            raise NoSuchTargetError(gone) from error
-        if found is None:
-            raise NoSuchTargetError(gone)
-        return found
+    def _point_of(self, target: Target) -> ElementRef | tuple[float, float]:
+        return target if isinstance(target, ElementRef) else target.pixels(self._viewport)
 
     def _gone(self) -> bool:
         browser = self._context.browser

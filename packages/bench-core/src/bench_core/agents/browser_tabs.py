@@ -15,7 +15,7 @@ from bench_core.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-__all__ = ["Tabs"]
+__all__ = ["Tabs", "title_of"]
 
 _TITLE_S = 2.0
 _MOST_TABS = 100
@@ -29,9 +29,21 @@ class Tabs:
     def __init__(self, context: Any, first: Sequence[Any] = ()) -> None:
         self._context = context
         self._places = {page: place for place, page in enumerate(first)}
-        self.active = 0
+        self._front: Any = None
+        self._last = 0
         self._ids: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._given = 0
+
+    @property
+    def active(self) -> int:
+        """The place of the active tab; where it has been closed, that of the one that took its place."""
+        pages = self.pages()
+        if self._front not in pages:
+            self._last = min(self._last, max(0, len(pages) - 1))
+            self._front = pages[self._last] if pages else None
+        else:
+            self._last = pages.index(self._front)
+        return self._last
 
     def page(self) -> Any:
         """Return the active page.
@@ -42,13 +54,16 @@ class Tabs:
         pages = self.pages()
         if not pages:
             raise EnvironmentFaultError("the browser has no open page")
-        self.active = min(self.active, len(pages) - 1)
         return pages[self.active]
+
+    def named(self, tab: str) -> Any:
+        """Return the page of a tab, the active one if no id is given."""
+        return self.pages()[self._index(tab)] if tab else self.page()
 
     async def listed(self) -> tuple[Tab, ...]:
         """Return the open tabs."""
         pages = self.pages()[:_MOST_TABS]
-        titles = await asyncio.gather(*map(_title, pages))
+        titles = await asyncio.gather(*map(title_of, pages))
         return tuple(
             Tab(id=self.id(page), url=page.url, title=title, active=index == self.active)
             for index, (page, title) in enumerate(zip(pages, titles, strict=True))
@@ -59,7 +74,7 @@ class Tabs:
         pages = self.pages()
         if index >= len(pages):
             raise NoSuchTargetError(f"there is no tab {index}")
-        self.active = index
+        self._front = pages[index]
         await pages[index].bring_to_front()
 
     async def activate(self, tab: str) -> None:
@@ -85,7 +100,7 @@ class Tabs:
         """Open an empty tab, bring it to the front and return its page."""
         page = await self._context.new_page()
         await page.set_viewport_size({"width": viewport[0], "height": viewport[1]})
-        self.active = self.pages().index(page)
+        self._front = page
         return page
 
     async def close(self, tab: str) -> None:
@@ -94,11 +109,11 @@ class Tabs:
         index = self._index(tab) if tab else self.active
         if len(pages) == 1:
             raise NoSuchTargetError("the last tab cannot be closed: the browser would end")
-        active = pages[self.active]
+        front = self.page()
         await pages[index].close()
         left = self.pages()
-        self.active = left.index(active) if active in left else min(index, len(left) - 1)
-        await left[self.active].bring_to_front()
+        self._front = front if front in left else left[min(index, len(left) - 1)]
+        await self._front.bring_to_front()
 
     def address(self, given: str) -> str:
         """Return an address with its scheme: that of an open page of the same host, else https; http with a port."""
@@ -132,7 +147,7 @@ class Tabs:
         return self._ids[page]
 
 
-async def _title(page: Any) -> str:
+async def title_of(page: Any) -> str:
     """Return a page's title; nothing of one that loads or waits for an answer to a dialog."""
     from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 

@@ -73,6 +73,8 @@ def answer_problem(task: AgentTask, answer: JsonValue) -> str | None:
     schema = task.answer_schema
     if schema is None or (answer is None and not schema.get("required")):
         return None
+    if _has_fields(schema) and not schema.get("properties"):
+        return None  # none is asked for, and none is read
     from jsonschema.exceptions import best_match  # noqa: PLC0415  # slow to import
     from jsonschema.validators import Draft202012Validator  # noqa: PLC0415  # same
 

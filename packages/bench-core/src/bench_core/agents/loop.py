@@ -227,7 +227,8 @@ class _Trial:
         decision: Decision,
         results: tuple[ActionResult, ...],
     ) -> None:
-        errors = [result.error for result in results if result.error]
+        errors = [each.reason for each in decision.refused]
+        errors += [result.error for result in results if result.error]
         for place, result in enumerate(results, 1):
             if result.image is not None:
                 self._keep(f"step-{number:03d}-action-{place}", result.image)
@@ -243,6 +244,7 @@ class _Trial:
                 thought=decision.thought,
                 actions=tuple(a.model_dump(mode="json") for a in decision.actions),
                 results=tuple(result.text or result.error or "" for result in results),
+                refused=decision.refused,
                 error="; ".join(errors) or None,
                 usage=decision.usage,
             )

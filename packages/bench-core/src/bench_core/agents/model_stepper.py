@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from dataclasses import dataclass, replace
@@ -24,9 +25,12 @@ from bench_core.agents.records import (
 from bench_core.agents.tools import InvalidCallError
 from bench_core.errors import AgentError
 from bench_core.models.records import ImagePart, OpaquePart, TextPart
+from bench_core.records import RefusedCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pydantic import JsonValue
 
     from bench_core.agents.dialects import Dialect
     from bench_core.agents.environment import Environment
@@ -40,6 +44,9 @@ __all__ = ["ModelStepper"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_BAD_REPLIES = 3
+_MOST_SAID = 1000
+"""What is wrong with a call may quote it, and calls may be as long as a reply."""
+_MOST_KEPT = 20_000
 _POSITION = re.compile(r"^X=([0-9]+),Y=([0-9]+)$")
 """What `PointerPosition` gives."""
 _CUT_OFF = "the call was cut off before it was complete, and was not carried out: make it again"
@@ -57,8 +64,8 @@ class _Call:
 class ModelStepper:
     """Asks a model what to do, in a dialect.
 
-    A call that makes no sense is answered with an error, and calls after it are left out; after three useless
-    replies in a row the agent has failed.
+    A call that makes no sense is answered with an error and recorded, and calls after it are left out. Each reply is
+    a step; after three in a row that made no action the agent has failed.
 
     Args:
         model: The model.
@@ -93,6 +100,8 @@ class ModelStepper:
         self._by = (1.0, 1.0)
         self._pending: list[_Call] = []
         self._textual = False
+        self._useless = 0
+        self._problem = ""
 
     async def enter(self, environment: Environment) -> None:
         """Ask what the environment offers; see `StepAgent`."""
@@ -106,25 +115,39 @@ class ModelStepper:
             shown = self._dialect.show(observation, results=False)
             parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
         else:
-            parts = self._answers(observation) or self._dialect.show(observation, results=True)
-        spent = Decision()
-        problem = ""
-        for _ in range(_MOST_BAD_REPLIES):
-            reply = await self._conversation.send(parts)
-            actions, problem = self._read(reply)
-            intents = [self._dialect.thought(call) for call in reply.tool_calls]
-            thought = "\n".join(filter(None, (reply.text or _thoughts(reply), *intents)))
-            spent = _with_reply(spent, reply, actions, thought, self._flags(reply))
-            if actions:
-                return spent
-            if self._ends(reply):
-                flags = (*spent.flags, "ended_by_text")
-                return spent.model_copy(
-                    update={"actions": (Done(answer=reply.text),), "flags": flags}
-                )
-            parts = self._answers(observation, again=True) or (TextPart(text=self._dialect.nudge),)
-        raise AgentError(
-            f"{_MOST_BAD_REPLIES} replies in a row made no action: {problem or 'no tool was called'}"
+            parts = self._answers(observation, again=self._useless > 0) or (
+                (TextPart(text=self._dialect.nudge),)
+                if self._useless
+                else self._dialect.show(observation, results=True)
+            )
+        if self._useless == _MOST_BAD_REPLIES:
+            raise AgentError(f"{self._useless} replies in a row made no action: {self._problem}")
+        reply = await self._conversation.send(parts)
+        actions, problem = self._read(reply)
+        flags = self._flags(reply)
+        intents = [self._dialect.thought(call) for call in reply.tool_calls]
+        if not actions and self._ends(reply):
+            actions, flags = (Done(answer=reply.text),), (*flags, "ended_by_text")
+        self._useless = 0 if actions else self._useless + 1
+        self._problem = problem or "no tool was called"
+        refused = [
+            RefusedCall(name=each.call.name, arguments=_kept(each.call), reason=each.error)
+            for each in self._pending
+            if each.error
+        ]
+        if not actions and not refused:
+            refused = [RefusedCall(reason=self._problem)]
+        return Decision(
+            actions=actions,
+            refused=tuple(refused),
+            thought="\n".join(filter(None, (reply.text or _thoughts(reply), *intents))) or None,
+            usage=reply.usage,
+            cost_usd=reply.cost_usd,
+            model_reported=reply.model_reported,
+            flags=(
+                *(("truncated_reply",) if reply.stop == "length" else ()),
+                *dict.fromkeys(flags),
+            ),
         )
 
     def _begin(self) -> Conversation:
@@ -210,7 +233,7 @@ class ModelStepper:
                 read = self._dialect.read(call, self._screen)
                 made = tuple(magnified(each, self._by) for each in read)
             except InvalidCallError as error:
-                problem = str(error)
+                problem = str(error)[:_MOST_SAID]
                 self._pending.append(_Call(call, 0, problem))
             else:
                 if self._dialect.pictures and number < len(calls):
@@ -240,26 +263,12 @@ def _failure(results: Sequence[ActionResult]) -> str | None:
     return next((each.error or "it failed" for each in results if not each.ok), None)
 
 
-def _with_reply(
-    spent: Decision,
-    reply: Reply,
-    actions: tuple[Action, ...],
-    thought: str,
-    flags: tuple[str, ...],
-) -> Decision:
-    """Return a decision with what one more reply says and has cost."""
-    first = spent.usage.requests == 0
-    before = 0.0 if first else spent.cost_usd
-    cost = None if before is None or reply.cost_usd is None else before + reply.cost_usd
-    truncated = ("truncated_reply",) if reply.stop == "length" else ()
-    return Decision(
-        actions=actions,
-        thought=thought or None,
-        usage=spent.usage + reply.usage,
-        cost_usd=cost,
-        model_reported=reply.model_reported,
-        flags=tuple(dict.fromkeys([*spent.flags, *truncated, *flags])),
-    )
+def _kept(call: ToolCall) -> JsonValue:
+    """Return what a call asked for, as much of it as a line of the trajectory can hold."""
+    if call.arguments is None:
+        return (call.raw or "")[:_MOST_KEPT]
+    whole = json.dumps(call.arguments)
+    return call.arguments if len(whole) <= _MOST_KEPT else whole[:_MOST_KEPT]
 
 
 def _thoughts(reply: Reply) -> str | None:

@@ -115,6 +115,31 @@ class Nodes:
             self._held.append(held)
         return result
 
+    async def document(self, frame: Any) -> Any:
+        """Return what stands for the document in a frame: another one for each document.
+
+        Raises:
+            playwright.async_api.Error: It is giving way to another one.
+        """
+        await self.ask(frame, "() => 0")
+        return self._registries[frame]
+
+    async def on(self, held: Held, script: str, asked: Any = None) -> Any:
+        """Run `script` where a node is looked up and return what it returns.
+
+        Raises:
+            NoSuchTargetError: Its document is no longer there.
+        """
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        async with self._one_at_a_time:
+            try:
+                return await self._run(held, script, asked)
+            except Error as error:
+                if not is_another_document(error):
+                    raise
+                raise NoSuchTargetError("the page has been left; look again") from error
+
     async def placed(self, frame: Any) -> Placed | None:
         """Return where a frame is in its page; None if it is not shown."""
         if frame.parent_frame is None:

@@ -6,10 +6,9 @@ twenty-five times as long as this walk.
 
 from __future__ import annotations
 
-__all__ = ["READ"]
+__all__ = ["READ", "ROLES"]
 
-READ = r"""(refs, asked) => {
-
+ROLES = r"""
   const TAGS = {A: 'link', BUTTON: 'button', TEXTAREA: 'textbox', OPTION: 'option', H1: 'heading',
     H2: 'heading', H3: 'heading', H4: 'heading', H5: 'heading', H6: 'heading', IMG: 'image', LI: 'listitem',
     UL: 'list', OL: 'list', NAV: 'navigation', MAIN: 'main', ARTICLE: 'article', ASIDE: 'complementary',
@@ -53,6 +52,13 @@ READ = r"""(refs, asked) => {
     if (tag === 'A' && !node.hasAttribute('href') && !node.hasAttribute('onclick')) return 'generic';
     return TAGS[tag] || 'generic';
   };
+"""
+"""The function `role`, with what it needs."""
+
+READ = (
+    "(refs, asked) => {"
+    + ROLES
+    + r"""
   const KIDS = 'a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=checkbox],[role=radio],'
     + '[role=switch],[role=tab],[role=menuitem],[role=option],[onclick],[contenteditable],[tabindex="0"]';
   const CONTROLS = new Set(('button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option '
@@ -535,6 +541,7 @@ READ = r"""(refs, asked) => {
     below: Math.max(0, Math.round(height - innerHeight - scrollY)),
   };
 }"""
+)
 """Returns the lines of a document, or of what is below `asked.element`, and the elements named in them.
 
 None where that element is gone. Every control is `[number] role "name" = "value" (states)`, in the line where it

@@ -50,10 +50,16 @@ def system_prompt(
 
 
 def task_text(task: AgentTask) -> str:
-    """Return the user's task and what the benchmark states beside it, as a model reads it first."""
+    """Return the user's task and what the benchmark states beside it, as a model reads it first.
+
+    A benchmark with instructions states there what a model needs of the inputs; they are shown where there are none.
+    """
     lines = [f"Task: {task.goal}"]
-    lines += [f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in task.inputs.items()]
-    lines += ["", task.instructions.strip()] if task.instructions.strip() else []
+    if task.instructions.strip():
+        lines += ["", task.instructions.strip()]
+    else:
+        shown = task.inputs.items()
+        lines += [f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in shown]
     if task.limits.max_steps:
         lines += ["", f"You have at most {task.limits.max_steps} turns."]
     return "\n".join(lines)

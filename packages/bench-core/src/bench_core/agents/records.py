@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, PositiveInt, field_validator
 
 from bench_core.models.records import ImagePart
-from bench_core.records import Dollars, Record, Usage
+from bench_core.records import Dollars, Record, RefusedCall, Usage
 
 __all__ = [
     "EARLIER_FAILED",
@@ -490,10 +490,11 @@ Action = Annotated[
 class Decision(Record):
     """What an agent decided on one observation, and what deciding cost.
 
-    Actions after one that failed are not carried out.
+    Actions after one that failed are not carried out. `refused` is what else was asked for and became no action.
     """
 
     actions: tuple[Action, ...] = ()
+    refused: tuple[RefusedCall, ...] = ()
     thought: str | None = None
     usage: Usage = Usage()
     cost_usd: Dollars | None = None

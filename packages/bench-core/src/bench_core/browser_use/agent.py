@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_core.agents.ending import answer_form, answer_from_text
 from bench_core.browser_use.attempt import Attempt
 from bench_core.browser_use.chat import ModelChat, is_known_model, model_chat
 from bench_core.browser_use.providers import chat_for
@@ -123,9 +124,7 @@ class BrowserUseAgent:
         )
         instructions_for = guide_of(task.benchmark).browser_use
         instructions = (
-            TaskInstructions(task.goal)
-            if instructions_for is None
-            else instructions_for(task, environment)
+            _stated(task) if instructions_for is None else instructions_for(task, environment)
         )
         options = {"use_vision": self.settings.use_vision, **instructions.options}
         try:
@@ -135,7 +134,10 @@ class BrowserUseAgent:
         finally:
             if hasattr(chat, "aclose"):
                 await chat.aclose()
-        return outcome.model_copy(update={"answer": instructions.read_answer(outcome.answer)})
+        answer = instructions.read_answer(outcome.answer)
+        if task.can_fail and "gave_up" in outcome.flags:
+            answer = {"gave_up": answer}
+        return outcome.model_copy(update={"answer": answer})
 
     def _limits(self, task: AgentTask, context: TrialContext) -> Limits:
         """Return the tighter of what task and run say, or the settings'."""
@@ -145,6 +147,19 @@ class BrowserUseAgent:
             max_steps=min(filter(None, steps), default=self.settings.max_steps),
             time_limit_s=min(filter(None, times), default=self.settings.time_limit_s),
         )
+
+
+def _stated(task: AgentTask) -> TaskInstructions:
+    """Return what a benchmark without a guide for browser-use states to every agent."""
+    if task.answer_schema is None and not task.instructions:
+        return TaskInstructions(task.goal)
+    wanted = f"The text of `done`: {answer_form(task)}."
+    goal = "\n\n".join(filter(None, [task.goal, task.instructions.strip(), wanted]))
+
+    def read(text: JsonValue) -> JsonValue:
+        return answer_from_text(task, text) if isinstance(text, str) else text
+
+    return TaskInstructions(goal, read_answer=read)
 
 
 def open_chat(context: TrialContext, base_url: str | None = None) -> Any:

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench_core.browser_use.cdp_handlers import fan_out
+from bench_core.browser_use.fitted_agent import PromptFilter, agent_class
 from bench_core.browser_use.session import attached_session, browser_answers
 from bench_core.browser_use.settings import import_browser_use
 from bench_core.browser_use.signals import without_signal_handlers
@@ -98,8 +99,14 @@ class Attempt:
 
         if "enable_signal_handler" in inspect.signature(Agent.__init__).parameters:
             options = {**options, "enable_signal_handler": False}
-        options = {"register_new_step_callback": self._trajectory.see, **options}
-        agent: Any = Agent(
+        options = {
+            "register_new_step_callback": self._trajectory.see,
+            # It would ask for a plan in each step from the fifth on, whether or not one is needed.
+            "planning_exploration_limit": 0,
+            **options,
+        }
+        prompts = PromptFilter(exclude_actions, str(options.get("extend_system_message") or ""))
+        agent: Any = agent_class(prompts)(
             task=goal,
             # It becomes part of the name of the folder that browser-use makes: a later start removes
             # that where this process is killed.
@@ -161,7 +168,8 @@ class Attempt:
         if isinstance(fault, BudgetExceededError):
             return self._report(Status.BUDGET_EXCEEDED, error=fault)
         if history.is_done():
-            return self._report(Status.COMPLETED, answer=history.final_result())
+            gave_up = ("gave_up",) if history.is_successful() is False else ()
+            return self._report(Status.COMPLETED, answer=history.final_result(), flags=gave_up)
         # Asked last: a browser that is closed after the answer takes nothing from it.
         if not await browser_answers(self._browser.cdp_url):
             raise BrowserError(f"the browser at {self._browser.cdp_url} died during the trial")
@@ -180,7 +188,12 @@ class Attempt:
         return self._report(Status.TIME_LIMIT)
 
     def _report(
-        self, status: Status, *, answer: str | None = None, error: BaseException | None = None
+        self,
+        status: Status,
+        *,
+        answer: str | None = None,
+        error: BaseException | None = None,
+        flags: tuple[str, ...] = (),
     ) -> AgentOutcome:
         problem = None
         if error is not None:
@@ -193,6 +206,7 @@ class Attempt:
             cost_usd=self._watch.cost_usd,
             model_reported=self._watch.model_reported,
             error=problem,
+            flags=(*flags, *(("actions_left_out",) if self._trajectory.left_out else ())),
             details={"unusable_answers": len(self._watch.bad_answers)},
         )
 

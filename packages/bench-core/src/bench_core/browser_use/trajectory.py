@@ -30,10 +30,12 @@ class Trajectory:
 
     Attributes:
         steps: How many there are so far.
+        left_out: How many actions the model asked for that were not carried out.
     """
 
     def __init__(self, folder: Path, watch: ModelWatch) -> None:
         self.steps = 0
+        self.left_out = 0
         self._artifacts = TrialArtifacts(folder)
         self._watch = watch
         self._counted = watch.usage
@@ -60,6 +62,13 @@ class Trajectory:
         if shown is not None and item.model_output is not None:
             self._artifacts.append_view(_view(self.steps, shown))
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
+        asked = self._watch.asked_actions if item.model_output is not None else 0
+        if (
+            asked > len(item.result) > 0
+        ):  # browser-use stops where the page changes, and at its limit
+            self.left_out += asked - len(item.result)
+            note = f"only {len(item.result)} of the {asked} actions asked for have a result"
+            step = step.model_copy(update={"results": (*step.results, note)})
         self._artifacts.append_step(step)
 
     def _usage_since(self) -> Usage:

@@ -60,6 +60,8 @@ class ModelWatch:
     ) -> None:
         self.usage = Usage()
         self.answers = 0
+        self.asked_actions = 0
+        """How many actions the latest answer asks for, before browser-use leaves some out."""
         self.bad_answers: list[str] = []
         self.fault: BenchError | Exception | None = None
         self.model_reported: str | None = None
@@ -110,6 +112,10 @@ class ModelWatch:
                 self._take_note(error, failure)
                 raise
             self.answers += 1
+            asked = getattr(
+                completion.completion, "action", None
+            )  # extracting a page's text asks for none
+            self.asked_actions = self.asked_actions if asked is None else len(asked)
             self._count(_usage_of(completion), getattr(self._chat, "last_reply", None))
             return completion
         raise AssertionError("unreachable: the last attempt returns or raises")

@@ -13,6 +13,7 @@ from bench_core.models.client import Model
 from bench_core.models.errors import MissingKeyError
 from bench_core.models.kept_calls import KeptCalls
 from bench_core.models.prices import published_prices
+from bench_core.models.proxy_apis import APIS
 from bench_core.models.scripted_model import ScriptedAdapter, load_script
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bench_core.models.retries import RetryPolicy
     from bench_core.protocols import TrialContext
 
-__all__ = ["PROVIDERS", "ModelOptions", "model_of", "open_model"]
+__all__ = ["PROVIDERS", "ModelOptions", "model_of", "open_model", "refuse_missing_key_of"]
 
 
 class ModelOptions(TypedDict, total=False):
@@ -164,16 +165,44 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
     known = PROVIDERS.get(provider)
     if known is None:
         raise UnknownPluginError("provider", provider, [*PROVIDERS, "scripted", "replay"])
-    key = api_key or next((os.environ[k] for k in known.keys if os.environ.get(k)), None)
-    if not key and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
-        key = _NO_KEY
-    if not key:
-        raise MissingKeyError(provider, known.keys[0])
+    key = api_key or _key_of(provider, base_url)
     if not _installed(known.sdk):
         raise InputError(f"{provider} needs its SDK: `pip install bench-core[{known.extra}]`")
     return getattr(importlib.import_module(known.home), known.adapter)(
         model, api_key=key, base_url=base_url
     )
+
+
+def refuse_missing_key_of(context: TrialContext) -> None:
+    """Refuse a run's model if the key of its provider is missing, whoever calls it.
+
+    Providers that are not known here, scripts, cassettes and servers of one's own need none.
+
+    Raises:
+        MissingKeyError: It names the variable.
+    """
+    provider = str(context.model).partition(":")[0]
+    if context.model_opener is not None:
+        try:
+            context.model_opener(context)
+        except MissingKeyError:
+            raise
+        except InputError:  # such as an SDK that the agent may not need
+            return
+    elif provider in PROVIDERS:
+        addresses = APIS[provider.partition("-")[0]].url_names
+        own = next((os.environ[each] for each in addresses if os.environ.get(each)), None)
+        _key_of(provider, context.agent_option("base_url") or own)
+
+
+def _key_of(provider: str, base_url: str | None) -> str:
+    names = PROVIDERS[provider].keys
+    key = next((os.environ[each] for each in names if os.environ.get(each)), None)
+    if key is None and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
+        return _NO_KEY
+    if key is None:
+        raise MissingKeyError(provider, names[0])
+    return key
 
 
 def _installed(module: str) -> bool:

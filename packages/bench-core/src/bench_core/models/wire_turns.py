@@ -42,10 +42,10 @@ def read_sent(model: str, body: dict[str, Any]) -> Sent:
 def read_answered(data: dict[str, Any]) -> Answered:
     """Return what a whole answer says, whichever API it is of; its usage is counted elsewhere."""
     choice = _first(data.get("choices")) or _first(data.get("candidates"))
-    said = data.get("content") or data.get("output") or choice.get("message") or choice
+    message = data.get("content") or data.get("output") or choice.get("message") or choice
     stop = data.get("stop_reason") or data.get("status")
     return Answered(
-        _turn(said)[1] if said else [],
+        _turn(message)[1] if message else [],
         stop=str(stop or choice.get("finish_reason") or choice.get("finishReason") or "") or None,
         model_reported=str(data.get("model") or data.get("modelVersion") or "") or None,
     )
@@ -149,31 +149,33 @@ def _plain_parts(value: dict[str, Any]) -> list[CallPart]:
 
 
 def _call(value: dict[str, Any]) -> CallPart:
-    said = value.get("functionCall") or value.get("function") or value
-    given = next((said[name] for name in ("arguments", "input", "args") if name in said), None)
+    message = value.get("functionCall") or value.get("function") or value
+    given = next(
+        (message[name] for name in ("arguments", "input", "args") if name in message), None
+    )
     if isinstance(given, str):
         given = _json(given)
-    call_id = value.get("call_id") or value.get("id") or said.get("id")
+    call_id = value.get("call_id") or value.get("id") or message.get("id")
     return CallPart(
         type="call",
         call_id=None if call_id is None else str(call_id),
-        name=str(said.get("name")),
+        name=str(message.get("name")),
         arguments=given,
     )
 
 
 def _result(value: dict[str, Any]) -> CallPart:
-    said = value.get("functionResponse") or value
-    ids = (said.get(name) for name in ("tool_call_id", "tool_use_id", "call_id", "id"))
-    given = (said.get(name) for name in ("content", "output"))
+    message = value.get("functionResponse") or value
+    ids = (message.get(name) for name in ("tool_call_id", "tool_use_id", "call_id", "id"))
+    given = (message.get(name) for name in ("content", "output"))
     content = next((each for each in given if each is not None), None)
-    if "response" in said:
-        content = json.dumps(said["response"], ensure_ascii=False)
+    if "response" in message:
+        content = json.dumps(message["response"], ensure_ascii=False)
     return CallPart(
         type="result",
         call_id=next((str(each) for each in ids if each), None),
-        name=None if said.get("name") is None else str(said["name"]),
-        failed=said.get("is_error") is True,
+        name=None if message.get("name") is None else str(message["name"]),
+        failed=message.get("is_error") is True,
         content=tuple(_parts(content)),
     )
 

@@ -44,6 +44,7 @@ __all__ = [
     "Attempt",
     "Check",
     "ErrorInfo",
+    "RefusedCall",
     "Score",
     "SeenElement",
     "Spending",
@@ -213,6 +214,14 @@ class Attempt(Record):
     spent: tuple[Spending, ...] = ()
 
 
+class RefusedCall(Record):
+    """What an agent's model asked for and did not get, and why; without a name where it called no tool."""
+
+    name: str = ""
+    arguments: JsonValue = None
+    reason: str
+
+
 class Step(Record):
     """One line of `trajectory.jsonl`: what the agent saw, thought and did.
 
@@ -228,6 +237,7 @@ class Step(Record):
     thought: str | None = None
     actions: tuple[dict[str, JsonValue], ...] = ()
     results: tuple[str, ...] = ()
+    refused: tuple[RefusedCall, ...] = ()
     error: str | None = None
     usage: Usage | None = None
 

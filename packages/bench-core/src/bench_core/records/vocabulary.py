@@ -107,6 +107,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "usage_upper_bound": "a model call was cut off, and the most that it can have used is counted",
         "agent_claims_fault": "the agent says that something else failed, which nothing else shows",
         "gave_up": "the agent declared that the task cannot be done",
+        "actions_left_out": "it asked for several actions at once, of which some were not carried out",
         "ended_by_text": "the model ended with text instead of a call, which is its answer",
         "safety_check_acknowledged": "the provider asked to have an action confirmed, and it was",
         "truncated_reply": "a reply of the model was cut off at its length limit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from bench_core.protocols import TrialContext
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_environment", "refuse_unusable_model"]
 
+_FACTORY = "bench_core.models.factory"
+
 
 async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: Any = None) -> None:
     """Let an agent that calls the run's model (`check_model`) say whether it can, where trials are left.
 
     Args:
-        agent: The run's; one without the method is not asked.
+        agent: The run's; of one without the method only the key of its model's provider is looked for.
         spec: The run.
         out: Its folder, which may not exist yet.
         opener: Opens the model where its name is not enough.
@@ -31,10 +34,14 @@ async def refuse_unusable_model(agent: Any, spec: RunSpec, out: Path, opener: An
     """
     check = getattr(agent, "check_model", None)
     # a proxy has the key, and passes on nothing before a trial begins
-    if not callable(check) or spec.agent_process.model_proxy or _is_done(spec, out):
+    if spec.agent_process.model_proxy or _is_done(spec, out):
         return
-    # it asks over the network, in an event loop of its own or in another process
-    await asyncio.to_thread(check, _context(spec, out).with_model_opener(opener))
+    context = _context(spec, out).with_model_opener(opener)
+    if callable(check):
+        # it asks over the network, in an event loop of its own or in another process
+        await asyncio.to_thread(check, context)
+    elif spec.model is not None and ":" in spec.agent:  # of a program's own: `module:Class`
+        importlib.import_module(_FACTORY).refuse_missing_key_of(context)
 
 
 async def refuse_environment(benchmark: Any, agent: Any, spec: RunSpec, out: Path) -> None:

@@ -69,8 +69,8 @@ class Episode:
         """Whether it has ended, with or without a score."""
         return self._work is not None and self._work.done()
 
-    async def begin(self, longest_s: float) -> Observation:
-        """Open the environment and return what there is to see.
+    async def begin(self, longest_s: float) -> tuple[AgentTask, Observation]:
+        """Open the environment and return what an agent gets of the task, and what there is to see.
 
         Raises:
             EpisodeError: It does not open.
@@ -90,7 +90,8 @@ class Episode:
         seen = await self._next(longest_s)
         if seen is None:  # its time was over before it began
             raise EpisodeError("the episode ended before its first observation", result=self.result)
-        return seen
+        assert self._turns.task is not None  # noqa: S101  # it saw something
+        return self._turns.task, seen
 
     async def step(self, actions: Sequence[Action]) -> Observation | None:
         """Do `actions` in order and return what there is to see then; None when the episode is over.
@@ -201,10 +202,12 @@ class _Turns:
         self._observations: asyncio.Queue[Observation] = asyncio.Queue()
         self._decisions: asyncio.Queue[Decision] = asyncio.Queue()
         self._latest: Observation | None = None
+        self.task: AgentTask | None = None
 
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
+        self.task = task
         return await LoopAgent(AGENT, lambda *_: self).run(task, environment, context)
 
     async def act(self, observation: Observation) -> Decision:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from bench_core.agents.ending import answer_from_text
 from bench_core.errors import BenchError, InputError
 from bench_core.records import Record
 from bench_core.sessions.records import EpisodeError
@@ -25,6 +26,9 @@ from bench_core.sessions.views import View, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import JsonValue
+
+    from bench_core.records import AgentTask
     from bench_core.sessions.records import SessionSettings, SessionStep
     from bench_core.sessions.serving import Exchange
 
@@ -34,7 +38,7 @@ COOKIE = "session_id"
 OPEN_PATHS = frozenset({"/health"})
 _SYSTEM = (
     "You operate a computer to carry out one task. Act with the tool `step`, one action at a time; when the "
-    "task is done call it with the kind `done` and what was asked for as `answer`."
+    "task is done call it with the kind `done` and what was asked for as `answer`, in the form asked for."
 )
 
 
@@ -55,6 +59,7 @@ class _Place:
         self.row = _Row()
         self.reward: float | None = None
         self.fault: EpisodeError | None = None
+        self.task: AgentTask | None = None
 
 
 class NemoGymServer:
@@ -125,7 +130,8 @@ class NemoGymServer:
         answer: dict[str, Any] = {"env_id": place.name}
         try:
             step = await place.session.reset(row.task_id, row.seed)
-            answer |= {"observation": shown(step.observation, row.view)}
+            place.task = step.task
+            answer |= {"observation": shown(step, row.view)}
             answer |= {"goal": place.session.state.goal, "error": None}
         except EpisodeError as error:
             place.fault = error
@@ -161,7 +167,7 @@ class NemoGymServer:
             place.reward = float(step.reward)
         # Rewards of steps are summed by some agents, so only the last one is other than 0.
         return {
-            "observation": shown(step.observation, place.row.view),
+            "observation": shown(step, place.row.view),
             "reward": float(step.reward),
             "done": step.done,
             "terminated": step.done,
@@ -175,7 +181,10 @@ class NemoGymServer:
         place = self._place(exchange, body)
         if place.reward is None and place.fault is None:
             try:
-                result = await place.session.score(_answer_in(body))
+                answer: JsonValue = _answer_in(body)
+                if place.task is not None and isinstance(answer, str):
+                    answer = answer_from_text(place.task, answer)
+                result = await place.session.score(answer)
                 place.reward = float(result.score or 0.0)
             except EpisodeError as error:
                 place.fault = error
@@ -280,7 +289,7 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _answer_in(body: dict[str, Any]) -> Any:
+def _answer_in(body: dict[str, Any]) -> str | None:
     """Return the last text of the model's response, which is the answer of an agent that never said `done`."""
     response = body.get("response")
     output = response.get("output") if isinstance(response, dict) else None
@@ -288,7 +297,7 @@ def _answer_in(body: dict[str, Any]) -> Any:
         content = item.get("content") if isinstance(item, dict) else None
         for part in reversed(content if isinstance(content, list) else []):
             if isinstance(part, dict) and isinstance(part.get("text"), str):
-                return part["text"]
+                return str(part["text"])
     return None
 
 

@@ -286,7 +286,7 @@ class _Talk:
 
     def _observation(self, step: SessionStep, **more: Any) -> str:
         data: dict[str, Any] = {
-            "observation": {**more, **shown(step.observation, self._view)},
+            "observation": {**more, **shown(step, self._view)},
             "reward": float(step.reward),
             "done": step.done,
         }

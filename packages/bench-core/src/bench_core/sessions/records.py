@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, Positiv
 
 from bench_core.agents import Observation
 from bench_core.errors import BenchError
-from bench_core.records import Record, Status, World
+from bench_core.records import AgentTask, Record, Status, World
 
 if TYPE_CHECKING:
     from bench_core.records import TrialResult
@@ -66,12 +66,14 @@ class SessionStep(Record):
         reward: 0.0 while the episode goes on, the score when it is over.
         done: Whether the episode is over.
         info: Of an episode that is over: status, score and what is to be known of them.
+        task: Of a reset: all that an agent gets of the task, the form of the answer included.
     """
 
     observation: Observation
     reward: NonNegativeFloat = 0.0
     done: bool = False
     info: dict[str, JsonValue] = Field(default_factory=dict)
+    task: AgentTask | None = None
 
 
 class SessionState(Record):

@@ -113,7 +113,8 @@ class AsyncSession:
                 world, chosen, seed, self._number, kept=self.settings.keep is not None
             )
             with self._noting():
-                return SessionStep(observation=await self._episode.begin(self.settings.reset_s))
+                task_seen, seen = await self._episode.begin(self.settings.reset_s)
+                return SessionStep(observation=seen, task=task_seen)
 
     async def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
         """Do one or more actions, after which there is one observation.

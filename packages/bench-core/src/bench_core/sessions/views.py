@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench_core.agents import observation_parts
+from bench_core.agents.ending import answer_form
 
 if TYPE_CHECKING:
-    from bench_core.agents import Observation
+    from bench_core.sessions.records import SessionStep
 
 __all__ = ["View", "shown"]
 
@@ -18,13 +19,24 @@ reads its observations."""
 _PICTURES = {"screenshot": True, "marked": True, "results": {"__all__": {"image"}}}
 
 
-def shown(observation: Observation, view: View) -> dict[str, Any]:
-    """Return an observation as JSON, without fields that are empty."""
+def shown(step: SessionStep, view: View) -> dict[str, Any]:
+    """Return an observation as JSON, without fields that are empty; of a reset, also what the benchmark states.
+
+    Its goal stands beside it.
+    """
+    observation, task = step.observation, step.task
     if view == "text":
         plain = observation.model_copy(update={"screenshot": None, "marked": None})
-        text = observation_parts(plain)[0]
-        return {"text": getattr(text, "text", "")}
+        text = getattr(observation_parts(plain)[0], "text", "")
+        if task is None:
+            return {"text": text}
+        end = f"End with the kind `done`, its `answer`: {answer_form(task)}."
+        if task.can_fail:
+            end += " When the task cannot be done, end with the kind `fail` and a `reason`."
+        return {"text": "\n\n".join(filter(None, [task.instructions.strip(), end, text]))}
     left_out: Any = None if view == "full" else _PICTURES
-    return observation.model_dump(
+    seen = observation.model_dump(
         mode="json", exclude_defaults=True, exclude=left_out, warnings=False
     )
+    stated = {"instructions", "answer_schema", "can_fail"}
+    return seen if task is None else {**task.model_dump(mode="json", include=stated), **seen}

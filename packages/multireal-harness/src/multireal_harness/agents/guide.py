@@ -19,9 +19,6 @@ FIRST_WRONG = "wrong"
 """The name that means a task's first solution that must not pass."""
 # A script in the page could write the state that is scored; searches and files are part of no app.
 _EXCLUDED = ("search", "evaluate", "write_file", "read_file", "replace_file", "upload_file")
-_HINT = """
-The apps of the task are open in one tab each; use one tab per app. Work only with what the apps show.
-"""
 
 
 def solution_for(task_id: str, name: str) -> Solution:
@@ -50,22 +47,14 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 
 def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
-    """Return browser-use's instructions: the goal, the apps, and one action per step."""
+    """Return browser-use's instructions: the task, and what the benchmark states beside it, as its system prompt."""
     from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
 
     del environment
     return TaskInstructions(
-        f"{task.goal}\n\nApps:\n{_apps(task)}",
+        task.goal,
         exclude_actions=_EXCLUDED,
-        # one action per step, as other agents, so that numbers of steps can be compared
-        options={"extend_system_message": _HINT, "max_actions_per_step": 1},
-    )
-
-
-def _apps(task: AgentTask) -> str:
-    apps = task.inputs.get("apps")
-    return (
-        "\n".join(f"{name}: {url}" for name, url in apps.items()) if isinstance(apps, dict) else ""
+        options={"extend_system_message": task.instructions},
     )
 
 

@@ -26,12 +26,8 @@ __all__ = ["VisionAgent"]
 
 _SYSTEM = """
 
-The computer runs Windows. Coloured frames with numbers mark the elements you can act on; the same \
-numbers are in the list of elements. Act on an element by its number where one fits, else on a point in \
-pixels of the picture. A demonstration, if you are shown one, was made on another screen: follow what it \
-does, not where it clicks.
-
-Some tasks cannot be done on this computer. If you are sure that this one cannot, call `fail`.
+Coloured frames with numbers mark the elements you can act on; the same numbers are in the list of elements. \
+Act on an element by its number where one fits, else on a point in pixels of the picture.
 Write what you must not forget into your notes with `remember`."""
 _UNKNOWN_SIZE = (1280, 720)
 _REMEMBER = Tool(

@@ -1,10 +1,12 @@
-"""The answer that an agent declares at the end, as structured output of its model.
+"""What WebArena-Verified states to every agent: how it works, and the answer that it declares at the end.
 
-Nothing in it is derived from the task: type and status are scored, so the agent must give them itself.
+Nothing in it is derived from what the task expects: type and status are scored, so the agent must give them
+itself, and the data set's own schema of the data would give both away. The named fields are those in the goal.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -12,9 +14,27 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["INSTRUCTIONS", "Declaration", "instructions"]
+__all__ = ["Declaration", "answer_schema", "instructions"]
 
 Scalar = str | int | float | bool | None
+
+_TASK_TYPE = (
+    "RETRIEVE: you were asked for information. MUTATE: you were asked to create, change or "
+    "delete something. NAVIGATE: you were asked to show or open a page."
+)
+_STATUS = (
+    "SUCCESS: done. NOT_FOUND_ERROR: what the task names does not exist. "
+    "PERMISSION_DENIED_ERROR: your account may not do it. ACTION_NOT_ALLOWED_ERROR: the "
+    "site does not offer it or forbids it in this state. DATA_VALIDATION_ERROR: the "
+    "task's input is missing or invalid. UNKNOWN_ERROR: anything else."
+)
+_DATA = (
+    "For RETRIEVE with SUCCESS, else null: a list of one item per result, numbers as numbers, ids as the text that the "
+    "site shows, bare values without any words around them; an object when the task asks for named fields."
+)
+_DETAILS = "What went wrong, when status is not SUCCESS."
+_KEYS = re.compile(r"\bkeys? ((?:[^.]|\.(?=\S))*)")
+_NAME = re.compile(r'"(\w+)"')
 
 
 class _Strict(BaseModel):
@@ -48,12 +68,7 @@ class DataObject(_Strict):
 class Declaration(_Strict):
     """Report the outcome of the task."""
 
-    task_type: Literal["RETRIEVE", "MUTATE", "NAVIGATE"] = Field(
-        description=(
-            "RETRIEVE: you were asked for information. MUTATE: you were asked to create, change or "
-            "delete something. NAVIGATE: you were asked to show or open a page."
-        )
-    )
+    task_type: Literal["RETRIEVE", "MUTATE", "NAVIGATE"] = Field(description=_TASK_TYPE)
     # Required of the agent: 40 tasks expect another status than SUCCESS, so it must not be derived.
     status: Literal[
         "SUCCESS",
@@ -62,24 +77,12 @@ class Declaration(_Strict):
         "ACTION_NOT_ALLOWED_ERROR",
         "DATA_VALIDATION_ERROR",
         "UNKNOWN_ERROR",
-    ] = Field(
-        description=(
-            "SUCCESS: done. NOT_FOUND_ERROR: what the task names does not exist. "
-            "PERMISSION_DENIED_ERROR: your account may not do it. ACTION_NOT_ALLOWED_ERROR: the "
-            "site does not offer it or forbids it in this state. DATA_VALIDATION_ERROR: the "
-            "task's input is missing or invalid. UNKNOWN_ERROR: anything else."
-        )
-    )
+    ] = Field(description=_STATUS)
     retrieved_data: list[Scalar | DataObject] | None = Field(
         default=None,
-        description=(
-            "For RETRIEVE only, else null: one item per result, numbers as numbers, bare values "
-            "without any words around them; an object when the task asks for named fields."
-        ),
+        description=_DATA,
     )
-    error_details: str | None = Field(
-        default=None, description="What went wrong, when status is not SUCCESS."
-    )
+    error_details: str | None = Field(default=None, description=_DETAILS)
 
     def as_response(self) -> dict[str, JsonValue]:
         """Return the answer in webarena-verified's format."""
@@ -97,7 +100,33 @@ def _plain(item: Scalar | DataObject) -> JsonValue:
     return item.as_mapping() if isinstance(item, DataObject) else item
 
 
-_CONSTRAINTS = {
+def answer_schema(goal: str) -> dict[str, JsonValue]:
+    """Return the JSON Schema of the answer that ends a task, with the fields that its goal names.
+
+    >>> schema = answer_schema('Get the best. Return an object with keys "name" and "price" only.')
+    >>> schema["properties"]["retrieved_data"]["items"]["required"]
+    ['name', 'price']
+    """
+    words = _KEYS.search(goal)
+    names = list(dict.fromkeys(_NAME.findall(words[1]))) if words else []
+    items: dict[str, Any] = {"type": ["string", "number", "boolean", "object", "null"]}
+    if names:
+        items = {"type": "object", "properties": {each: {} for each in names}, "required": names}
+    fields = Declaration.model_json_schema()["properties"]
+    choices: dict[str, Any] = {
+        name: {"type": "string", "enum": fields[name]["enum"], "description": meaning}
+        for name, meaning in (("task_type", _TASK_TYPE), ("status", _STATUS))
+    }
+    data: dict[str, Any] = {"type": ["array", "null"], "items": items, "description": _DATA}
+    details: dict[str, Any] = {"type": ["string", "null"], "description": _DETAILS}
+    return {
+        "type": "object",
+        "properties": {**choices, "retrieved_data": data, "error_details": details},
+        "required": [*choices],
+    }
+
+
+_SITES = {
     "gitlab": "GitLab: change things through its pages, not through its API or a terminal.",
     "map": "Map: addresses, distances and routes come from this map, not from memory.",
     "reddit": "Forums: post and vote as the user who is logged in.",
@@ -105,23 +134,22 @@ _CONSTRAINTS = {
     "shopping_admin": "Shop's back office: it lives below /admin; reports may need Show Report.",
     "wikipedia": "Wikipedia: an offline copy; use its own search.",
 }
-
-
-def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
-    """Return the agent's instructions beside the task, the same for all tasks on the same sites."""
-    known = [f"- {_CONSTRAINTS[name]}" for name in sorted(sites) if name in _CONSTRAINTS]
-    tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
-    return "\n".join([INSTRUCTIONS, *known, *tabs])
-
-
-INSTRUCTIONS = """
-You work on test copies of web sites that are open in your tabs, one tab per site. You are logged
-in where an account is needed. Stay on these sites.
+_INSTRUCTIONS = """
+You work on test copies of web sites that are open in your tabs. You are logged in where an account is
+needed. Stay on these sites.
 
 - Open a page: leave it open as the last page you visited, then finish.
 - Change something: carry the change out on the site before you finish, unless the task says to
   leave it unsent.
 - Find something: read it on the site; never answer from memory.
+- Dates: the sites' data is from earlier years. Go by the dates in the task and on the site, not by
+  today's; write dates in full, with day, month and year.
 - When the task cannot be done, say so by the status and explain it in error_details.
 """.strip()
-"""The instructions of every agent, whatever the sites."""
+
+
+def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
+    """Return what every agent gets beside the task, the same for all tasks on the same sites."""
+    known = [f"- {_SITES[name]}" for name in sorted(set(sites)) if name in _SITES]
+    tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
+    return "\n".join([_INSTRUCTIONS, *known, *tabs])

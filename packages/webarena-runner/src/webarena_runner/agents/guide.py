@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -33,17 +33,17 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 
 def _instructions(task: AgentTask, browser: EnvironmentHandle) -> TaskInstructions:
-    """Return browser-use's instructions, with the agent's own declaration as its output format."""
+    """Return browser-use's instructions, with the form of the answer as its strict output format."""
     from bench_core.browser_use import TaskInstructions  # noqa: PLC0415  # an extra
-    from webarena_runner.agents.declaration import Declaration, instructions  # noqa: PLC0415  # with it
+    from webarena_runner.agents.declaration import Declaration  # noqa: PLC0415  # with it
 
-    sites: Any = task.inputs.get("sites") or ()
+    del browser
     return TaskInstructions(
         task.goal,
         exclude_actions=("search",),  # it would ask a search engine outside
         options={
             "output_model_schema": Declaration,
-            "extend_system_message": instructions(sites, getattr(browser, "start_urls", ())),
+            "extend_system_message": task.instructions,
         },
         read_answer=_declared,
     )

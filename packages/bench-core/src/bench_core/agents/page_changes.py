@@ -1,0 +1,167 @@
+"""What is no longer as the agent saw it: another document, another tab, a dialog."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from bench_core.agents.browser_tabs import title_of
+
+if TYPE_CHECKING:
+    from bench_core.agents.browser_tabs import Tabs
+    from bench_core.agents.page_nodes import Nodes
+
+__all__ = ["Changes"]
+
+_MOST_WORDS = 500
+_MOST_DIALOGS = 10
+_COMMIT_S = 2.0
+"""So long is waited for the answer to a navigation that has begun."""
+_LOOK_S = 0.02
+
+
+class _Shown(NamedTuple):
+    """What a tab showed: its document, and which of its pages where the document changes its own address."""
+
+    document: Any
+    path: str
+
+
+@dataclass
+class _UnderWay:
+    """What a tab has begun: to load another document, and to open so many tabs."""
+
+    session: Any
+    loading: bool = False
+    opening: int = 0
+
+
+class Changes:
+    """Tells each change once: in the result of the act that brought it, or else before the next act.
+
+    Dialogs are answered at once, since a page stands still while one is open: an alert is closed, a question
+    (`confirm`) is answered with OK and one for a text (`prompt`) with what it offers, a page that asks whether it may
+    be left is left. What asks for a confirmation has been asked for, and a task that deletes something could not be
+    done otherwise. A tab that a page opens stays behind.
+    """
+
+    def __init__(self, context: Any, tabs: Tabs, nodes: Nodes) -> None:
+        self._tabs = tabs
+        self._nodes = nodes
+        self._dialogs: list[str] = []
+        self._known: list[Any] | None = None
+        self._front: Any = None
+        self._shown: WeakKeyDictionary[Any, _Shown] = WeakKeyDictionary()
+        self._under_way: WeakKeyDictionary[Any, _UnderWay] = WeakKeyDictionary()
+        context.on("dialog", self._answer)
+
+    async def news(self, page: Any) -> tuple[str, ...]:
+        """Return what has changed since this was last asked, of `page` and what is in front; nothing at first."""
+        await self._settled(page)
+        told = tuple(self._dialogs)
+        self._dialogs.clear()
+        pages, known = self._tabs.pages(), self._known
+        front = self._tabs.page()
+        if known is not None:
+            told += tuple(
+                f"the page opened the tab {self._tabs.id(each)} ({each.url}), which is behind this one"
+                for each in pages
+                if each not in known and each is not front
+            )
+            if front is not self._front:
+                closed = "its tab was closed; " if self._front not in pages else ""
+                told += (
+                    f"{closed}in front is now the tab {self._tabs.id(front)}, {await _words(front)}",
+                )
+        self._known, self._front = list(pages), front
+        for each in {page, front}:
+            if each.is_closed():
+                continue
+            before, now = self._shown.get(each), await self._look(each)
+            if now is None:
+                continue
+            self._shown[each] = now
+            if (
+                before is not None
+                and now != before
+                and not (each is front and known and front not in known)
+            ):
+                told += (f"the page is now {await _words(each)}",)
+        return told if known is not None else ()
+
+    async def _look(self, page: Any) -> _Shown | None:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        try:
+            document = await asyncio.wait_for(self._nodes.document(page.main_frame), _COMMIT_S)
+        except (Error, asyncio.TimeoutError):
+            return None  # it is on its way to another one, or stands still
+        return _Shown(document, urlsplit(page.url).path)
+
+    async def _settled(self, page: Any) -> None:
+        """Wait for a navigation that has begun and for a tab that is being opened, so that they are seen."""
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        with suppress(Error):  # closed meanwhile
+            if page not in self._under_way:
+                self._under_way[page] = await _follow(page)
+            # its answer comes after what was told before it
+            await self._under_way[page].session.send("Page.getFrameTree")
+        under_way = self._under_way.get(page)
+        for _ in range(round(_COMMIT_S / _LOOK_S)):
+            if under_way is None or page.is_closed():
+                break
+            new = [each for each in self._tabs.pages() if each not in (self._known or ())]
+            if not under_way.loading and (under_way.opening <= len(new) or self._known is None):
+                break
+            await asyncio.sleep(_LOOK_S)
+        if under_way is not None:
+            under_way.opening = 0
+
+    async def _answer(self, dialog: Any) -> None:
+        from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
+
+        words = f"'{dialog.message[:_MOST_WORDS]}'"
+        offered = dialog.default_value
+        told = {
+            "alert": f"the page showed a dialog, which was closed: {words}",
+            "confirm": f"the page asked {words}, which was answered with OK",
+            "prompt": f"the page asked for a text, {words}, and was given what it offered: '{offered[:_MOST_WORDS]}'",
+            "beforeunload": "the page asked whether it may be left, which was answered with yes",
+        }.get(dialog.type, words)
+        if len(self._dialogs) < _MOST_DIALOGS:
+            self._dialogs.append(told)
+        with suppress(Error):  # closed with its page
+            await dialog.accept(offered) if dialog.type == "prompt" else await dialog.accept()
+
+
+async def _words(page: Any) -> str:
+    title = await title_of(page)
+    return (
+        f"'{title[:_MOST_WORDS]}' ({page.url[:_MOST_WORDS]})" if title else page.url[:_MOST_WORDS]
+    )
+
+
+async def _follow(page: Any) -> _UnderWay:
+    """Note from now on what a page has begun."""
+    session = await page.context.new_cdp_session(page)
+    await session.send("Page.enable")
+    main = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+    under_way = _UnderWay(session)
+
+    def load(event: dict[str, Any], *, begun: bool) -> None:
+        if event.get("frameId", event.get("frame", {}).get("id")) == main:
+            under_way.loading = begun
+
+    def opens(_: dict[str, Any]) -> None:
+        under_way.opening += 1
+
+    session.on("Page.frameStartedLoading", lambda event: load(event, begun=True))
+    session.on("Page.frameStoppedLoading", lambda event: load(event, begun=False))
+    session.on("Page.frameNavigated", lambda event: load(event, begun=False))
+    session.on("Page.windowOpen", opens)
+    return under_way

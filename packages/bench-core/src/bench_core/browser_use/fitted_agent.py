@@ -1,0 +1,83 @@
+"""browser-use's agent with a prompt that names only what there is: its own tools, no files, no date of another world."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["PromptFilter", "agent_class"]
+
+_FILE_TOOLS = ("write_file", "read_file", "replace_file")
+_SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)
+_MENTIONS = re.compile(r", file operations|<file_system>, |<todo_contents>, (?:and )?")
+_LINES = re.compile(
+    r"^.*(?:todo\.md|file_?system|_file\b|\bfiles?\b).*\n", re.IGNORECASE | re.MULTILINE
+)
+_STATE = re.compile(
+    r"<file_system>\s*</file_system>\n|<todo_contents>\n\[empty todo\.md[^\n]*\]\n</todo_contents>\n"
+)
+_TODAY = re.compile(r"\n?Today: ?\d{4}-\d\d-\d\d(?=\s*</step_info>)")
+
+
+class PromptFilter:
+    """Takes out of browser-use's messages what is not there.
+
+    Its prompts speak of files and a list of things to do, for which a model without those tools asks in vain. Its
+    date is that of this machine, while pages show the day of their own world.
+
+    Args:
+        excluded: browser-use's actions that the agent may not take.
+        own: The end of the system prompt that is the benchmark's, which stays.
+    """
+
+    def __init__(self, excluded: Sequence[str], own: str = "") -> None:
+        self._files = not set(_FILE_TOOLS) <= set(excluded)
+        self._names = re.compile("|".join(f"`{name}`, |, `{name}`" for name in excluded) or "(?!)")
+        self._own = own
+
+    def message(self, message: Any) -> Any:
+        """Return one message of a step without it."""
+        if message.role not in {"system", "user"}:
+            return message
+        if isinstance(message.content, str):
+            return message.model_copy(update={"content": self._text(message.role, message.content)})
+        parts = [
+            each.model_copy(update={"text": self._text(message.role, each.text)})
+            if each.type == "text"
+            else each
+            for each in message.content
+        ]
+        return message.model_copy(update={"content": parts})
+
+    def _text(self, role: str, text: str) -> str:
+        if role == "user":
+            text = _TODAY.sub("", text)
+            return text if self._files else _STATE.sub("", text)
+        end = len(text) - len(self._own) if text.endswith(self._own) else len(text)
+        prompt = self._names.sub("", text[:end])
+        if not self._files:
+            prompt = _LINES.sub("", _MENTIONS.sub("", _SECTIONS.sub("", prompt)))
+        return prompt + text[end:]
+
+
+def agent_class(prompts: PromptFilter) -> Any:
+    """Return browser-use's `Agent` with messages as `prompts` leaves them, and the form of the answer sent once.
+
+    That form is in the schema of every reply, so it need not be in the task as well, which is sent with each step.
+    """
+    from browser_use import Agent  # noqa: PLC0415  # 1.5 s
+
+    class FittedAgent(Agent[Any, Any]):
+        def _enhance_task_with_schema(self, task: str, output_model_schema: Any) -> str:
+            del output_model_schema
+            return task
+
+        async def get_model_output(self, input_messages: list[Any]) -> Any:
+            return await super().get_model_output(
+                [prompts.message(each) for each in input_messages]
+            )
+
+    return FittedAgent
