@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 import re
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from dialect_cases import CASES
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bench_core.agents import Observation, Wait
 from bench_core.agents.computer_use import dialect_of
 from bench_core.agents.dialects import (
     Screen,
@@ -252,6 +257,16 @@ def test_the_far_corner_is_the_last_pixel(size: tuple[int, int]) -> None:
         assert (found.x, found.y) == last
 
 
+CALLED = '<tool_call>{"name": "computer_use", "arguments": {"action": "wait"}}</tool_call>'
+PIECES = (
+    "Action:", "\n", " ", "click(", "type(", "finished(", "start_box=", "content=", "'", '"', "\\", "\\n", "(1,2)", ")",
+    ",", "#", "Thought: x", "<tool_call>", "</tool_call>", "<think>", "</think>", "<function=computer_use>",
+    "<parameter=action>", "type", "<parameter=text>", "</parameter>", "</function>", "[1, 2]", "{", "}", CALLED,
+    '{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": ', "[1e999, null]", "\\ud800",
+)  # fmt: skip
+"""What texts with calls are made of, to be put together in every way."""
+
+
 def reply(text: str) -> Reply:
     return Reply(
         provider="p", model="m", message=Message(role="assistant", parts=(TextPart(text=text),))
@@ -274,12 +289,98 @@ def reply(text: str) -> Reply:
         ("ui_tars_1_5", "Thought: t\nAction: click(start_box=(10, 20))", {"start_box": "(10, 20)"}),
         ("ui_tars_1_5", "Thought: t\nAction: type(content='it\\'s (done)\\n')", {"content": "it's (done)\n"}),
         ("ui_tars_1_5", "Thought: t\nAction: finished(content='42')", {"content": "42"}),
+        ("ui_tars_1_5", "Thought: My next Action: is this.\nAction: finished(content='I've done 'it'.')",
+         {"content": "I've done 'it'."}),
+        ("ui_tars_1_5", "Thought: t Action: finished(content=\"it's\") # the end", {"content": "it's"}),
+        ("ui_tars_1_5", "Action: finished(content='{\"a\": \"say \\\\\"x\\\\\"\"}')", {"content": '{"a": "say \\"x\\""}'}),
+        ("ui_tars_1_5", "Action: finished(content='{\"a\": \"say \\\"x\\\"\"}')", {"content": '{"a": "say \\"x\\""}'}),
+        ("ui_tars_1_5", 'Action: finished(content={"a": [1, 2]})', {"content": '{"a": [1, 2]}'}),
+        ("ui_tars_1_5", "Action: type(content='C:\\\\new\\\\test')", {"content": "C:\\new\\test"}),
+        ("ui_tars_1_5", "Action: type(content='100\\% \\u00e9 C:\\bin')", {"content": "100\\% \u00e9 C:\\bin"}),
+        ("ui_tars_1_5", "Action: type(content='f(1)\n\nwait()')", {"content": "f(1)\n\nwait()"}),
+        ("ui_tars_1_5", "Action: type(content='Action: go')", {"content": "Action: go"}),
+        ("qwen3_vl", "<think>Shall I <tool_call>{}</tool_call>?</think>" + CALLED, {"action": "wait"}),
+        ("qwen3_vl", CALLED.removesuffix("</tool_call>"), {"action": "wait"}),
+        ("qwen3_vl", "<tool_call>{'name': 'computer_use', 'arguments': {'action': 'wait',}}</tool_call>",
+         {"action": "wait"}),
+        ("qwen3_5", "<function=computer_use><parameter=action>wait</parameter></function>", {"action": "wait"}),
     ],
 )  # fmt: skip
 def test_calls_are_read_out_of_text(dialect: str, text: str, expected: dict[str, Any]) -> None:
     (call,) = dialect_named(dialect).calls(reply(text))
     assert call.arguments == expected
     assert dialect_named(dialect).read(call, SCREEN)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "told"),
+    [
+        ("ui_tars_1_5", "Action: finished('done')", r"finished\('done'\)\" cannot be read: write finished"),
+        ("ui_tars_1_5", "Action: click(10, 20)", r"cannot be read: write click\(start_box="),
+        ("ui_tars_1_5", "Action: type(content='hello wor", r"cannot be read: write type\(content="),
+        ("ui_tars_1_5", "Action: type(content='f('a')\nb')", "cannot be read"),
+        ("ui_tars_1_5", "Action: click the button", "'click the button' cannot be read: there are click"),
+        ("ui_tars_1_5", "Action: call_user()", "is not an action here: there are"),
+        ("ui_tars_1_5", "Action: type(content='C:\\new\\test')", "write each backslash twice"),
+        ("qwen3_vl", '<tool_call>{"name": "computer_use", "argum', r"cannot be read: a call is <tool_call>\{"),
+        ("qwen3_vl", "<tool_call>[1]</tool_call>", "cannot be read"),
+        ("qwen3_5", "<tool_call><function=computer_use><parameter=action>type</parameter><parameter=text>hel",
+         "cannot be read: a call is <tool_call><function="),
+        ("qwen3_5", "<function=computer_use><parameter=action>type</parameter><parameter=text>hel</function>",
+         "cannot be read"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_answered_with_it_and_the_form(
+    dialect: str, text: str, told: str
+) -> None:
+    (call,) = dialect_named(dialect).calls(reply(text))
+    screen = replace(SCREEN, task=TASK.model_copy(update={"can_fail": False}))
+    with pytest.raises(InvalidCallError, match=told):
+        dialect_named(dialect).read(call, screen)
+
+
+def test_only_the_first_action_of_several_turns_in_one_text_is_carried_out() -> None:
+    tars = dialect_named("ui_tars_1_5")
+    first, later = tars.calls(reply("Thought: a\nAction: wait()\nThought: b\nAction: back()"))
+    assert tars.read(first, SCREEN) == (Wait(seconds=5),)
+    with pytest.raises(InvalidCallError, match="once, and look at the screen before the next"):
+        tars.read(later, SCREEN)
+
+
+@pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
+def test_what_cannot_end_the_task_is_not_offered_and_refused(name: str) -> None:
+    dialect = dialect_named(name)
+    for can_fail in (True, False):
+        screen = replace(SCREEN, task=TASK.model_copy(update={"can_fail": can_fail}))
+        declared = str(dialect.declare(screen))
+        assert ("failure" in declared or "call_user" in declared) is can_fail
+    gives_up = ("call_user", {}) if name == "ui_tars_1_5" else ("terminate", {"status": "failure"})
+    with pytest.raises(InvalidCallError, match=r"no ending of this task|not an action here"):
+        dialect.read(called(name, *gives_up), screen)
+
+
+@pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
+def test_a_dialect_names_only_its_own_tools_and_one_scale(name: str) -> None:
+    dialect = dialect_named(name)
+    seen = Observation(
+        url="http://a.example/", title="A", size=(1280, 720), text="words", tabs=("A", "B")
+    )
+    for screen in (SCREEN, replace(SCREEN, browser=False)):
+        declared = dialect.declare(screen)
+        told = f"{declared} {dialect.nudge} {dialect.show(seen, results=True)}"
+        assert not re.search("`done`|`fail`|1280|element", told)
+        assert ("switch_tab" in told) is screen.browser
+        assert "http://a.example/" in told
+        assert "Tab 1: B" in told
+
+
+@pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
+@given(text=st.text(max_size=300) | st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_any_text_is_acted_on_or_answered(name: str, text: str) -> None:
+    dialect = dialect_named(name)
+    for call in dialect.calls(reply(text)):
+        with suppress(InvalidCallError):
+            dialect.read(call, SCREEN)
 
 
 def test_several_actions_of_one_text_are_several_calls() -> None:

@@ -329,9 +329,9 @@ def function_tools(screen: Screen, *, navigation: bool) -> tuple[Tool, ...]:
     return (*_in_browser(screen, kinds), *ending_tools(screen.task))
 
 
-def tools_for_tabs(screen: Screen) -> tuple[Tool, ...]:
-    """Return the tool that brings another tab to the front, where there are tabs."""
-    return _in_browser(screen, {"switch_tab"})
+def tools_for_tabs(screen: Screen, *more: str) -> tuple[Tool, ...]:
+    """Return the tool that brings another tab to the front, where there are tabs, and `more` of a browser."""
+    return _in_browser(screen, {"switch_tab", *more})
 
 
 def _in_browser(screen: Screen, names: set[str]) -> tuple[Tool, ...]:

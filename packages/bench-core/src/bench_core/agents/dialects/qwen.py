@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,11 +15,12 @@ from bench_core.agents.dialects.interface import (
     Member,
     Screen,
     names_of_keys,
+    pictured,
+    place_text,
     reply_to,
     tools_for_tabs,
 )
 from bench_core.agents.ending import answer_form
-from bench_core.agents.observation_text import observation_parts
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import (
     Click,
@@ -37,80 +39,121 @@ from bench_core.agents.records import (
 )
 from bench_core.agents.tools import InvalidCallError
 from bench_core.models.records import ImagePart, TextPart, Tool, ToolCall
+from bench_core.models.schema import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bench_core.agents.records import Action
+    from bench_core.agents.records import Action, Observation
     from bench_core.models.records import Part, Reply
 
 __all__ = ["Qwen", "qwen_members"]
 
 _NAME = "computer_use"
 _MOST_WAIT_S = 60.0
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.DOTALL)
-_XML = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|$)", re.DOTALL)
+_MOST_SHOWN = 200
+_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|(?=<tool_call>)|$)", re.DOTALL)
+_XML = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
 def qwen_members(most: int) -> dict[str, Member]:
     """Return the actions, with places on a grid from 0 to `most`."""
 
-    def place(value: Any, screen: Screen) -> Point:
-        if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # x and y
-            raise InvalidCallError(f"a coordinate is [x, y], not {value!r}")
-        return on_grid(value[0], value[1], screen.size, most)
+    def place(arguments: dict[str, Any], screen: Screen, name: str = "coordinate") -> Point:
+        value = arguments.get(name)
+        numbers = value if isinstance(value, list) and len(value) == 2 else ()  # noqa: PLR2004  # x and y
+        if not numbers or any(type(each) not in {int, float} for each in numbers):
+            raise InvalidCallError(f"{name} is [x, y], not {str(value)[:_MOST_SHOWN]}")
+        # both far ends are written: models trained on one grid are asked on the other
+        if not all(0 <= each <= 1000 for each in numbers):  # noqa: PLR2004  # the grid
+            raise InvalidCallError(
+                f"{value} is outside the screen, which goes from [0, 0] to [{most}, {most}]"
+            )
+        return on_grid(numbers[0], numbers[1], screen.size, most)
 
     def maybe(arguments: dict[str, Any], screen: Screen) -> Point | None:
-        given = arguments.get("coordinate")
-        return None if given is None else place(given, screen)
+        return None if arguments.get("coordinate") is None else place(arguments, screen)
 
     def click(**how: Any) -> Member:
-        return Member(lambda a, s: (Click(target=maybe(a, s), **how),), ("click",))
+        return Member(
+            lambda a, s: (Click(target=maybe(a, s), **how),), ("click",), takes=("coordinate",)
+        )
 
     def drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-        end = place(arguments["coordinate"], screen)
-        start = arguments.get("start_coordinate")
-        if start is None:  # from where the pointer is
+        end = place(arguments, screen)
+        if arguments.get("start_coordinate") is None:  # from where the pointer is
             return (MouseDown(), Move(target=end), MouseUp())
-        return (Drag(start=place(start, screen), end=end),)
+        return (Drag(start=place(arguments, screen, "start_coordinate"), end=end),)
 
-    def scroll(across: bool) -> Callable[[dict[str, Any], Screen], tuple[Action, ...]]:  # noqa: FBT001
+    def scroll(across: bool) -> Member:  # noqa: FBT001  # named at its two callers
         def make(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
-            pixels = float(arguments["pixels"])
+            pixels = _number(arguments, "pixels")
             # positive is up
             dx, dy = (pixels, 0.0) if across else (0.0, -pixels)
             return (Scroll(target=maybe(arguments, screen), dx=dx, dy=dy),)
 
-        return make
+        return Member(make, ("scroll",), takes=("pixels", "coordinate"))
 
     return {
-        "key": Member(lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",)),
-        "type": Member(lambda a, _: (TypeText(text=str(a["text"])),), ("type",)),
-        "mouse_move": Member(lambda a, s: (Move(target=place(a["coordinate"], s)),), ("move",)),
+        "key": Member(
+            lambda a, _: (PressKeys(keys=names_of_keys(a["keys"])),), ("keys",), takes=("keys",)
+        ),
+        "type": Member(lambda a, _: (TypeText(text=_text(a, "text")),), ("type",), takes=("text",)),
+        "mouse_move": Member(
+            lambda a, s: (Move(target=place(a, s)),), ("move",), takes=("coordinate",)
+        ),
         "left_click": click(),
         "right_click": click(button="right"),
         "middle_click": click(button="middle"),
         "double_click": click(count=2),
         "triple_click": click(count=3),
-        "left_click_drag": Member(drag, ("mouse_down", "mouse_up", "move", "drag")),
-        "scroll": Member(scroll(across=False), ("scroll",)),
-        "hscroll": Member(scroll(across=True), ("scroll",)),
-        "wait": Member(_wait, ("wait",)),
-        "cursor_position": Member(lambda *_: (PointerPosition(),), ("pointer_position",)),
-        "answer": Member(lambda a, _: (Done(answer=str(a["text"])),), ()),
-        "terminate": Member(_terminate, ()),
+        "left_click_drag": Member(
+            drag,
+            ("mouse_down", "mouse_up", "move", "drag"),
+            takes=("coordinate", "start_coordinate"),
+        ),
+        "scroll": scroll(across=False),
+        "hscroll": scroll(across=True),
+        "wait": Member(
+            lambda a, _: (Wait(seconds=min(_number(a, "time", 1), _MOST_WAIT_S)),),
+            ("wait",),
+            takes=("time",),
+        ),
+        "cursor_position": Member(lambda *_: (PointerPosition(),), ("pointer_position",), takes=()),
+        "answer": Member(
+            lambda a, _: (Done(answer=_text(a, "text")),), (), takes=("text", "status")
+        ),
+        "terminate": Member(_terminate, (), takes=("status", "text")),
     }
 
 
-def _wait(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    return (Wait(seconds=min(float(arguments.get("time", 1)), _MOST_WAIT_S)),)
+def _number(arguments: dict[str, Any], name: str, default: float | None = None) -> float:
+    value = arguments.get(name)
+    if value is None and default is not None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidCallError(f"{name} is a number, not {str(value)[:_MOST_SHOWN]!r}")
+    return float(value)
 
 
-def _terminate(arguments: dict[str, Any], _: Screen) -> tuple[Action, ...]:
-    if arguments.get("status") == "failure":
-        return (Fail(reason=str(arguments.get("text") or "the model ended with failure")),)
-    return (Done(answer=arguments.get("text")),)
+def _text(arguments: dict[str, Any], name: str) -> str:
+    """Return a text; a number or an object that a model wrote without quotes is the text it wrote."""
+    value = arguments[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _terminate(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
+    status = arguments.get("status", "success")
+    if status not in {"success", "failure"}:
+        raise InvalidCallError(f"status is success or failure, not {str(status)[:_MOST_SHOWN]!r}")
+    text = None if arguments.get("text") is None else _text(arguments, "text")
+    if status == "success":
+        return (Done(answer=text),)
+    if screen.task.can_fail:
+        return (Fail(reason=text or "the model ended with failure"),)
+    raise InvalidCallError(
+        "failure is no ending of this task: go on, or say by `answer` what could not be done; "
+        f"its text is {answer_form(screen.task)}"
+    )
 
 
 class Qwen(Dialect):
@@ -118,16 +161,34 @@ class Qwen(Dialect):
 
     provider = "openai-chat"
     text_ends = False
+    nudge = (
+        "You called no tool. Act with `computer_use`; end with its action `answer` or `terminate`."
+    )
     most: ClassVar[int]
+    form: ClassVar[str] = (
+        '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
+    )
+    """How a call looks that the server has left in the text."""
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
-        tabs = tools_for_tabs(screen)  # the vocabulary has none, and tasks may begin with several
-        endings = f"- End with `answer` or `terminate`; the answer is {answer_form(screen.task)}."
+        ends = [
+            f"- End with the action `answer`; its text is {answer_form(screen.task)}.",
+            "- Where no answer is asked for, end with the action `terminate` and the status success.",
+        ]
+        if screen.task.can_fail:
+            ends.append(
+                "- When the task cannot be done, end with `terminate` and the status failure."
+            )
+        ends.append("Do not claim success you cannot see.")
         return Declaration(
-            tools=(_tool(self.available(screen), 1000), *tabs),
-            system=system_prompt(screen.task, endings=endings),
+            tools=(_tool(self.available(screen), screen), *tools_for_tabs(screen, "goto", "back")),
+            system=system_prompt(screen.task, endings="\n".join(ends), place=place_text(screen)),
         )
+
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Show where it is and the picture; see `Dialect`."""
+        return super().show(pictured(observation), results=results)
 
     def calls(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the calls of a reply; see `Dialect`."""
@@ -135,39 +196,48 @@ class Qwen(Dialect):
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member of a call; see `Dialect`."""
-        arguments = dict(call.arguments or {})
-        return (str(arguments.get("action")), arguments) if call.name == _NAME else None
+        if call.name != _NAME:
+            return None
+        # models fill arguments that they do not need
+        given = {k: v for k, v in (call.arguments or {}).items() if v not in (None, "", [])}
+        return str(given.pop("action", "")), given
+
+    def read(self, call: ToolCall, screen: Screen) -> tuple[Action, ...]:
+        """Return the actions of a call; see `Dialect`."""
+        if call.arguments is None:
+            raise InvalidCallError(
+                f"{(call.raw or '')[:_MOST_SHOWN]!r} cannot be read: a call is {self.form}"
+            )
+        return super().read(call, screen)
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
-        message = [TextPart(text=done.error)] if done.error else []
-        if not done.last:
-            return (reply_to(done.call, *(message or [TextPart(text=done.result.text or "ok")])),)
-        shown = observation_parts(done.observation)
-        seen = [each for each in shown if isinstance(each, ImagePart)]
-        text = message or [TextPart(text=done.result.text or "ok")]
-        return (reply_to(done.call, *text, *seen),)
+        outcome = TextPart(text=done.error or done.text or "ok")
+        shown = self.show(done.observation, results=False) if done.last and not done.again else ()
+        seen = (each for each in shown if isinstance(each, TextPart | ImagePart))
+        return (reply_to(done.call, outcome, *seen, error=done.error is not None),)
 
 
-def _tool(actions: tuple[str, ...], grid: int) -> Tool:
+def _tool(actions: tuple[str, ...], screen: Screen) -> Tool:
     text, number = {"type": "string"}, {"type": "number"}
+    place = {"type": "array", "items": number}
+    ends = ["success", "failure"] if screen.task.can_fail else ["success"]
     properties: dict[str, Any] = {
         "action": {"type": "string", "enum": list(actions)},
         "keys": {"type": "array", "items": text, "description": "for key: pressed together"},
         "text": {**text, "description": "for type and answer"},
-        "coordinate": {
-            "type": "array", "items": number, "description": "[x, y] from the top left corner",
-        },
+        "coordinate": {**place, "description": "[x, y] from the top left corner; for left_click_drag: where to"},
+        "start_coordinate": {**place, "description": "for left_click_drag: from where, if not from the pointer"},
         "pixels": {**number, "description": "for scroll: positive is up; for hscroll: right"},
         "time": {**number, "description": "for wait: seconds"},
-        "status": {"type": "string", "enum": ["success", "failure"], "description": "for terminate"},
+        "status": {"type": "string", "enum": ends, "description": "for terminate"},
     }  # fmt: skip
     return Tool(
         name=_NAME,
         description=(
             "Use a mouse and keyboard to interact with a computer, and take screenshots.\n"
-            f"* The screen's resolution is {grid}x{grid}.\n"
-            "* Use `answer` for what was asked, `terminate` when the task is done or cannot be done."
+            "* The screen's resolution is 1000x1000.\n"
+            "* Use `answer` for what was asked, `terminate` to end without an answer."
         ),
         parameters={"type": "object", "properties": properties, "required": ["action"]},
     )
@@ -175,34 +245,42 @@ def _tool(actions: tuple[str, ...], grid: int) -> Tool:
 
 def _calls_in(text: str) -> tuple[ToolCall, ...]:
     """Read calls that the server has left in the text: JSON, or the tags of Qwen3.5."""
-    found: list[ToolCall] = []
-    for number, body in enumerate(_CALL.findall(text)):
-        name, arguments = _xml(body) or _json(body)
-        if name:
-            found.append(ToolCall(id=f"text_{number}", name=name, arguments=arguments))
-    return tuple(found)
+    _, closed, spoken = text.rpartition("</think>")
+    if not closed and "<think>" in spoken:
+        return ()  # what it thinks of calling is no call
+    bodies = _CALL.findall(spoken) or [f"{each[0]}" for each in _XML.finditer(spoken)]
+    return tuple(
+        ToolCall(id=f"text_{number}", raw=body[:_MOST_SHOWN], **_read(body))
+        for number, body in enumerate(filter(None, bodies))
+    )
 
 
-def _json(body: str) -> tuple[str, dict[str, Any] | None]:
-    try:
-        call = json.loads(body)
-        return str(call["name"]), dict(call["arguments"])
-    except (KeyError, RecursionError, TypeError, ValueError):
-        return _NAME, None
-
-
-def _xml(body: str) -> tuple[str, dict[str, Any]] | None:
+def _read(body: str) -> dict[str, Any]:
+    """Return name and arguments of a call, None where they cannot be read or are cut off."""
     function = _XML.search(body)
-    if function is None:
-        return None
-    return function[1], {key: _value(key, value) for key, value in _PARAMETER.findall(function[2])}
+    if function is not None:
+        values = {key: _value(key, value) for key, value in _PARAMETER.findall(function[2])}
+        whole = len(values) == function[2].count("<parameter=")
+        return {"name": function[1], "arguments": values if whole else None}
+    try:
+        call = parse_json(body)
+    except ValueError:
+        try:  # single quotes and commas at the end, as Python has them
+            call = ast.literal_eval(body)
+        except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
+            call = None
+    named = isinstance(call, dict) and isinstance(call.get("arguments"), dict)
+    return {
+        "name": str(call.get("name")) if named else _NAME,
+        "arguments": call["arguments"] if named else None,
+    }
 
 
 def _value(name: str, written: str) -> Any:
     if name == "text":
         return written  # typed as it is: 1.50 is no number here
     try:
-        value = json.loads(written)
-    except (RecursionError, ValueError):
+        value = parse_json(written)
+    except ValueError:
         return written.strip()
     return value if isinstance(value, list | int | float) else written.strip()

@@ -13,8 +13,11 @@ class _Qwen35(Qwen):
     name = "qwen3_5"
     models = (r"(.*/)?qwen3\.5.*",)
     coordinates = "0-999"
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     most = 999
+    form = (
+        "<tool_call><function=computer_use><parameter=action>...</parameter></function></tool_call>"
+    )
     members = qwen_members(most)
 
 

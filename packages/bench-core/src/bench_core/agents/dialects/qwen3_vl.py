@@ -13,7 +13,7 @@ class _Qwen3VL(Qwen):
     name = "qwen3_vl"
     models = (r"(.*/)?qwen3-vl.*",)
     coordinates = "0-1000"
-    since = date(2026, 11, 22)
+    since = date(2026, 11, 27)
     most = 1000
     members = qwen_members(most)
 
