@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bench_core.agents import Element
-from waa_client.observations import TreeError, draw_marks, elements_of, is_still
+from bench_core.agents import Element, draw_marks
+from waa_client.observations import TreeError, elements_of, is_still
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 
 from pydantic import Field, JsonValue, NonNegativeFloat, PositiveInt, PrivateAttr
 
-from bench_core.errors import AgentError
+from bench_core.errors import AgentError, InputError
 from bench_core.processes import ProcessGroups
 from bench_core.records import Limits, Record, Usage
 from bench_core.records import World as WorldKind
@@ -119,6 +119,20 @@ class TrialContext(Record):
         own = self.config.get("agent_options")
         given = own if isinstance(own, dict) else {}
         return given.get(name, self.config.get(name, default))
+
+    def agent_flag(self, name: str, *, default: bool) -> bool:
+        """Return a setting of the agent that is true or false, as `agent_option`; also "yes", "no", "1" and "0".
+
+        Raises:
+            InputError: It is something else.
+        """
+        value = self.agent_option(name, default)
+        found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(
+            str(value).lower()
+        )
+        if found is None:
+            raise InputError(f"the option {name} is true or false, not {value!r}")
+        return found
 
     @property
     def meter(self) -> Meter:

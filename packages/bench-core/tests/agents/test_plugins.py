@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_core.agents.plugins import images_shown
+from bench_core.agents.plugins import ToolCallingPlugin, images_shown
+from bench_core.agents.tool_calling import images_kept
 from bench_core.discovery import load_agent
 from bench_core.errors import InputError
 from bench_core.models import MissingKeyError, Model, ScriptedAdapter, model_of
@@ -117,5 +118,32 @@ def test_an_option_of_the_agent_is_in_its_options_or_the_runs(
 
 
 def test_a_number_of_pictures_that_is_none_is_refused(context: TrialContext) -> None:
-    with pytest.raises(InputError, match="images is a number, not 'many'"):
+    with pytest.raises(InputError, match="images is a number or 'all', not 'many'"):
         images_shown(context.model_copy(update={"config": {"images": "many"}}))
+
+
+@pytest.mark.parametrize("option", ["pictures", "marks"])
+def test_a_flag_that_is_none_is_refused(context: TrialContext, option: str) -> None:
+    given = context.model_copy(update={"config": {"agent_options": {option: "perhaps"}}})
+    with pytest.raises(InputError, match=f"{option} is true or false, not 'perhaps'"):
+        ToolCallingPlugin().check_model(given)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "kept"),
+    [
+        ("openai:gpt-5.5", None, 5),
+        ("anthropic:claude-opus-4-6", None, None),
+        ("anthropic:claude-opus-4-6", 3, 3),
+        ("openai:gpt-5.5", "all", None),
+    ],
+)
+def test_a_models_latest_five_pictures_are_kept_and_all_of_claude(
+    model: str, asked: Any, kept: int | None
+) -> None:
+    assert images_kept(model, asked) == kept
+
+
+def test_a_model_whose_turns_must_stay_cannot_lose_pictures() -> None:
+    with pytest.raises(InputError, match="leave out the option images"):
+        images_kept("anthropic:claude-opus-5-5", 3)

@@ -8,14 +8,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bench_core.agents import ActionResult, Observation, PointerPosition, Wait, Zoom
+from bench_core.agents import (
+    ActionResult,
+    Observation,
+    PointerPosition,
+    Wait,
+    Zoom,
+    draw_marks,
+)
 from bench_core.errors import AgentError, EnvironmentFaultError
 from bench_core.models import ImagePart
 from bench_core.records import Record
 from waa_client.actions import OFFERS, Block, Screen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
-from waa_client.observations import TreeError, draw_marks, elements_of, enlarged, is_still
+from waa_client.observations import TreeError, elements_of, enlarged, is_still
 from waa_client.timing import TIMINGS, RealClock
 from waa_client.vm import calls
 

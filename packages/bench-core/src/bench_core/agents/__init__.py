@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bench_core.agents.handles import Connect, connect
     from bench_core.agents.http import http_agent
     from bench_core.agents.loop import LoopAgent, StepAgent
+    from bench_core.agents.marks import draw_marks
     from bench_core.agents.model_stepper import ModelStepper
     from bench_core.agents.observation_text import observation_parts
     from bench_core.agents.plugins import images_shown
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     )
     from bench_core.agents.remote_environment import RemoteEnvironment, serve_environment
     from bench_core.agents.replay import read_actions, replay_agent, scripted_agent
-    from bench_core.agents.tool_calling import ToolCalling, tool_calling_agent
+    from bench_core.agents.tool_calling import ToolCalling, images_kept, tool_calling_agent
     from bench_core.agents.tools import TOOLS, InvalidCallError, action_of
 
 __all__ = [
@@ -132,7 +133,9 @@ __all__ = [
     "connect",
     "dialect_for",
     "dialect_named",
+    "draw_marks",
     "http_agent",
+    "images_kept",
     "images_shown",
     "named_element",
     "named_targets",
@@ -157,6 +160,7 @@ __getattr__ = lazy_exports(
         "handles": ("Connect", "connect"),
         "http": ("http_agent",),
         "loop": ("LoopAgent", "StepAgent"),
+        "marks": ("draw_marks",),
         "plugins": ("images_shown",),
         "observation_text": ("observation_parts",),
         "prompts": ("system_prompt",),
@@ -205,7 +209,7 @@ __getattr__ = lazy_exports(
         ),
         "remote_environment": ("RemoteEnvironment", "serve_environment"),
         "replay": ("read_actions", "replay_agent", "scripted_agent"),
-        "tool_calling": ("ToolCalling", "tool_calling_agent"),
+        "tool_calling": ("ToolCalling", "images_kept", "tool_calling_agent"),
         "model_stepper": ("ModelStepper",),
         "tools": ("InvalidCallError", "TOOLS", "action_of"),
     },

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bench_core.agents.dialects import dialect_for, dialect_named
+from bench_core.agents.handles import connect
 from bench_core.agents.loop import LoopAgent
+from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
 from bench_core.errors import InputError
 
@@ -31,8 +33,9 @@ def computer_use_agent(  # noqa: PLR0913  # settings, all named
     screen: tuple[int, int] = (1280, 720),
     tool: str | None = None,
     browser: bool = True,
-    images: int | None = None,
-    connect: Connect | None = None,
+    images: int | Literal["all"] | None = None,
+    marks: bool = False,
+    connect: Connect = connect,
 ) -> LoopAgent:
     """Return an agent that acts through the computer-use tool of its model's provider.
 
@@ -42,6 +45,7 @@ def computer_use_agent(  # noqa: PLR0913  # settings, all named
         screen: Width and height in pixels of screenshots, where observations do not say.
         tool: The dialect, instead of the one documented for the model.
         images: How many of the latest screenshots the model is shown; all, unless the dialect says other.
+        marks: Whether the screenshots have numbered frames around the elements.
         connect: Turns the handle into an environment.
         browser: Whether the environment is a browser; a page shows no address bar.
 
@@ -50,18 +54,18 @@ def computer_use_agent(  # noqa: PLR0913  # settings, all named
         InputError: The dialect does not fit, or demands that all screenshots are sent.
     """
     dialect = dialect_of(model.name, tool, browser=browser)
-    if images is not None and dialect.append_only:
+    if isinstance(images, int) and dialect.append_only:
         raise InputError(
             f"{dialect.name} demands that earlier turns stay as they were: leave out the option images"
         )
-    shown = dialect.images if images is None else images
+    shown = None if images == "all" else dialect.images if images is None else images
 
     def begin(task: AgentTask, context: TrialContext) -> ModelStepper:
         return ModelStepper(
             model, dialect, task, context, size=screen, browser=browser, images=shown
         )
 
-    return LoopAgent(name, begin) if connect is None else LoopAgent(name, begin, connect=connect)
+    return LoopAgent(name, begin, connect=with_marks(connect) if marks else connect)
 
 
 def dialect_of(model: str, tool: str | None, *, browser: bool) -> Dialect:

@@ -12,6 +12,7 @@ from bench_core.agents.conversation import Conversation
 from bench_core.agents.dialects import Answered, Screen
 from bench_core.agents.dialects.coordinates import magnified
 from bench_core.agents.environment import offered
+from bench_core.agents.observation_text import changed_parts
 from bench_core.agents.pictures import fitted
 from bench_core.agents.prompts import task_text
 from bench_core.agents.records import (
@@ -47,6 +48,8 @@ _MOST_BAD_REPLIES = 3
 _MOST_SAID = 1000
 """What is wrong with a call may quote it, and calls may be as long as a reply."""
 _MOST_KEPT = 20_000
+_MOST_CHANGES = 8
+"""So often in a row only changes are shown; then all again, which is easier to read than the sum of them."""
 _POSITION = re.compile(r"^X=([0-9]+),Y=([0-9]+)$")
 """What `PointerPosition` gives."""
 _CUT_OFF = "the call was cut off before it was complete, and was not carried out: make it again"
@@ -102,6 +105,8 @@ class ModelStepper:
         self._textual = False
         self._useless = 0
         self._problem = ""
+        self._shown: Observation | None = None
+        self._changes = 0
 
     async def enter(self, environment: Environment) -> None:
         """Ask what the environment offers; see `StepAgent`."""
@@ -109,9 +114,12 @@ class ModelStepper:
 
     async def act(self, observation: Observation) -> Decision:
         """Decide on one observation; see `StepAgent`."""
+        if observation.marked is not None:
+            observation = observation.model_copy(update={"screenshot": observation.marked})
         observation = self._fitted(observation)
         if self._conversation is None:
             self._conversation = self._begin()
+            self._shown = observation
             shown = self._dialect.show(observation, results=False)
             parts: tuple[Part, ...] = (TextPart(text=task_text(self._task)), *shown)
         else:
@@ -192,6 +200,16 @@ class ModelStepper:
         }
         return observation.model_copy(update={"size": size, "results": results, **pictures})
 
+    def _differing(self, observation: Observation) -> Observation:
+        """Return an observation that says what has changed since the one that the model was shown before."""
+        before, self._shown = self._shown, observation
+        if not self._dialect.textual or before is None or self._changes == _MOST_CHANGES:
+            self._changes = 0
+            return observation
+        differing = changed_parts(before, observation)
+        self._changes = 0 if differing is observation else self._changes + 1
+        return differing
+
     def _position(self, found: re.Match[str]) -> str:
         x, y = (round(int(found[n]) / by) for n, by in enumerate(self._by, 1))
         return f"X={x},Y={y}"
@@ -199,6 +217,8 @@ class ModelStepper:
     def _answers(self, observation: Observation, *, again: bool = False) -> tuple[Part, ...]:
         """Return the results of the calls that wait, each with its own; with `again` nothing was done since."""
         results = () if again else observation.results
+        if not again:
+            observation = self._differing(observation)
         parts: list[Part] = []
         for number, waiting in enumerate(self._pending, 1):
             own, results = results[: waiting.actions], results[waiting.actions :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from bench_core.models.records import TextPart
@@ -10,12 +11,20 @@ if TYPE_CHECKING:
     from bench_core.agents.records import ActionResult, Observation
     from bench_core.models.records import Part
 
-__all__ = ["observation_parts", "result_text"]
+__all__ = ["SCREEN_BEGINS", "SCREEN_ENDS", "changed_parts", "observation_parts", "result_text"]
+
+SCREEN_BEGINS = "--- the screen begins here"
+SCREEN_ENDS = "--- the screen ends here"
+"""How the lines of a text begin that say which part of it is on the screen."""
 
 _MOST_ELEMENTS = 200
 _MOST_TEXT = 20_000
 _MOST_NAME = 120
 _MOST_OPTIONS = 600
+_MOST_CHANGED = 0.6
+_MOST_COMPARED = 1_000_000
+_CHANGED = "What has changed since you were last shown it (~ reads so now, - is gone, + is new; the rest is as before):"
+_UNCHANGED = "What there is to read has not changed since you were last shown it."
 
 
 def observation_parts(observation: Observation, *, results: bool = True) -> tuple[Part, ...]:
@@ -50,14 +59,66 @@ def _lines(observation: Observation) -> list[str]:
         lines.append(f"Page: {observation.title or ''} {observation.url or ''}".rstrip())
     if observation.size:
         lines.append(f"Screen: {observation.size[0]} x {observation.size[1]} pixels")
-    lines += _tab_lines(observation)
+    return [*lines, *_tab_lines(observation), *_content(observation)]
+
+
+def _content(observation: Observation) -> list[str]:
+    """Return the text, and the elements if they do not stand in it."""
     text = observation.text or ""
-    if not any(f"[{each.id}] " in text for each in observation.elements):
-        lines += _element_lines(observation)
-    if text:
-        lines.append(text[:_MOST_TEXT])
-        if len(text) > _MOST_TEXT:
-            lines.append(f"(and {len(text) - _MOST_TEXT} characters more)")
+    listed = not any(f"[{each.id}] " in text for each in observation.elements)
+    lines = [*(_element_lines(observation) if listed else ()), *text[:_MOST_TEXT].splitlines()]
+    if len(text) > _MOST_TEXT:
+        lines.append(f"(and {len(text) - _MOST_TEXT} characters more)")
+    return lines
+
+
+def changed_parts(before: Observation, now: Observation) -> Observation:
+    """Return an observation that says only what has changed, if it is of the same page and that is shorter."""
+    if (before.url, before.active_tab) != (now.url, now.active_tab):
+        return now
+    old, old_screen = _apart(_content(before))
+    new, screen = _apart(_content(now))
+    lines = _changes(old, new)
+    if screen != old_screen:
+        lines += screen
+    text = "\n".join([_CHANGED if lines else _UNCHANGED, *lines])
+    if len(text) > _MOST_CHANGED * sum(len(each) + 1 for each in new):
+        return now
+    return now.model_copy(update={"text": text, "elements": ()})
+
+
+def _apart(lines: list[str]) -> tuple[list[str], list[str]]:
+    """Return the lines of a page, and those that say which of them are on the screen."""
+    screen = []
+    for number, line in enumerate(lines):
+        if line.startswith(SCREEN_BEGINS):
+            screen.append(f"{line.rstrip(' -')}, before: {lines[number + 1].strip()[:_MOST_NAME]}")
+        elif line.startswith(SCREEN_ENDS):
+            screen.append(f"{line.rstrip(' -')}, after: {lines[number - 1].strip()[:_MOST_NAME]}")
+    return [each for each in lines if not each.startswith((SCREEN_BEGINS, SCREEN_ENDS))], screen
+
+
+def _changes(old: list[str], new: list[str]) -> list[str]:
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    first, second = old[start : len(old) - end], new[start : len(new) - end]
+    if len(first) * len(second) > _MOST_COMPARED:
+        return second
+    lines = []
+    for tag, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        if tag == "replace" and b - a == d - c:
+            lines += [f"~ {each}" for each in second[c:d]]
+            continue
+        if c < d and start + c > 0:
+            lines.append(f"after: {new[start + c - 1].strip()[:_MOST_NAME]}")
+        lines += [f"- {each.strip()[:_MOST_NAME]}" for each in first[a:b]]
+        lines += [f"+ {each}" for each in second[c:d]]
     return lines
 
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench_core.agents.observation_text import SCREEN_BEGINS, SCREEN_ENDS
 from bench_core.agents.page_nodes import Nodes, NoSuchTargetError
 from bench_core.agents.page_scripts import READ
 from bench_core.agents.records import Element
@@ -63,10 +64,10 @@ class PageLook:
         first, last = _on_screen(self.lines)
         shown = [each.text for each in self.lines]
         if last >= 0 and self.below > 0:
-            mark = f"--- the screen ends here: {self.below} px of the page are below ---"
+            mark = f"{SCREEN_ENDS}: {self.below} px of the page are below ---"
             shown.insert(last + 1, mark)
         if last >= 0 and self.above > 0:
-            mark = f"--- the screen begins here: {self.above} px of the page are above ---"
+            mark = f"{SCREEN_BEGINS}: {self.above} px of the page are above ---"
             shown.insert(first, mark)
         sizes = [len(each) + 1 for each in shown]
         start = end = first

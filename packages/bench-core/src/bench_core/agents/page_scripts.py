@@ -498,7 +498,7 @@ READ = (
   };
 
   if (asked.notices) {
-    // a page's first look tells of alerts alone: what else is there has not appeared, it was there
+    // on the first look only alerts are new: what else is there has been there all the time
     const first = !refs.live;
     refs.live = refs.live || new WeakMap();
     const fresh = new Set();

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bench_core.agents.computer_use import computer_use_agent, dialect_of
 from bench_core.agents.dialects import dialect_named
-from bench_core.agents.tool_calling import tool_calling_agent
+from bench_core.agents.tool_calling import images_kept, tool_calling_agent
 from bench_core.errors import InputError
 from bench_core.guides import guide_of
 from bench_core.models.checking import check_model_of
@@ -71,8 +71,8 @@ class ScriptedPlugin:
 class ToolCallingPlugin:
     """`tool-calling`: any model with tools, in a browser or on a desktop.
 
-    The run's configuration may say how many of the latest screenshots it is shown, `{"images": 3}`,
-    instead of all.
+    Options: `images` (five, of Claude all: how many of the latest screenshots it is sent, or "all"), `pictures` (true;
+    false for a model that only reads), `marks` (false: the pictures have numbered frames around the elements).
     """
 
     name = "tool-calling"
@@ -86,7 +86,9 @@ class ToolCallingPlugin:
         Raises:
             InputError: It cannot be opened, or its provider refuses it.
         """
-        images_shown(context)
+        images_kept(context.model or "", images_shown(context))
+        context.agent_flag("pictures", default=True)
+        context.agent_flag("marks", default=False)
         check_model_of(context)
 
     async def run(
@@ -94,7 +96,12 @@ class ToolCallingPlugin:
     ) -> AgentOutcome:
         """Work on `task` with the run's model; see `bench_core.protocols.Agent`."""
         async with model_of(context) as model:
-            agent = tool_calling_agent(model, images=images_shown(context))
+            agent = tool_calling_agent(
+                model,
+                images=images_shown(context),
+                pictures=context.agent_flag("pictures", default=True),
+                marks=context.agent_flag("marks", default=False),
+            )
             return await agent.run(task, environment, context)
 
 
@@ -102,7 +109,8 @@ class ComputerUsePlugin:
     """`computer-use`: a model through its provider's own tool, in the dialect documented for it.
 
     The run's configuration may name another, `{"dialect": "computer_..."}` (or by its earlier name,
-    `computer_tool`), and say how many of the latest screenshots the model is shown, `{"images": 3}`.
+    `computer_tool`), say how many of the latest screenshots the model is shown, `{"images": 3}`, and ask for
+    numbered frames around the elements, `{"marks": true}`.
     """
 
     name = "computer-use"
@@ -118,6 +126,7 @@ class ComputerUsePlugin:
             InputError: It cannot be opened, its provider refuses it, or no dialect fits.
         """
         images_shown(context)
+        context.agent_flag("marks", default=False)
         _refuse_dialect(context.model, _tool(context), "browser", "desktop")
         check_model_of(context)
 
@@ -140,6 +149,7 @@ class ComputerUsePlugin:
                 tool=_tool(context),
                 browser=isinstance(environment, BrowserHandle),
                 images=images_shown(context),
+                marks=context.agent_flag("marks", default=False),
             )
             return await agent.run(task, environment, context)
 
@@ -167,19 +177,19 @@ def _text(context: TrialContext, name: str) -> str | None:
     return str(value) if value else None
 
 
-def images_shown(context: TrialContext) -> int | None:
+def images_shown(context: TrialContext) -> int | Literal["all"] | None:
     """Return how many of the latest screenshots an agent's model is shown, by its option `images`.
 
-    Without it, None: all of them.
+    None if it is not given.
 
     Raises:
-        InputError: It is no number.
+        InputError: It is neither a number nor "all".
     """
     images = context.agent_option("images")
     try:
-        return None if images is None else int(images)
+        return images if images in {None, "all"} else int(images)
     except (TypeError, ValueError):
-        raise InputError(f"the option images is a number, not {images!r}") from None
+        raise InputError(f"the option images is a number or 'all', not {images!r}") from None
 
 
 def _screen_of(environment: EnvironmentHandle) -> tuple[int, int] | None:

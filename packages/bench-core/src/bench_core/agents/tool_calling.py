@@ -2,44 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from bench_core.agents.dialects import Answered, Declaration, Dialect, reply_to
+from bench_core.agents.dialects import Answered, Declaration, Dialect, dialects, reply_to
 from bench_core.agents.ending import ending_tools
+from bench_core.agents.handles import connect
 from bench_core.agents.loop import LoopAgent
+from bench_core.agents.marks import with_marks
 from bench_core.agents.model_stepper import ModelStepper
 from bench_core.agents.observation_text import result_text
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.tools import tools_for
+from bench_core.errors import InputError
 from bench_core.models.records import ImagePart, TextPart
 
 if TYPE_CHECKING:
     from bench_core.agents.dialects import Screen
     from bench_core.agents.handles import Connect
+    from bench_core.agents.records import Observation
     from bench_core.models.client import Model
     from bench_core.models.records import Part
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentTask
 
-__all__ = ["ToolCalling", "tool_calling_agent"]
+__all__ = ["ToolCalling", "images_kept", "tool_calling_agent"]
 
 _UNKNOWN_SIZE = (1280, 720)
+_IMAGES = 5
+_READING = "- A number in [brackets] is the id of the element that is named after it."
 
 
 class ToolCalling(Dialect):
-    """Functions of our own, for models of every provider; each call is one action, and the last shows the screen."""
+    """Functions of our own, for models of every provider; each call is one action, and the last shows the screen.
+
+    Args:
+        pictures: Whether the model is shown the screen, and not only what there is to read.
+    """
 
     name = "tool-calling"
     provider = ""
     text_ends = False
+    textual = True
     members = {}  # noqa: RUF012  # there is no native tool
+    sighted = True
+
+    def __init__(self, *, pictures: bool = True) -> None:
+        self.sighted = pictures
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tools that the environment and the task have a use for; see `Dialect`."""
         return Declaration(
-            tools=(*tools_for(screen.offers), *ending_tools(screen.task)),
-            system=system_prompt(screen.task),
+            tools=(
+                *tools_for(screen.offers, pictures=self.sighted),
+                *ending_tools(screen.task),
+            ),
+            system=f"{system_prompt(screen.task)}\n{_READING}",
         )
+
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Return the text, and the picture if the model is shown any; see `Dialect`."""
+        if not self.sighted:
+            observation = observation.model_copy(update={"screenshot": None, "marked": None})
+        return super().show(observation, results=results)
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""
@@ -54,20 +78,52 @@ class ToolCalling(Dialect):
         return (reply_to(done.call, *content, error=done.error is not None),)
 
 
-def tool_calling_agent(
+def images_kept(model: str, asked: int | Literal["all"] | None) -> int | None:
+    """Return how many of the latest screenshots a model is sent: as many as asked for, else five, of Claude all.
+
+    Claude's requests are read from its cache at a tenth of the price as long as earlier turns stay as they were.
+
+    Raises:
+        InputError: The model demands that they do, and a number was asked for.
+    """
+    provider, _, name = model.partition(":")
+    if asked is None or asked == "all":
+        return None if asked or provider == "anthropic" else _IMAGES
+    if any(each.append_only and each.speaks(provider, name) for each in dialects().values()):
+        raise InputError(
+            f"{model} demands that earlier turns stay as they were: leave out the option images"
+        )
+    return asked
+
+
+def tool_calling_agent(  # noqa: PLR0913  # settings, all named
     model: Model,
     *,
     name: str = "tool-calling",
-    images: int | None = None,
-    connect: Connect | None = None,
-    dialect: Dialect | None = None,
+    images: int | Literal["all"] | None = None,
+    pictures: bool = True,
+    marks: bool = False,
+    connect: Connect = connect,
 ) -> LoopAgent:
-    """Return an agent that acts through tools of `model`, those of `dialect` where one is given."""
+    """Return an agent that acts through tools of `model`.
+
+    Args:
+        model: A model that calls tools.
+        name: What the agent is called in results.
+        images: How many of the latest screenshots it is sent; see `images_kept` for the default.
+        pictures: Whether it is sent any: without, it reads the page.
+        marks: Whether the pictures have numbered frames around the elements.
+        connect: Turns the handle into an environment.
+
+    Raises:
+        InputError: The model demands that all screenshots are sent, and a number was asked for.
+    """
+    kept = images_kept(model.name, images)
 
     def begin(task: AgentTask, context: TrialContext) -> ModelStepper:
-        spoken = dialect or ToolCalling()
+        spoken = ToolCalling(pictures=pictures)
         return ModelStepper(
-            model, spoken, task, context, size=_UNKNOWN_SIZE, browser=True, images=images
+            model, spoken, task, context, size=_UNKNOWN_SIZE, browser=True, images=kept
         )
 
-    return LoopAgent(name, begin) if connect is None else LoopAgent(name, begin, connect=connect)
+    return LoopAgent(name, begin, connect=with_marks(connect) if marks and pictures else connect)

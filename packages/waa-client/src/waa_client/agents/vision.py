@@ -10,6 +10,7 @@ from bench_core.agents import (
     LoopAgent,
     ModelStepper,
     ToolCalling,
+    images_kept,
     images_shown,
 )
 from bench_core.errors import AgentError, InputError
@@ -44,7 +45,7 @@ class VisionAgent:
     """Agent that sends a model the screen with marks and carries out its tool calls.
 
     Options: `marks` (true), `tree` (false: also the raw accessibility tree), `uia` (false: the slow
-    backend), `images` (all: how many of the latest screenshots are sent), `max_cost_usd` (none: of one trial), `base_url`.
+    backend), `images` (five, of Claude all: how many of the latest screenshots are sent, or "all"), `max_cost_usd` (none: of one trial), `base_url`.
     """
 
     name = "vision"
@@ -74,7 +75,7 @@ class VisionAgent:
             def begin(task: AgentTask, context: TrialContext) -> _Limited:
                 stepper = ModelStepper(
                     model, _Vision(), task, context, size=_UNKNOWN_SIZE, browser=False,
-                    images=images_shown(context),
+                    images=images_kept(model.name, images_shown(context)),
                 )  # fmt: skip
                 return _Limited(stepper, _dollars(context.agent_option("max_cost_usd")))
 

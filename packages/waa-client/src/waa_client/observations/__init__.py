@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from waa_client.observations.accessibility import TreeError, elements_of
-from waa_client.observations.marks import draw_marks, enlarged, is_still
+from waa_client.observations.marks import enlarged, is_still
 
-__all__ = ["TreeError", "draw_marks", "elements_of", "enlarged", "is_still"]
+__all__ = ["TreeError", "elements_of", "enlarged", "is_still"]

@@ -154,6 +154,7 @@ class Dialect(ABC):
         default: Whether a model that fits gets it without being asked for.
         images: How many of the latest screenshots are sent by default; None for all.
         pictures: Whether each call is answered with a picture of the moment after it.
+        textual: Whether each turn shows what there is to read, so that changes are enough where the page stays.
         members: What a model can ask for, by name.
         off: Members that are always declared disabled.
     """
@@ -170,6 +171,7 @@ class Dialect(ABC):
     default: ClassVar[bool] = True
     images: ClassVar[int | None] = None
     pictures: ClassVar[bool] = False
+    textual: ClassVar[bool] = False
     members: ClassVar[Mapping[str, Member]]
     off: ClassVar[tuple[str, ...]] = ()
 
