@@ -62,8 +62,16 @@ MATRIX = {
 }
 """Each package on the Python that runs nox, and on each of the others."""
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
-REFERENCES = {"anthropic": ("3.11", ["anthropic>=2.14"])}
-"""Of each provider the Python and the packages of its own loop."""
+REFERENCES = {
+    "anthropic": ("compare", "3.11", ["anthropic>=2.14"]),
+    "ui_tars": ("compare_texts", "3.11", ["ui-tars==0.5.1"]),
+    "qwen": (
+        "compare_texts",
+        "3.11",
+        ["qwen-agent==0.0.34", "numpy", "soundfile", "tqdm", "python-dateutil"],
+    ),
+}
+"""Of each provider or model the program that compares it, the Python and the packages of its own loop or parser."""
 FOREIGN = {
     "PROCTOR_OPENENV": ("3.11", ["openenv==0.10.0"]),
     "PROCTOR_ATIF": ("3.11", ["atif==1.8.0"]),
@@ -279,7 +287,7 @@ def reference_loops(session: nox.Session) -> None:
     """Compare our agents' requests with those of the providers' own loops, each in an environment of its own."""
     install(session, [package(CORE)], [])
     session.install("uv")
-    for provider, (python, needed) in REFERENCES.items():
+    for provider, (program, python, needed) in REFERENCES.items():
         folder = Path(session.create_tmp()).resolve() / provider
         uv = ["python", "-m", "uv"]
         session.run(*uv, "venv", "--clear", "--python", python, str(folder))
@@ -287,7 +295,7 @@ def reference_loops(session: nox.Session) -> None:
         named = {f"PROCTOR_REFERENCE_{provider.upper()}": str(folder / "bin" / "python")}
         session.run(
             "python",
-            "integration_tests/reference_loops/compare.py",
+            f"integration_tests/reference_loops/{program}.py",
             provider,
             *session.posargs,
             env=named,

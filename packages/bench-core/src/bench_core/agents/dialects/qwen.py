@@ -269,9 +269,11 @@ def _read(body: str) -> dict[str, Any]:
             call = ast.literal_eval(body)
         except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
             call = None
-    named = isinstance(call, dict) and isinstance(call.get("arguments"), dict)
+    named = isinstance(call, dict) and all(
+        isinstance(call.get(key), kind) for key, kind in (("name", str), ("arguments", dict))
+    )
     return {
-        "name": str(call.get("name")) if named else _NAME,
+        "name": call["name"] if named else _NAME,
         "arguments": call["arguments"] if named else None,
     }
 
