@@ -232,3 +232,44 @@ def test_results_that_were_replaced_are_counted(
 
     assert built.report.runs[0].superseded == 1
     assert text_of(built, "superseded").startswith("1 result was replaced by a later one")
+
+
+def ended(scored_result: Results, *ways: dict[str, Any]) -> list[Any]:
+    return [scored_result(str(n), 1, way.pop("score", 0.0), **way) for n, way in enumerate(ways)]
+
+
+MALFORMED = {"steps": 9, "failure_mode": "malformed_answer"}
+UNFIT = {"steps": 4, "failure_mode": "wrong_answer", "flags": ("malformed_ending",)}
+IDLE = {"steps": 1, "failure_mode": "unclassified"}
+WRONG = {"steps": 9, "failure_mode": "wrong_answer"}
+QUICK = {"steps": 1, "score": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("ways", "words"),
+    [
+        ([MALFORMED, UNFIT, WRONG], "Of 3 scored trials 2 in an answer of another form"),
+        (
+            [IDLE, IDLE, MALFORMED, WRONG],
+            "2 ended at the first step or before it and 1 in an answer",
+        ),
+        ([IDLE, IDLE, WRONG, WRONG], None),
+        ([QUICK, QUICK, QUICK, IDLE], None),
+        ([MALFORMED, MALFORMED], None),
+    ],
+    ids=["malformed", "both", "half", "solved at once", "too few"],
+)
+def test_a_run_whose_agent_was_perhaps_not_told_its_task_says_so_first(
+    scored_run: Runs, scored_result: Results, build: Builds, ways: list[Any], words: str | None
+) -> None:
+    results = ended(scored_result, *(dict(each) for each in ways))
+    built = build(scored_run({str(n): [1] for n in range(len(ways))}, results=results))
+
+    said = text_of(built, "not_told")
+    assert bool(said) == (words is not None)
+    if words is not None:
+        assert words in said
+        assert "may not have been told its task" in said
+        assert 'class="banner not-told"' in built.html
+        assert said in built.markdown.partition("## ")[0].replace("\\", "")
+        assert any(said in line for line in report_lines(built.report))

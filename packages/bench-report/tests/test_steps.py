@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench_report.html_page.step_actions import described_actions, marks_of
+from bench_report.html_page.step_actions import described_actions, marks_of, marks_of_step
 
 CASES: list[tuple[dict[str, Any], list[tuple[str, Any]]]] = [
     ({"kind": "click", "target": {"x": 3, "y": 4, "unit": "px"}}, [("click", (3, 4))]),
@@ -60,3 +60,28 @@ def test_endless_code_is_read_in_part() -> None:
     code = "pyautogui.click(" * 1_000_000
 
     assert marks_of([{"kind": "code", "code": code}]) == []
+
+
+def click(x: int) -> dict[str, Any]:
+    return {"kind": "click", "target": {"x": x, "y": 1, "unit": "px"}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "results", "places", "elsewhere"),
+    [
+        ([click(1), {"kind": "switch_tab", "tab": 2}, click(2)], ["", "", ""], [1], 1),
+        ([{"kind": "goto", "url": "http://x"}, click(1), click(2)], ["", "", ""], [], 2),
+        ([{"switch": {"tab_id": "1"}}, {"click": {"coordinate_x": 1, "coordinate_y": 1}}], [], [], 1),
+        ([click(1), click(2)], ["", "not carried out: the page has changed"], [1], 0),
+        ([click(1), {"kind": "type_text", "text": "a"}, click(2)], ["", "", ""], [1, 2], 0),
+        ([click(2), {"kind": "back"}], ["", ""], [2], 0),
+    ],
+    ids=["another tab", "another page", "browser-use", "not carried out", "the same page", "back at the end"],
+)  # fmt: skip
+def test_what_went_to_another_page_is_not_marked_on_this_one(
+    actions: list[dict[str, Any]], results: list[str], places: list[int], elsewhere: int
+) -> None:
+    marks, others = marks_of_step(actions, results)
+
+    assert [mark.place[0] for mark in marks if mark.place] == places
+    assert others == elsewhere

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from bench_core.records import Status
+from bench_core.records.vocabulary import FailureMode
 from bench_report.model import Caveat
 from bench_report.text.numbers import count, percent
 from bench_report.text.untrusted import clip
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bench_core.statistics import Interval
-    from bench_report.model import Mismatch, RunReport
+    from bench_report.model import Mismatch, RunReport, TrialRow
 
 __all__ = ["FEW_TASKS", "LARGE_EXCLUSION", "caveats", "grouped"]
 
@@ -22,6 +23,11 @@ FEW_TASKS = 30
 """Below this many tasks an interval is wide whatever the method."""
 LARGE_EXCLUSION = 0.05
 """Above this share of unscored trials, what is left out may change the result."""
+
+FEW_ENDED = 3
+"""From so many scored trials on their ways to end say something of the run."""
+MOST_ENDED = 0.5
+"""Above this share of scored trials that end before any act or malformed, the agent may not have been told."""
 
 Severity = Literal["info", "warning", "critical"]
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
@@ -101,6 +107,40 @@ def _programs(run: RunReport) -> Iterator[Caveat]:
             f"went on, and the change was accepted. Scored trials by digest of the code: {listed}."
         )
         yield Caveat(code="mixed_programs", severity="critical", text=text)
+
+
+def _not_told(run: RunReport) -> Iterator[Caveat]:
+    """Say what it is likely to mean where most trials end before any act or in no form of an answer."""
+    scored = [row for row in run.trials if row.score is not None]
+    if len(scored) < FEW_ENDED or run.info.agent == "do-nothing":
+        return
+    failed = [row for row in scored if not row.success]
+    malformed = [row for row in failed if _is_malformed(row)]
+    idle = [row for row in failed if _is_idle(row) and not _is_malformed(row)]
+    if len(malformed) + len(idle) <= len(scored) * MOST_ENDED:
+        return
+    how = [
+        f"{count(len(idle))} ended at the first step or before it" if idle else "",
+        f"{count(len(malformed))} in an answer of another form than the benchmark reads"
+        if malformed
+        else "",
+    ]
+    text = (
+        f"Of {count(len(scored))} scored trials {' and '.join(filter(None, how))}. Agents that can read their task "
+        "seldom end so: this one may not have been told its task, or the form of its answer. Look at what its model "
+        "was sent, beside the steps of a trial, before you believe this rate."
+    )
+    yield Caveat(code="not_told", severity="critical", text=text)
+
+
+def _is_idle(row: TrialRow) -> bool:
+    # without steps: agents of other people write none down although they ask a model, and some crash before they do
+    crashed = row.failure_mode == FailureMode.AGENT_ERROR
+    return row.steps == 1 or (row.steps == 0 and crashed == bool(row.output_tokens))
+
+
+def _is_malformed(row: TrialRow) -> bool:
+    return row.failure_mode == FailureMode.MALFORMED_ANSWER or "malformed_ending" in row.flags
 
 
 def _state(run: RunReport) -> Iterator[Caveat]:
@@ -336,6 +376,7 @@ def _damage(run: RunReport) -> Iterator[Caveat]:
 # In the order of the report: sorting by severity keeps the order of equals.
 _RULES: tuple[Callable[[RunReport], Iterator[Caveat]], ...] = (
     _world,
+    _not_told,
     _programs,
     _state,
     _excluded,

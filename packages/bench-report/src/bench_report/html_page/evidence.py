@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from bench_report.html_page.model_calls import read_model_calls
 from bench_report.html_page.network_log import read_calls, summary_of
 from bench_report.html_page.state_changes import read_changes
 from bench_report.run_data.artifacts import TrialFolder, artifact_link
@@ -58,7 +59,9 @@ def evidence_of(
     if folder is not None:
         calls = read_calls(folder.path)
         sent = () if calls is None or isinstance(calls, str) else calls
-        steps, note = reader.steps_of(folder, sent, read_changes(folder.path))
+        pictures = {each.sha256: each.path for each in result.artifacts if each.sha256}
+        asked = read_model_calls(folder.path, pictures)
+        steps, note = reader.steps_of(folder, sent, read_changes(folder.path), asked)
         stored = {
             "files": _files(result, folder),
             "network": summary_of(calls),

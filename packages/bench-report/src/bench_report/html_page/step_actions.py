@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-__all__ = ["Box", "Mark", "described_actions", "marks_of"]
+__all__ = ["Box", "Mark", "described_actions", "marks_of", "marks_of_step"]
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
@@ -25,6 +25,8 @@ _WHERE = ("target", "start", "coordinate", "start_coordinate", "point", "positio
 _TO = ("end", "to", "end_coordinate", "destination")
 _ELEMENTS = ("element", "index", "id", "element_id", "bid", "ref")
 _KINDS = ("kind", "type", "action", "do", "name", "action_type")
+_MOVES = re.compile(r"tab|goto|go_to|navigat|^(?:go_)?(?:back|forward)$|open_|^switch|^search")
+_NOT_DONE = "not carried out"
 _GROUPS = {
     "drag": ("drag",),
     "scroll": ("scroll", "wheel"),
@@ -87,6 +89,28 @@ def marks_of(actions: Sequence[Mapping[str, JsonValue]]) -> list[Mark]:
         if len(found) >= _MOST_MARKS:
             break
     return found[:_MOST_MARKS]
+
+
+def marks_of_step(
+    actions: Sequence[Mapping[str, JsonValue]], results: Sequence[str]
+) -> tuple[list[Mark], int]:
+    """Return where the actions of a step went on the picture before it, and how many went elsewhere.
+
+    After an action that puts another page in front, the picture is not what the next ones went to. What was
+    not carried out went nowhere.
+    """
+    found: list[Mark] = []
+    elsewhere, moved = 0, False
+    for place, action in enumerate(actions):
+        if place < len(results) and results[place].startswith(_NOT_DONE):
+            continue
+        marks = marks_of([action])
+        if moved:
+            elsewhere += bool(marks)
+        else:
+            found += marks
+        moved = moved or _MOVES.search(_unwrapped(action)[0].lower()) is not None
+    return found[:_MOST_MARKS], elsewhere
 
 
 def described_actions(

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from bench_core.files import file_inside, open_inside
 from bench_core.records import Step
-from bench_report.html_page.step_actions import described_actions, marks_of
+from bench_report.html_page.step_actions import described_actions, marks_of_step
 from bench_report.run_data.artifacts import IMAGE_TYPES, artifact_link
 from bench_report.text.untrusted import clip, inline
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from bench_report.html_page.model_calls import ShownCall
     from bench_report.html_page.network_log import Call
     from bench_report.html_page.state_changes import StateChanges
     from bench_report.html_page.step_actions import Box
@@ -70,6 +71,7 @@ class StepReader:
         folder: TrialFolder,
         calls: Sequence[Call] = (),
         changes: StateChanges | None = None,
+        model_calls: Sequence[ShownCall] = (),
     ) -> tuple[list[dict[str, Any]], str | None]:
         """Return the steps of a trial, and what a reader must know about those that are not shown."""
         read = _read(folder.path)
@@ -77,11 +79,18 @@ class StepReader:
         spans = _spans(read.steps)
         sent = _calls_by_step(spans, calls)
         changed = _changes_by_step(spans, changes)
+        asked = _model_calls_by_step(spans, model_calls)
         shown = [
             self._step(each, folder, views.get(each.step, {}))
-            | _known(requests=sent.get(each.step), changed=changed.get(each.step))
+            | _known(
+                requests=sent.get(each.step),
+                changed=changed.get(each.step),
+                model=asked.get(each.step),
+            )
             for each in read.steps
         ]
+        if not shown:
+            shown = [_without_trajectory(each.shown) for each in model_calls]
         if shown and changes is not None:
             shown[-1] |= _known(difference=changes.differences)
         notes = [read.problem] if read.problem else []
@@ -99,7 +108,7 @@ class StepReader:
         view: dict[str, Any],
     ) -> dict[str, Any]:
         boxes, names, elements = self._seen(view)
-        marks = [shown for each in marks_of(step.actions) if (shown := each.shown(boxes))]
+        marks, elsewhere = marks_of_step(step.actions, step.results)
         found = {
             "step": step.step,
             "seconds": step.duration_s,
@@ -115,7 +124,8 @@ class StepReader:
         text = view.get("text")
         tabs = _list(view.get("tabs"))
         return found | _known(
-            marks=marks,
+            marks=[shown for each in marks if (shown := each.shown(boxes))],
+            elsewhere=elsewhere,
             elements=elements,
             text=clip(text, _TEXT) if isinstance(text, str) else None,
             tabs=[inline(str(each), _WORD) for each in tabs[:_TABS]],
@@ -255,6 +265,30 @@ def _calls_by_step(spans: Sequence[_Span], calls: Sequence[Call]) -> dict[int, l
         if kept:
             found[step] = [[each.status, each.method, each.url, each.ms] for each in kept]
     return found
+
+
+def _model_calls_by_step(
+    spans: Sequence[_Span], calls: Sequence[ShownCall]
+) -> dict[int, list[dict[str, Any]]]:
+    """Give each call of the model to the step during which it began, by the clock of the run."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for step, start, end in spans if calls else ():
+        if asked := [each.shown for each in calls if start <= each.began < end]:
+            found[step] = asked
+    return found
+
+
+def _without_trajectory(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a call as a step, for agents that write down no steps."""
+    none: list[str] = []
+    return {
+        "step": call["call"],
+        "seconds": None,
+        "did": none,
+        "actions": none,
+        "results": none,
+        "model": [call],
+    }
 
 
 def _changes_by_step(

@@ -222,7 +222,7 @@ class Film {
     const after = this.sight === "before" ? null : stepPicture(next, `After step ${step.step}`);
     const kinds = [...new Set((step.marks ?? []).map((mark) => mark.kind))];
     return [
-      before ? h("figure", {}, h("figcaption", {}, h("strong", {}, "Before"), kinds.length ? h("span", { class: "quiet" }, ` marked: ${kinds.map((kind) => MARK_WORDS[kind]).join(", ")}`) : null), this.zoomable(before)) : null,
+      before ? h("figure", {}, h("figcaption", {}, h("strong", {}, "Before"), kinds.length ? h("span", { class: "quiet" }, ` marked: ${kinds.map((kind) => MARK_WORDS[kind]).join(", ")}`) : null, elsewhere(step)), this.zoomable(before)) : null,
       after ? h("figure", {}, h("figcaption", {}, h("strong", {}, "After"), h("span", { class: "quiet" }, " as the next step began")), this.zoomable(after)) : null,
       !before && !after ? h("p", { class: "empty" }, step.screenshot ? "No picture was taken after the last step." : "No picture was taken here.") : null,
     ].filter(Boolean);
@@ -240,6 +240,9 @@ class Film {
 
 const printedSteps = (steps, most) => steps.slice(0, most).map((step, at) => h("section", { class: "printed-step" },
   stepPicture(step, `Before step ${step.step}`, step.marks ?? []), ...stepParts(step, steps, at, new Set()).filter(Boolean)));
+
+/** Acts on a page that came in front during the step are on no picture. */
+const elsewhere = (step) => (step.elsewhere ? h("span", { class: "quiet" }, ` ${step.elsewhere} not marked: on a page that this step put in front`) : null);
 
 /** What is beside the picture of a step. */
 function stepParts(step, steps, at, unfolded) {
@@ -263,6 +266,8 @@ function stepParts(step, steps, at, unfolded) {
     step.thought ? h("p", { class: "thought", tabindex: 0 }, step.thought) : null,
     step.tabs?.length > 1 ? h("p", { class: "quiet" }, `${step.url ? "Tabs" : "Windows"}: ${step.tabs.join(" | ")}`) : null,
     step.elements?.length || step.text ? fold("Observation", step.elements?.length ?? null, step.elements?.length ? h("ol", { class: "elements", tabindex: 0 }, step.elements.map(elementLine)) : null, step.text ? h("pre", { tabindex: 0 }, step.text) : null) : null,
+    step.model?.length ? fold("What the model was sent", step.model.length, ...step.model.flatMap(sentParts)) : null,
+    step.model?.length ? fold("What the model replied", null, ...step.model.flatMap(replyParts)) : null,
     step.requests?.length ? fold("Requests of this step", step.requests.length, requestList(step.requests.map((call) => [null, call]))) : null,
     changes.length ? fold("Changes sent so far", changes.length, requestList(changes)) : null,
     changed.length ? fold("State changes so far", changed.length, changeList(changed, step.step)) : null,
@@ -277,6 +282,21 @@ function inFront({ url, title, front }) {
   const window = title ?? front;
   return window ? h("p", { class: "front" }, h("span", { class: "quiet" }, "In front: "), window) : null;
 }
+
+const quiet = (text) => h("p", { class: "quiet" }, text);
+
+const spoken = ([who, text]) => h("div", { class: who.endsWith("failed") ? "spoken failed" : "spoken" }, h("h4", {}, who), h("pre", { tabindex: 0 }, text));
+
+/** The turns of a call that are new since the one before. */
+const sentParts = (call) => [
+  quiet(`Call ${call.call}${call.kept ? `: after ${call.kept} earlier ${call.kept === 1 ? "turn" : "turns"}, as sent before` : ""}`),
+  ...call.sent.map(spoken),
+  call.cut ? quiet("The texts of this call are not shown here.") : null,
+].filter(Boolean);
+
+const replyParts = (call) => [
+  quiet(`Call ${call.call}${call.facts ? `: ${call.facts}` : ""}`), ...call.reply.map(spoken), call.error ? h("p", { class: "problem" }, call.error) : null,
+].filter(Boolean);
 
 /** What the apps noted of their own state, the newest first; that of this step stands out. */
 const changeList = (changes, now) =>
