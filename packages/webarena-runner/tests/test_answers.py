@@ -41,6 +41,9 @@ def test_what_the_evaluator_can_read_is_well_formed(answer: Any) -> None:
     ("answer", "reason"),
     [
         (None, "there is no answer"),
+        ("It is 5", "is prose, not JSON: 'It is 5'"),
+        (["a"], 'a JSON list, not an object with task_type and status: ["a"]'),
+        ({"gave_up": "No."}, "gave up and declared no status: No."),
         ("", "there is no answer"),
         ("The product is x", "prose"),
         ("[" * 300 + "]" * 300, "prose"),

@@ -87,8 +87,9 @@ def sites(**urls: str) -> EnvironmentConfig:
     return EnvironmentConfig.model_validate({"sites": urls})
 
 
-def spec(ids: str, agent: str = "do-nothing", model: str | None = None) -> RunSpec:
-    return RunSpec(tasks=TaskFilter(ids=tuple(ids.split(","))), agent=agent, model=model)
+def spec(ids: str, agent: str = "do-nothing", model: str | None = None, **config: str) -> RunSpec:
+    tasks = TaskFilter(ids=tuple(ids.split(",")))
+    return RunSpec(tasks=tasks, agent=agent, model=model, config=config)
 
 
 def test_benchmark_is_found_by_its_name() -> None:
@@ -125,6 +126,8 @@ def test_preflight_warns_of_sites_that_are_down() -> None:
         (spec("44", "browser-use"), default_config(), "--model"),
         (spec("44", "browser-use", "nobody:x"), default_config(), "unknown model 'nobody:x'"),
         (spec("44", "absent"), default_config(), "absent"),
+        (spec("44", extract="model"), default_config(), "--extract-model"),
+        (spec("44", extract="model", extract_model="nobody:x"), default_config(), "nobody"),
     ],
 )
 def test_preflight_refuses_what_would_fail_in_every_trial(

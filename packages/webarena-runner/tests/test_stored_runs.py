@@ -24,7 +24,7 @@ from bench_core.trial import TrialEnvironment
 from webarena_runner.benchmark import WebArenaBenchmark
 from webarena_runner.cli import main
 from webarena_runner.config import default_config
-from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE
+from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, write_answer
 from webarena_runner.evaluators import ForeignEvaluator
 from webarena_runner.imported import import_results
 from webarena_runner.reference_solutions import answer_for, write_trial
@@ -112,6 +112,47 @@ def test_what_changed_is_shown(run: Path) -> None:
     assert "1 of them differ" in output
     changes = json.loads((run / "rescores/changed/changes.json").read_text())
     assert [(c["task_id"], c["score_before"], c["score"]) for c in changes] == [("0", 1.0, 0.0)]
+
+
+class Unasked(Stored):
+    """A benchmark whose stored answers are bare values, as of agents that do not know the form."""
+
+    def __init__(self) -> None:
+        self.answers = {"0": "Quest Lumaflex\u2122 Band", "44": None, "399": {"gave_up": "no"}}
+
+    @asynccontextmanager
+    async def open(
+        self, task: Task, context: TrialContext, agent: Agent
+    ) -> AsyncIterator[TrialEnvironment]:
+        write_trial(context.folder, task, CONFIG)
+        write_answer(context.folder, self.answers[task.task_id])
+        yield TrialEnvironment()
+
+    async def run(
+        self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
+    ) -> AgentOutcome:
+        return AgentOutcome(answer=self.answers[task.task_id], steps=1)
+
+
+def test_a_stored_run_is_scored_again_with_its_answers_restated(tmp_path: Path) -> None:
+    folder, unasked = tmp_path / "run", Unasked()
+    spec = RunSpec(tasks=TaskFilter(ids=("0", "44", "399")), agent="do-nothing", world="built-in")
+    agents = RunEnvironment(agent_for=lambda *_: unasked)
+    run_benchmark_sync(unasked, spec, folder, run_environment=agents)
+    assert {k: r["score"] for k, r in results(folder).items()} == {"0": 0.0, "44": 0.0, "399": 0.0}
+    evidence = results(folder)["399"]["details"]["failure_evidence"]
+    assert evidence == "the agent gave up and declared no status: no"
+
+    code, output = invoke("rescore", folder, "--name", "again", "--extract", "rules")
+
+    assert code == 0, output
+    again = results(folder / "rescores/again")
+    assert {k: r["score"] for k, r in again.items()} == {"0": 1.0, "44": 1.0, "399": 0.0}
+    assert again["399"]["failure_mode"] == "gave_up"
+    assert all("answer-extracted-by-rules" in each["flags"] for each in again.values())
+    assert (folder / "trials/1/44/agent_response.json").read_text() == "null\n"
+    reason = json.loads((folder / "rescores/again/rescore.json").read_text())["reason"]
+    assert reason == "answers restated by rules"
 
 
 def test_an_environment_without_the_evaluator_is_told(tmp_path: Path) -> None:

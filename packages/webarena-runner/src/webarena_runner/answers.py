@@ -40,6 +40,8 @@ AGENT_STATUSES = (
 _TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
 _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 _WHOLE_DATE = 3
+_SHOWN = 120
+_NONE = "there is no answer: task_type and status are missing"
 
 Flag = Literal["regex-answer", "alternatives-answer", "partial-date-answer"]
 
@@ -74,7 +76,8 @@ def read_answer(text: str) -> AgentAnswer:
         value = decode_json(found.group(1) if found else text)
         return AgentAnswer(value=value, problem=_problem(value))
     except ValueError:  # no JSON, or nested too deeply for a record
-        reason = "the answer is prose, not JSON" if text.strip() else "there is no answer"
+        words = f"{text.strip()[:_SHOWN]!r}"
+        reason = f"the answer is prose, not JSON: {words}" if text.strip() else _NONE
         return AgentAnswer(value=text, problem=reason)
 
 
@@ -125,9 +128,12 @@ def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple
 
 def _problem(value: Any) -> str | None:
     if value is None:
-        return "there is no answer"
+        return _NONE
     if not isinstance(value, dict):
-        return f"the answer is a JSON {type(value).__name__}, not an object"
+        name, shown = type(value).__name__, json.dumps(value)[:_SHOWN]
+        return f"the answer is a JSON {name}, not an object with task_type and status: {shown}"
+    if set(value) == {"gave_up"}:
+        return f"the agent gave up and declared no status: {str(value['gave_up'])[:_SHOWN]}"
     # the older name, which the evaluator still accepts
     kind = value.get("task_type", value.get("performed_operation"))
     return _bad_word("task_type", kind, _TASK_TYPES) or _bad_word(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from webarena_runner.environment import (
     Private,
     open_environment,
 )
-from webarena_runner.evaluation import RECORD_FILE, evaluate, write_config
+from webarena_runner.evaluation import ANSWER_FILE, RECORD_FILE, evaluate, write_config
+from webarena_runner.extraction import restated
 from webarena_runner.results import as_evaluation
 from webarena_runner.site_copies import choose_copies, copy_config
 from webarena_runner.tasks import BENCHMARK, dataset_path, load_tasks, task_sites, task_type
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from webarena_runner.config import EnvironmentConfig
     from webarena_runner.environment import SiteEnvironment
     from webarena_runner.evaluators import Evaluator
+    from webarena_runner.extraction import Extraction, Restated
     from webarena_runner.world.launch import Environment
 
 __all__ = ["WebArenaBenchmark"]
@@ -47,6 +50,8 @@ class WebArenaBenchmark:
         settings: Time limits of the parts around the agent, and Chromium's options.
         redactor: Removes keys from what is written.
         evaluator: The evaluator; by default the installed webarena-verified.
+        extract: By what means endings in another form are restated where a trial is scored again; a run's own
+            configuration says it for the run.
     """
 
     name = BENCHMARK
@@ -61,8 +66,10 @@ class WebArenaBenchmark:
         settings: EnvironmentSettings | None = None,
         redactor: Redactor | None = None,
         evaluator: Evaluator | None = None,
+        extract: Extraction | None = None,
     ) -> None:
         self._evaluator = evaluator
+        self._extract = extract
         self._sites = sites
         self._settings = settings or EnvironmentSettings()
         self._redactor = redactor or Redactor.from_environment()
@@ -146,7 +153,9 @@ class WebArenaBenchmark:
                 are not recorded.
         """
         task, folder = evidence.task, evidence.folder
-        found = await asyncio.to_thread(evaluate, task, folder, self._evaluator)
+        again = None if evidence.first is None else await self._restated(evidence)
+        instead = None if again is None else again.response
+        found = await asyncio.to_thread(evaluate, task, folder, self._evaluator, instead)
         if found.score and RECORDING_FULL in evidence.flags:
             raise EvaluationError(
                 "the agent made more requests than are kept: the last may undo it"
@@ -154,7 +163,20 @@ class WebArenaBenchmark:
         if evidence.first is None:
             record = self._redactor.redact(found.model_dump_json(indent=2), evidence=True)
             (folder / RECORD_FILE).write_text(record + "\n", encoding="utf-8")
-        return as_evaluation(found, task.task_id, evidence.ending.status, evidence.steps)
+        scored = as_evaluation(found, task.task_id, evidence.ending.status, evidence.steps)
+        return scored if again is None else replace(scored, flags=(again.flag, *scored.flags))
+
+    async def _restated(self, evidence: Evidence) -> Restated | None:
+        stored = evidence.folder / ANSWER_FILE
+        if self._extract is None or not stored.is_file():
+            return None
+        return await restated(
+            evidence.ending,
+            stored.read_text(encoding="utf-8", errors="replace"),
+            evidence.task.goal,
+            evidence.context,
+            self._extract,
+        )
 
     async def _reset(self, task: Task) -> dict[str, float]:
         """Reset the sites of a mutating task and return how long it took."""

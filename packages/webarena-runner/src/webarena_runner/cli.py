@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -100,13 +101,22 @@ def _site_use_options(command: _Command) -> _Command:
     return command
 
 
-def _agent_options(command: _Command) -> _Command:
-    """Add the options for the agent's model and answers."""
+def _extract_options(command: _Command) -> _Command:
+    """Add the options that put answers into the response format."""
     for option in (
         click.option("--extract-model", metavar="PROVIDER:MODEL",
                      help="Model for --extract model.  [default: the agent's model]"),
         click.option("--extract", type=click.Choice(["rules", "model"]),
-                     help="Convert answers in prose to the response format.  [default: they score 0]"),
+                     help="Restate answers in another form in the response format.  [default: they score 0]"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _agent_options(command: _Command) -> _Command:
+    """Add the options for the agent's model and answers."""
+    command = _extract_options(command)
+    for option in (
         click.option("--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
                      help="Replay the model's calls from another run with --record-calls, in their order."),
         click.option("--record-calls", is_flag=True,
@@ -155,11 +165,18 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 
 @main.command()
 @rescore_options
+@_extract_options
 @click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
               help="Score with the webarena-verified of this interpreter's environment.")  # fmt: skip
 @_SITES_OF_RUN
 def rescore(
-    evaluator_python: Path | None, run_folder: Path, config_file: Path | None, **options: Any
+    *,
+    evaluator_python: Path | None,
+    run_folder: Path,
+    config_file: Path | None,
+    extract: Literal["rules", "model"] | None,
+    extract_model: str | None,
+    **options: Any,
 ) -> None:
     """Score a finished run again from its artifacts, without a browser, and show what changed.
 
@@ -173,13 +190,18 @@ def rescore(
             return
     from webarena_runner.benchmark import WebArenaBenchmark  # noqa: PLC0415  # imports the evaluator
     from webarena_runner.evaluators import ForeignEvaluator  # noqa: PLC0415  # same
+    from webarena_runner.extraction import Extraction  # noqa: PLC0415  # same
 
+    asked = Extraction.of({"extract": extract, "extract_model": extract_model})
+    benchmark = partial(WebArenaBenchmark, extract=asked)
+    why = None if extract is None else f"answers restated by {extract}"
     if evaluator_python is None:
-        execute_rescore(WebArenaBenchmark(), run_folder, **options)
+        execute_rescore(benchmark(), run_folder, reason=why, **options)
         return
     with ForeignEvaluator(evaluator_python) as foreign:
-        why = f"webarena-verified {foreign.version} of {evaluator_python}"
-        execute_rescore(WebArenaBenchmark(evaluator=foreign), run_folder, reason=why, **options)
+        other = f"webarena-verified {foreign.version} of {evaluator_python}"
+        why = "; ".join(filter(None, [other, why]))
+        execute_rescore(benchmark(evaluator=foreign), run_folder, reason=why, **options)
 
 
 @main.command("import")

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bench_core.browser import ChromiumOptions, PortWatch
-from bench_core.errors import BrowserError, EnvironmentFaultError, InputError
+from bench_core.errors import BrowserError, EnvironmentFaultError
 from bench_core.records import IntegrityCode
 from bench_core.trial import IntegrityWatch, TrialEnvironment
 from webarena_runner.agents.declaration import answer_schema, instructions
 from webarena_runner.answers import read_answer, without_patterns
 from webarena_runner.browsers import open_alone
-from webarena_runner.evaluation import HAR_FILE, recording_fault, write_answer
-from webarena_runner.extraction import EXTRACTIONS, by_model, by_rules, needs_extraction
+from webarena_runner.evaluation import ANSWER_FILE, HAR_FILE, recording_fault, write_answer
+from webarena_runner.extraction import Extraction, restated
 from webarena_runner.login.browser_login import log_in_live
 from webarena_runner.login.cookie_injection import inject_cookies
 from webarena_runner.login.http_login import cdp_cookies, enter_all
@@ -56,7 +56,6 @@ __all__ = [
     "Private",
     "SiteEnvironment",
     "open_environment",
-    "restated_answer",
 ]
 
 CONTACT_PROBE = "restore_contact_probe"
@@ -302,13 +301,14 @@ class SiteEnvironment(TrialEnvironment):
             raise EnvironmentFaultError(f"the recorder failed: {' '.join(self._har.problems)}")
         if fault := recording_fault(given.context.folder):
             raise EnvironmentFaultError(f"the recorder failed: {fault}")
-        if not ending.status.scored:
+        asked = Extraction.of(given.context.config)
+        if asked is None:
             return
-        restated = await restated_answer(ending.answer, given.task.goal, given.context)
-        if restated is not None:
-            self.flags[f"answer-extracted-by-{given.context.config['extract']}"] = None
-            self.details["answer_in_words"] = str(ending.answer)
-            answer = given.redactor.redact_json(restated, evidence=True)
+        stored = (given.context.folder / ANSWER_FILE).read_text(encoding="utf-8")
+        found = await restated(ending, stored, given.task.goal, given.context, asked)
+        if found is not None:
+            self.flags[found.flag] = None
+            answer = given.redactor.redact_json(found.response, evidence=True)
             write_answer(given.context.folder, without_patterns(answer))
 
     async def check(self) -> None:
@@ -322,31 +322,6 @@ class SiteEnvironment(TrialEnvironment):
             # in the form in which the HAR's JSON has the value
             text = text.replace(json.dumps(value)[1:-1], "[login header]")
         return given.redactor.redact(text, evidence=True)
-
-
-async def restated_answer(
-    answer: JsonValue, goal: str, context: TrialContext
-) -> dict[str, JsonValue] | None:
-    """Return a response made from an answer in prose, where the run asks for it, else None.
-
-    Raises:
-        ModelError: The model that restates it gave no usable reply.
-    """
-    way = context.config.get("extract")
-    if way not in EXTRACTIONS or not needs_extraction(answer):
-        return None
-    text = str(answer)
-    return by_rules(goal, text) if way == "rules" else await _by_model(goal, text, context)
-
-
-async def _by_model(goal: str, text: str, context: TrialContext) -> dict[str, JsonValue]:
-    from bench_core.models import open_model, published_prices  # noqa: PLC0415  # heavy
-
-    name = context.config.get("extract_model") or context.model
-    if not name:
-        raise InputError("--extract model needs a model: add --extract-model provider:model")
-    async with open_model(str(name), seed=context.seed, prices=published_prices()) as model:
-        return await by_model(model, goal, text, meter=context.meter.of("answer_extraction"))
 
 
 def _parsed(answer: JsonValue) -> JsonValue:

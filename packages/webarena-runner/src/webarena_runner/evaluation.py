@@ -10,6 +10,8 @@ or the evaluator is the cause: the trial gets no score, and the official one sta
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, Field, FiniteFloat, JsonValue
@@ -17,7 +19,13 @@ from pydantic import AliasChoices, Field, FiniteFloat, JsonValue
 from bench_core.errors import EvaluationError
 from bench_core.records import Check, Record
 from bench_core.records.codec import decode_json
-from webarena_runner.answers import AgentAnswer, answer_flags, answer_text, read_answer
+from webarena_runner.answers import (
+    AgentAnswer,
+    answer_flags,
+    answer_text,
+    read_answer,
+    without_patterns,
+)
 from webarena_runner.config import EnvironmentConfig
 from webarena_runner.evaluators import InstalledEvaluator
 from webarena_runner.expectations import expected_requests
@@ -27,7 +35,6 @@ from webarena_runner.unreadable import unreadable_requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from bench_core.records import Task
     from webarena_runner.evaluators import Evaluator
@@ -83,18 +90,33 @@ class Evaluation(Record):
     official: dict[str, JsonValue]
 
 
-def evaluate(task: Task, folder: Path, evaluator: Evaluator | None = None) -> Evaluation:
+def evaluate(
+    task: Task,
+    folder: Path,
+    evaluator: Evaluator | None = None,
+    instead: dict[str, JsonValue] | None = None,
+) -> Evaluation:
     """Score a trial from the files in its folder: the answer, the traffic and the sites' URLs.
+
+    A response `instead` of the stored answer is scored in its place, and stored nowhere.
 
     Raises:
         EvaluationError: One of the three files is missing or unreadable.
     """
+    if instead is not None:
+        with TemporaryDirectory(prefix="webarena-answer-") as scratch:
+            write_answer(Path(scratch), without_patterns(instead))
+            return _evaluate(task, folder, evaluator, Path(scratch) / ANSWER_FILE)
+    return _evaluate(task, folder, evaluator, folder / ANSWER_FILE)
+
+
+def _evaluate(task: Task, folder: Path, evaluator: Evaluator | None, answered: Path) -> Evaluation:
     judge, har = evaluator or InstalledEvaluator(), folder / HAR_FILE
-    answer = read_answer(_read(folder / ANSWER_FILE))
+    answer = read_answer(_read(answered))
     config = _read_config(folder / CONFIG_FILE)
     if not har.is_file():
         raise EvaluationError(f"{har} is missing: nothing was recorded")
-    result = judge.result(config, task.task_id, folder / ANSWER_FILE, har)
+    result = judge.result(config, task.task_id, answered, har)
     caused_by_answer = (
         result["status"] == "error"
         and judge.result(config, task.task_id, None, har)["status"] != "error"

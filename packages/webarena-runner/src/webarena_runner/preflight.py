@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from bench_core.agent_process import agent_of
 from bench_core.browser import find_chromium
 from bench_core.errors import InputError
+from bench_core.models import check_model_of
 from bench_core.protocols import TrialContext
 from bench_core.run_spec import select_tasks
 from webarena_runner.config import shared_cookie_hosts
+from webarena_runner.extraction import NO_MODEL
 from webarena_runner.reference_solutions.scorability import installed_notes
 from webarena_runner.site_checks import check_sites
 from webarena_runner.site_copies import copy_configs
@@ -55,6 +57,11 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
         config.site(site)
     _refuse_shared_cookies(tasks, config)
     _refuse_unusable_agent(spec)
+    if spec.config.get("extract") == "model":
+        name = spec.config.get("extract_model") or spec.model
+        if name is None:
+            raise InputError(NO_MODEL)
+        check_model_of(_trial_of(spec).model_copy(update={"model": name}))
     find_chromium()
     down = [
         f"the site {site!r} is down, its trials will end without a score: {fault}"

@@ -125,7 +125,7 @@ FLAGS: Mapping[str, str] = MappingProxyType(
         "regex-answer": "the answer is a pattern, which the official evaluator would match",
         "alternatives-answer": "the answer holds alternatives, any of which may match",
         "partial-date-answer": "the evaluator completes the answer's date from the day of scoring",
-        "answer-extracted-by-*": "an answer in words was put into the format asked for, by this means",
+        "answer-extracted-by-*": "an ending in another form was restated in the format asked for, by this means",
         "recording_full": "it made more requests than are kept; a zero stands, a success does not",
         "contact-probe-restored": "a script that current images of a site lack was put back",
         "task-*": "what is known of the task's own definition, such as that doing nothing passes",
