@@ -138,6 +138,7 @@ class BrowserEnvironment:
         picture = await page.screenshot(type="png", timeout=timeout_ms)
         look = await self._reader.look(page)
         changed = await self._changes.news(page)
+        self._acts.seen = {each.id: each.rect for each in look.elements}
         return Observation(
             screenshot=ImagePart.from_bytes(picture),
             size=self._viewport,

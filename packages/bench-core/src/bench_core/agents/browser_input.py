@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from bench_core.agents.records import Button
 
@@ -106,17 +106,31 @@ class Pointer:
         await page.mouse.move(*self.at, steps=steps)
 
     async def click(
-        self, page: Any, at: tuple[float, float] | None, button: Button, count: int
+        self,
+        page: Any,
+        at: tuple[float, float] | None,
+        button: Button,
+        count: int,
+        pressed: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Press and release a button."""
+        """Press and release a button; `pressed` is called in between, the first time."""
         if button in _SIDE_BUTTONS:
             await self.move(page, at)
             await self._side(page, "mousePressed", button)
+            if pressed is not None:
+                await pressed()
             await self._side(page, "mouseReleased", button)
             return
         if at is not None:
             self.at = at
-        await page.mouse.click(*self.at, button=button, click_count=count)
+        if pressed is None:
+            await page.mouse.click(*self.at, button=button, click_count=count)
+            return
+        for nth in range(1, count + 1):
+            await page.mouse.down(button=button, click_count=nth)
+            if nth == 1:
+                await pressed()
+            await page.mouse.up(button=button, click_count=nth)
 
     async def press(self, page: Any, at: tuple[float, float] | None, button: Button) -> None:
         """Press a button and hold it."""
@@ -134,11 +148,18 @@ class Pointer:
         else:
             await page.mouse.up(button=button)
 
-    async def drag(self, page: Any, points: Sequence[tuple[float, float]]) -> None:
+    async def drag(
+        self,
+        page: Any,
+        points: Sequence[tuple[float, float]],
+        pressed: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Press at the first point, move along the others, release at the last."""
         await self.move(page, points[0])
         await page.mouse.down()
         try:
+            if pressed is not None:
+                await pressed()
             for point in points[1:]:
                 # In steps: pages that follow the pointer ignore a drag that jumps.
                 await self.move(page, point, steps=10)

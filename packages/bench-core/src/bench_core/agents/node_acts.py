@@ -16,7 +16,7 @@ from bench_core.agents.page_nodes import Held, NoSuchTargetError
 from bench_core.agents.records import ElementRef, TypeText
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bench_core.agents.browser_input import Pointer
     from bench_core.agents.browser_tabs import Tabs
@@ -58,6 +58,8 @@ class NodeActs:
         self._tabs = tabs
         self._pointer = pointer
         self._viewport = viewport
+        self.seen: Mapping[str, tuple[float, ...] | None] = {}
+        """Where elements were at the last look."""
 
     async def click(self, page: Any, target: ElementRef, button: Button, count: int) -> str:
         """Press and release a button on a node, and return what was clicked.
@@ -69,9 +71,11 @@ class NodeActs:
         for attempt in range(_TRIES):
             aim = await self.aim(target, press=True, still=attempt == 0)
             await self._pointer.move(page, aim.at)
-            seen = await self._watched(
-                aim, _CLICK, lambda: self._pointer.click(page, None, button, count)
-            )
+
+            async def press(pressed: Callable[[], Awaitable[None]]) -> None:
+                await self._pointer.click(page, None, button, count, pressed)
+
+            seen = await self._watched(aim, _CLICK, press)
             if seen.get("down") or not seen.get("elsewhere", "covered"):
                 break
         me = f"element {target.element}"
@@ -93,7 +97,12 @@ class NodeActs:
         """Press a button on a node and hold it."""
         aim = await self.aim(target, press=True)
         await self._pointer.move(page, aim.at)
-        seen = await self._watched(aim, _DOWN, lambda: self._pointer.press(page, None, button))
+
+        async def press(pressed: Callable[[], Awaitable[None]]) -> None:
+            await self._pointer.press(page, None, button)
+            await pressed()
+
+        seen = await self._watched(aim, _DOWN, press)
         if not seen.get("down") and not seen.get("inner"):
             raise NoSuchTargetError(f"element {target.element} {_missed(seen)}")
 
@@ -117,7 +126,11 @@ class NodeActs:
             await self._pointer.drag(page, places)
             return
         await self._pointer.move(page, places[0])
-        seen = await self._watched(aims[0], _DOWN, lambda: self._pointer.drag(page, places))
+
+        async def press(pressed: Callable[[], Awaitable[None]]) -> None:
+            await self._pointer.drag(page, places, pressed)
+
+        seen = await self._watched(aims[0], _DOWN, press)
         if not seen.get("down") and not seen.get("inner"):
             raise NoSuchTargetError(f"what was to be dragged {_missed(seen)}")
 
@@ -139,6 +152,9 @@ class NodeActs:
             now = await self._spot(target, press=press)
             late = time.monotonic() > until
             if isinstance(now, Aim) and (late or not still or now == before):
+                return now
+            # what has not moved since the agent looked stands still
+            if isinstance(now, Aim) and self.seen.get(str(now.number)) == now.box and not now.outer:
                 return now
             if isinstance(now, str) and late:
                 raise NoSuchTargetError(f"element {target.element} {now}")
@@ -283,11 +299,15 @@ class NodeActs:
         return Aim(at, (x, y), tuple(found["box"]), held, number, tuple(around))
 
     async def _watched(
-        self, aim: Aim, kinds: Sequence[str], press: Callable[[], Awaitable[None]]
+        self,
+        aim: Aim,
+        kinds: Sequence[str],
+        press: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
     ) -> dict[str, Any]:
         """Do what presses the mouse, kept from all but one node; return what was seen of it.
 
-        Where the page is left by it, nothing but the press is known.
+        `press` calls what it is given once the button is down: where the page is left by the release, nothing but
+        the press is known.
         """
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
@@ -302,17 +322,22 @@ class NodeActs:
             if "wrong" in begun_there:
                 await self._ended(aim.held, frames)
                 return {"elsewhere": "another element"}
-        told = asyncio.ensure_future(_told(aim.held))
+        down = False
+
+        async def pressed() -> None:
+            nonlocal down
+            with suppress(NoSuchTargetError):  # the page was left by the press
+                down = await self._nodes.on(aim.held, "refs => refs.guard.seen.down > 0")
+
         try:
-            await press()
+            await press(pressed)
         except Error:
             if not aim.held.frame.page.is_closed():  # by the page itself, because of the press
                 raise
         finally:
             seen = await self._ended(aim.held, frames)
-            pressed = await told
         if "down" not in seen:
-            return {"down": int(pressed), "name": begun["name"], "elsewhere": "", "left": True}
+            return {"down": int(down), "name": begun["name"], "elsewhere": "", "left": True}
         return {**seen, "name": begun["name"]}
 
     async def _ended(self, held: Held, outer: Sequence[Any]) -> dict[str, Any]:
@@ -349,16 +374,6 @@ class NodeActs:
         if found is None:
             raise NoSuchTargetError(gone)
         return found
-
-
-async def _told(held: Held) -> bool:
-    """Wait for the press as the page saw it, which is known even if the page is left by it."""
-    from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
-
-    try:
-        return bool(await held.registry.evaluate("refs => refs.guard.pressed"))
-    except Error:
-        return False
 
 
 async def _keys(page: Any, action: TypeText, before: str) -> None:

@@ -192,7 +192,7 @@ GUARD = (
   const chosen = hit && taker(node, hit);
   if (!chosen) return {wrong: 'covered or gone'};
   const seen = {down: 0, clicks: 0, inner: chosen.tagName === 'IFRAME'};
-  let tell, elsewhere = null;
+  let elsewhere = null;
   const ours = target => {
     // what is meant for a frame does not come up here
     if (asked.frame || target.nodeType !== 1) return false;
@@ -205,7 +205,7 @@ GUARD = (
     if (!event.isTrusted) return;
     const target = event.composedPath()[0];
     if (ours(target)) {
-      if (event.type === 'mousedown') { seen.down++; tell(true); }
+      if (event.type === 'mousedown') seen.down++;
       if (event.type === 'click' || event.type === 'auxclick') seen.clicks++;
       return;
     }
@@ -222,10 +222,9 @@ GUARD = (
   };
   for (const kind of asked.kinds) addEventListener(kind, look, true);
   refs.guard = {
-    pressed: new Promise(done => { tell = done; }),
+    seen,
     end() {
       for (const kind of asked.kinds) removeEventListener(kind, look, true);
-      tell(false);
       return {...seen, elsewhere: elsewhere ? labelled(meant(elsewhere)) : '', gone: !node.isConnected,
         list: chosen.tagName === 'SELECT'};
     },

@@ -35,7 +35,6 @@ class _Shown(NamedTuple):
 class _UnderWay:
     """What a tab has begun: to load another document, and to open so many tabs."""
 
-    session: Any
     loading: bool = False
     opening: int = 0
 
@@ -61,7 +60,9 @@ class Changes:
 
     async def news(self, page: Any) -> tuple[str, ...]:
         """Return what has changed since this was last asked, of `page` and what is in front; nothing at first."""
-        await self._settled(page)
+        shown = {page: await self._look(page)}
+        if await self._settled(page):
+            shown[page] = await self._look(page)
         told = tuple(self._dialogs)
         self._dialogs.clear()
         pages, known = self._tabs.pages(), self._known
@@ -81,7 +82,8 @@ class Changes:
         for each in {page, front}:
             if each.is_closed():
                 continue
-            before, now = self._shown.get(each), await self._look(each)
+            before = self._shown.get(each)
+            now = shown[each] if each in shown else await self._look(each)
             if now is None:
                 continue
             self._shown[each] = now
@@ -102,25 +104,29 @@ class Changes:
             return None  # it is on its way to another one, or stands still
         return _Shown(document, urlsplit(page.url).path)
 
-    async def _settled(self, page: Any) -> None:
-        """Wait for a navigation that has begun and for a tab that is being opened, so that they are seen."""
+    async def _settled(self, page: Any) -> bool:
+        """Wait for a navigation that has begun and for a tab that is being opened; return whether there was one."""
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
 
-        with suppress(Error):  # closed meanwhile
-            if page not in self._under_way:
-                self._under_way[page] = await _follow(page)
-            # its answer comes after what was told before it
-            await self._under_way[page].session.send("Page.getFrameTree")
+        if page not in self._under_way:
+            with suppress(Error, asyncio.TimeoutError):  # closed meanwhile, or it stands still
+                self._under_way[page] = await asyncio.wait_for(_follow(page), _COMMIT_S)
         under_way = self._under_way.get(page)
+        known = self._known or self._tabs.pages()
+        waited = False
         for _ in range(round(_COMMIT_S / _LOOK_S)):
-            if under_way is None or page.is_closed():
+            opened = sum(each not in known for each in self._tabs.pages())
+            if (
+                under_way is None
+                or page.is_closed()
+                or not (under_way.loading or under_way.opening > opened)
+            ):
                 break
-            new = [each for each in self._tabs.pages() if each not in (self._known or ())]
-            if not under_way.loading and (under_way.opening <= len(new) or self._known is None):
-                break
+            waited = True
             await asyncio.sleep(_LOOK_S)
         if under_way is not None:
             under_way.opening = 0
+        return waited
 
     async def _answer(self, dialog: Any) -> None:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
@@ -151,7 +157,7 @@ async def _follow(page: Any) -> _UnderWay:
     session = await page.context.new_cdp_session(page)
     await session.send("Page.enable")
     main = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-    under_way = _UnderWay(session)
+    under_way = _UnderWay()
 
     def load(event: dict[str, Any], *, begun: bool) -> None:
         if event.get("frameId", event.get("frame", {}).get("id")) == main:
