@@ -64,11 +64,7 @@ class OurEnvironment:
     async def observe(self) -> Observation:
         """Return the active page."""
         page = self.world.page()
-        notices = [f'A {kind} dialog "{text}" was dismissed.' for kind, text in self.world.dialogs]
-        self.world.dialogs.clear()
-        seen = Observation(
-            screenshot=ImagePart.from_bytes(self.world.picture()), size=SIZE, notices=tuple(notices)
-        )
+        seen = Observation(screenshot=ImagePart.from_bytes(self.world.picture()), size=SIZE)
         if not self._browser:
             return seen
         tabs = self._tabs()
@@ -92,7 +88,10 @@ class OurEnvironment:
             result = self._do(action)
         except RefusedError as error:
             return ActionResult(ok=False, error=str(error))
-        return result.model_copy(update={"tabs": self._tabs()}) if self._browser else result
+        asked = [f'A {kind} dialog "{text}" was dismissed.' for kind, text in self.world.dialogs]
+        self.world.dialogs.clear()
+        changed = {"changed": " ".join(asked), "tabs": self._tabs() if self._browser else ()}
+        return result.model_copy(update=changed)
 
     def _do(self, action: Action) -> ActionResult:  # noqa: C901, PLR0912  # one line an action
         world, tab = self.world, getattr(action, "tab", "") or None
@@ -116,7 +115,8 @@ class OurEnvironment:
         elif isinstance(action, CloseTab):
             world.close(action.tab)
         elif isinstance(action, Goto):
-            world.go(action.url, tab)
+            url = action.url if "://" in action.url else f"https://{action.url}"
+            world.go(url, tab)
         elif isinstance(action, tuple(_HISTORY)):
             world.note(_HISTORY[type(action)], tab)
         elif isinstance(action, SetValue | ScrollTo):

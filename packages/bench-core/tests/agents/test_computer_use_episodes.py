@@ -254,7 +254,8 @@ async def test_what_follows_a_failed_call_is_not_carried_out(
     assert (outcome.status, outcome.answer, desktop.text) == (Status.COMPLETED, "I stop.", "")
     answers = [seen.body["messages"][-1]["content"] for seen in server.requests[1:]]
     said = [
-        [(block["is_error"], block["content"][0]["text"]) for block in turn] for turn in answers
+        [(b["is_error"], b["content"][0]["text"]) for b in turn if b["type"] == "tool_result"]
+        for turn in answers
     ]
     not_done = "Not executed: an earlier computer action in this turn failed."
     assert said[0] == [(True, "nothing is there"), (True, not_done), (True, not_done)]

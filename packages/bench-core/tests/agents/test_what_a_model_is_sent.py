@@ -84,6 +84,8 @@ TOOL_CALLING = {
     )
 }
 PICTURES_ONLY = {
+    "computer_20250124",
+    "computer_20251124",
     "computer",
     "computer_use_preview",
     "qwen3_vl",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from bench_core.agents.dialects import Dialect
     from bench_core.agents.environment import Environment
-    from bench_core.agents.records import Action, ActionResult
+    from bench_core.agents.records import Action, ActionResult, Tab
     from bench_core.models.client import Model
     from bench_core.models.records import Part, Reply, ToolCall
     from bench_core.protocols import TrialContext
@@ -102,6 +102,7 @@ class ModelStepper:
         self._screen = Screen(size, frozenset(), browser, task)
         self._by = (1.0, 1.0)
         self._pending: list[_Call] = []
+        self._tabs: tuple[Tab, ...] = ()
         self._textual = False
         self._useless = 0
         self._problem = ""
@@ -130,6 +131,7 @@ class ModelStepper:
             )
         if self._useless == _MOST_BAD_REPLIES:
             raise AgentError(f"{self._useless} replies in a row made no action: {self._problem}")
+        self._tabs = observation.open_tabs
         reply = await self._conversation.send(parts)
         actions, problem = self._read(reply)
         flags = self._flags(reply)
@@ -220,6 +222,7 @@ class ModelStepper:
         if not again:
             observation = self._differing(observation)
         parts: list[Part] = []
+        tabs = self._tabs
         for number, waiting in enumerate(self._pending, 1):
             own, results = results[: waiting.actions], results[waiting.actions :]
             parts += self._dialect.answer(
@@ -232,8 +235,10 @@ class ModelStepper:
                     again=again,
                     carried_out=waiting.error != EARLIER_FAILED
                     and all(each.carried_out for each in own),
+                    before=tabs,
                 )
             )
+            tabs = next((each.tabs for each in reversed(own) if each.tabs), tabs)
         self._pending = []
         return _in_order(parts) if not self._textual else _as_text(parts)
 

@@ -18,7 +18,7 @@ from bench_core.agents.dialects.claude_actions import (
 )
 from bench_core.agents.dialects.claude_toolset import ClaudeToolset
 from bench_core.agents.dialects.coordinates import within
-from bench_core.agents.dialects.interface import Member, Screen, names_of_keys
+from bench_core.agents.dialects.interface import Member, Screen, names_of_keys, place_text
 from bench_core.agents.records import (
     ActivateTab,
     Back,
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.agents.dialects.interface import Answered
-    from bench_core.agents.records import Action, Target
-    from bench_core.models.records import ImagePart
+    from bench_core.agents.records import Action, Observation, Target
+    from bench_core.models.records import ImagePart, Part
 
 __all__ = ["DIALECT"]
 
@@ -197,6 +197,22 @@ class _BrowserToolset20260801(ClaudeToolset):
 
     halted = "Not executed: an earlier action in this turn failed."
 
+    def place(self, screen: Screen) -> str:
+        return place_text(screen, load="navigate", back="navigate")
+
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        # a tab has one name: that of `browser_state`
+        shown = super().show(observation.model_copy(update={"tabs": ()}), results=results)
+        lines = [
+            f"{tab.id}: {_line(tab.title)} {_line(tab.url)}{' (active)' if tab.active else ''}"
+            for tab in observation.open_tabs
+        ]
+        return (*shown, *((TextPart(text="\n".join(["Tabs:", *lines])),) if lines else ()))
+
+    def beside(self, observation: Observation) -> tuple[TextPart, ...]:
+        # the results say which pages are open
+        return tuple(TextPart(text=each) for each in observation.notices)
+
     def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
         if done.call.name in _STATE_ALONE:
             return ()
@@ -211,9 +227,12 @@ class _BrowserToolset20260801(ClaudeToolset):
             for tab in tabs
         ]  # fmt: skip
         block: dict[str, JsonValue] = {"type": "browser_state", "tabs": listed}
-        if done.call.name == "new_tab":
-            opened = next((tab.id for tab in tabs if tab.active), None)
-            block["state_changes"] = [{"type": "tab_opened", "tab_id": opened}]
+        known = {tab.id for tab in done.before}
+        opened = [tab.id for tab in tabs if tab.id not in known] if known else []
+        if done.call.name == "new_tab":  # one that the page opened meanwhile is in the list alone
+            opened = [tab.id for tab in tabs if tab.active]
+        if opened:
+            block["state_changes"] = [{"type": "tab_opened", "tab_id": each} for each in opened]
         return (OpaquePart(provider="anthropic", data=block),)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.dialects.coordinates import in_patches, within
-from bench_core.agents.dialects.interface import Dialect, Member, Screen, names_of_keys
+from bench_core.agents.dialects.interface import Dialect, Member, Screen, names_of_keys, pictured
 from bench_core.agents.records import (
     Click,
     Drag,
@@ -25,7 +25,8 @@ from bench_core.agents.records import (
 from bench_core.agents.tools import InvalidCallError
 
 if TYPE_CHECKING:
-    from bench_core.agents.records import Action, Point
+    from bench_core.agents.records import Action, Observation, Point
+    from bench_core.models.records import Part
 
 __all__ = [
     "BUTTONS",
@@ -67,6 +68,10 @@ class Claude(Dialect):
         """Return how large a model sees a picture; see `Dialect`."""
         standard = _STANDARD.fullmatch(model) is not None
         return in_patches(size, 1568, 1568) if standard else in_patches(size, _MOST_EDGE, 4784)
+
+    def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
+        """Return pages, tabs and the picture, since no tool takes the ids of elements; see `Dialect`."""
+        return super().show(pictured(observation), results=results)
 
 
 def _point(value: Any, screen: Screen) -> Point:

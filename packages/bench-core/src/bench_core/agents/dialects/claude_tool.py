@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.claude_actions import Claude
-from bench_core.agents.dialects.interface import Declaration, function_tools, reply_to
+from bench_core.agents.dialects.interface import Declaration, function_tools, place_text, reply_to
 from bench_core.agents.prompts import system_prompt
 from bench_core.models.records import ImagePart, TextPart
 
@@ -33,7 +33,7 @@ class ClaudeTool(Claude):
             native_tools=(native,),
             tools=function_tools(screen, navigation=True),
             headers={"anthropic-beta": self.beta},
-            system=system_prompt(screen.task),
+            system=system_prompt(screen.task, place=place_text(screen)),
         )
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:

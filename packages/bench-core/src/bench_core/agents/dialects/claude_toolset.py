@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bench_core.agents.dialects.claude_actions import Claude
-from bench_core.agents.dialects.interface import Declaration, function_tools, reply_to
+from bench_core.agents.dialects.interface import Declaration, function_tools, place_text, reply_to
 from bench_core.agents.prompts import system_prompt
-from bench_core.agents.records import EARLIER_FAILED
+from bench_core.agents.records import EARLIER_FAILED, ActionResult
 from bench_core.models.records import TextPart
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from bench_core.agents.dialects.interface import Answered, Screen
+    from bench_core.agents.records import Observation
     from bench_core.models.records import ImagePart, OpaquePart, Part, ToolCall
 
 __all__ = ["ClaudeToolset"]
 
+_NO_WORDS = frozenset({"ok", "(empty)"})
+"""What members say that give a text or a picture."""
 _MOST_ERROR = 4096
 """As long as Anthropic's SDK lets the text of an error be."""
 # without it these models' words between calls arrive empty
@@ -43,8 +47,12 @@ class ClaudeToolset(Claude):
             native_tools=(native,),
             tools=function_tools(screen, navigation=self.navigation),
             body={"thinking": _THINKING},
-            system=system_prompt(screen.task, on_request=True),
+            system=system_prompt(screen.task, on_request=True, place=self.place(screen)),
         )
+
+    def place(self, screen: Screen) -> str:
+        """Return what the screen is that the model sees."""
+        return place_text(screen)
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member of a call; see `Dialect`."""
@@ -60,15 +68,26 @@ class ClaudeToolset(Claude):
         else:
             said = self.halted if done.error == EARLIER_FAILED else done.error[:_MOST_ERROR]
             answers = (reply_to(done.call, TextPart(text=said), error=True),)
-        notices = done.observation.notices if done.last and not done.again else ()
-        return (*answers, *(TextPart(text=each) for each in notices))
+        return (
+            (*answers, *self.beside(done.observation)) if done.last and not done.again else answers
+        )
 
     def content(self, done: Answered) -> tuple[TextPart | ImagePart, ...]:
-        """Return the text and picture of a call, and what is no longer as the model saw it; see `Dialect`."""
-        changed = done.result.changed
-        return (*super().content(done), *((TextPart(text=changed),) if changed else ()))
+        """Return what the API's own loops say of an act, and what became of it; see `Dialect`."""
+        result = done.result
+        said = super().content(done)
+        member = self.members[done.call.name]
+        if result.text and member.says not in _NO_WORDS:
+            own = self.content(replace(done, results=(ActionResult(),)))
+            said = (*own, TextPart(text=result.text))
+        return (*said, *((TextPart(text=result.changed),) if result.changed else ()))
 
     def state(self, done: Answered) -> tuple[OpaquePart, ...]:
         """Return what a result without an error says beside its content."""
         del done
         return ()
+
+    def beside(self, observation: Observation) -> tuple[TextPart, ...]:
+        """Return what a turn says of the screen, of which the model gets a picture when it asks for one."""
+        shown = self.show(observation, results=False)
+        return tuple(each for each in shown if isinstance(each, TextPart))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from bench_core.agents.records import Action
+    from bench_core.agents.records import Action, Tab
     from bench_core.models.records import ImagePart, OpaquePart, Part, Reply, Tool, ToolCall
     from bench_core.records import AgentTask
 
@@ -99,6 +99,7 @@ class Answered:
         observation: What there is to see after the whole turn.
         last: Whether it is the last call of its turn.
         again: Whether nothing was done since `observation` was shown.
+        before: The tabs that were open before it, of a browser.
     """
 
     call: ToolCall
@@ -108,6 +109,7 @@ class Answered:
     last: bool
     again: bool = False
     carried_out: bool = True
+    before: tuple[Tab, ...] = ()
 
     @property
     def result(self) -> ActionResult:
