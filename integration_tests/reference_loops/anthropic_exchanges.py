@@ -150,7 +150,7 @@ def _browser() -> list[Exchange]:
         "arguments of other types": [[in_browser("type", text=5)], [in_browser("key", text=["a"])]],
         "a place outside": [[in_browser("left_click", target={"type": "coordinate", "x": 900, "y": 1}), shot]],
         "a nested place": [[in_browser("left_click", target={"type": "coordinate", "x": {"y": 1}, "y": 2})]],
-        "a key that is left open": [[in_browser("wait", duration=-1)]],
+        "a negative wait": [[in_browser("wait", duration=-1)]],
         "a tool that was not declared": [[call("shell", command="ls"), shot]],
         "the toolset's name as a tool": [[call("browser", action="screenshot")]],
         "thirty steps": [[in_browser("left_click", **AT), shot] for _ in range(30)],

@@ -89,7 +89,7 @@ def test_what_an_environment_does_not_offer_is_declared_disabled() -> None:
         {"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}},
     )
     assert toolset.declare(SCREEN).native_tools == ({"type": "computer_toolset_20260801"},)
-    with pytest.raises(InvalidCallError, match="not available here"):
+    with pytest.raises(InvalidCallError, match="no 'zoom' here: there are screenshot"):
         toolset.read(called(toolset.name, "zoom", {"region": [0, 0, 9, 9]}), on_desktop)
     browser = dialect_named("browser_toolset_20260801").declare(SCREEN).native_tools[0]
     assert set(browser["configs"]) == {  # type: ignore[arg-type]  # a dictionary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def _drag(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
     return (Drag(start=start, end=_point(arguments["target"], screen)),)
 
 
-_MEMBERS = {
+_MADE = {
     "navigate": Member(_member("goto", _navigate).make, ("goto", "back", "forward", "reload", "activate_tab"), "Navigated."),
     "screenshot": _member("screenshot", lambda *_: (Screenshot(),)),
     "zoom": _member("zoom", lambda a, s: (Zoom(region=region(a, s)),)),
@@ -179,6 +180,27 @@ _MEMBERS = {
     "switch_tab": Member(lambda a, _: (ActivateTab(tab=words(a, "tab_id")),), ("activate_tab",)),
     "close_tab": Member(lambda a, _: (CloseTab(tab=words(a, "tab_id")),), ("close_tab",)),
 }  # fmt: skip
+
+
+_TAKES: dict[str, tuple[str, ...]] = {
+    "navigate": ("url",),
+    "zoom": ("region",),
+    **dict.fromkeys(BUTTONS, ("target", "modifiers")),
+    **dict.fromkeys(("hover", "left_mouse_down", "left_mouse_up", "mouse_move", "scroll_to"), ("target",)),
+    "left_click_drag": ("from", "target"),
+    "scroll": ("target", "scroll_direction", "scroll_amount"),
+    "type": ("text",),
+    "key": ("text", "repeat"),
+    "hold_key": ("text", "duration"),
+    "wait": ("duration",),
+    "form_input": ("target", "value"),
+    "read_page": ("filter", "depth", "ref"),
+    "find": ("query",),
+}  # fmt: skip
+"""Arguments of members, beside the tab that nearly all take."""
+_MEMBERS = {
+    name: replace(member, takes=(*_TAKES.get(name, ()), "tab_id")) for name, member in _MADE.items()
+}
 
 
 class _BrowserToolset20260801(ClaudeToolset):

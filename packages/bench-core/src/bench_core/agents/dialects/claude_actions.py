@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.dialects.coordinates import in_patches, within
@@ -26,7 +27,7 @@ from bench_core.agents.tools import InvalidCallError
 
 if TYPE_CHECKING:
     from bench_core.agents.records import Action, Observation, Point
-    from bench_core.models.records import Part
+    from bench_core.models.records import Part, ToolCall
 
 __all__ = [
     "BUTTONS",
@@ -34,6 +35,7 @@ __all__ = [
     "NOTCH_PX",
     "Claude",
     "direction",
+    "given",
     "keys",
     "region",
     "seconds",
@@ -72,6 +74,11 @@ class Claude(Dialect):
     def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
         """Return pages, tabs and the picture, since no tool takes the ids of elements; see `Dialect`."""
         return super().show(pictured(observation), results=results)
+
+
+def given(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call without those that are null, which are not given."""
+    return {name: value for name, value in (call.arguments or {}).items() if value is not None}
 
 
 def _point(value: Any, screen: Screen) -> Point:
@@ -187,7 +194,7 @@ def keys(arguments: dict[str, Any]) -> tuple[Action, ...]:
     return tuple(PressKeys(keys=pressed) for _ in range(repeat) for pressed in each)
 
 
-COMPUTER: dict[str, Member] = {
+_MEMBERS: dict[str, Member] = {
     "screenshot": Member(lambda *_: (Screenshot(),), ("screenshot",)),
     "cursor_position": Member(lambda *_: (PointerPosition(),), ("pointer_position",)),
     "left_mouse_down": Member(
@@ -214,4 +221,16 @@ COMPUTER: dict[str, Member] = {
     "wait": Member(lambda a, _: (Wait(seconds=seconds(a)),), ("wait",), "Waited {duration}s."),
     "zoom": Member(lambda a, s: (Zoom(region=region(a, s)),), ("zoom",)),
 }
+_TAKES = {
+    **dict.fromkeys(BUTTONS, ("coordinate", "text")),
+    "left_click_drag": ("start_coordinate", "coordinate", "text"),
+    "mouse_move": ("coordinate",),
+    "scroll": ("scroll_direction", "scroll_amount", "coordinate", "text"),
+    "key": ("text", "repeat"),
+    "hold_key": ("text", "duration"),
+    "type": ("text",),
+    "wait": ("duration",),
+    "zoom": ("region",),
+}
+COMPUTER = {name: replace(member, takes=_TAKES.get(name, ())) for name, member in _MEMBERS.items()}
 """The 17 actions of Claude's computer tool."""

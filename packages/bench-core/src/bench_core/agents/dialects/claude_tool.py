@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.agents.dialects.claude_actions import Claude
+from bench_core.agents.dialects.claude_actions import Claude, given
 from bench_core.agents.dialects.interface import Declaration, function_tools, place_text, reply_to
 from bench_core.agents.prompts import system_prompt
 from bench_core.models.records import ImagePart, TextPart
@@ -38,8 +38,9 @@ class ClaudeTool(Claude):
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member of a call; see `Dialect`."""
-        arguments = dict(call.arguments or {})
-        return (str(arguments.get("action")), arguments) if call.name == "computer" else None
+        arguments = given(call)
+        action = str(arguments.pop("action", "action"))
+        return (action, arguments) if call.name == "computer" else None
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""

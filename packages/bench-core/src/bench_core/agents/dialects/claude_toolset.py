@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bench_core.agents.dialects.claude_actions import Claude
+from bench_core.agents.dialects.claude_actions import Claude, given
 from bench_core.agents.dialects.interface import Declaration, function_tools, place_text, reply_to
 from bench_core.agents.prompts import system_prompt
 from bench_core.agents.records import EARLIER_FAILED, ActionResult
@@ -57,7 +57,7 @@ class ClaudeToolset(Claude):
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member of a call; see `Dialect`."""
         # the toolsets' names overlap with each other's and with tools of one's own
-        return (call.name, dict(call.arguments or {})) if call.toolset == self.family else None
+        return (call.name, given(call)) if call.toolset == self.family else None
 
     def answer(self, done: Answered) -> tuple[Part, ...]:
         """Answer a call; see `Dialect`."""

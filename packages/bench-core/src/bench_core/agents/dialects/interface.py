@@ -207,12 +207,13 @@ class Dialect(ABC):
         Raises:
             InvalidCallError: It makes no sense, or the environment does not offer it.
         """
+        if call.arguments is None:
+            raise InvalidCallError(f"the arguments of {call.name} are not a JSON object")
         found = self.member(call)
         if found is None:
-            own = [tool.name for tool in self.declare(screen).tools]
-            if call.name not in own:
-                known = ", ".join((*own, *self.available(screen)))
-                raise InvalidCallError(f"there is no {call.name!r} here: there are {known}")
+            if call.name not in {tool.name for tool in self.declare(screen).tools}:
+                of = f" of the toolset {call.toolset}" if call.toolset else ""
+                raise self._unknown(f"{call.name}{of}", screen)
             return (action_of(call, screen.task),)
         name, arguments = found
         return self.make(name, arguments, screen)
@@ -220,11 +221,8 @@ class Dialect(ABC):
     def make(self, name: str, arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
         """Return the actions of a member; see `read`."""
         member = self.members.get(name)
-        if member is None:
-            raise InvalidCallError(f"{self.name} has no {name!r}")
-        missing = [kind for kind in member.needs if kind not in screen.offers]
-        if missing:
-            raise InvalidCallError(f"{name} is not available here")
+        if member is None or not set(member.needs) <= screen.offers:
+            raise self._unknown(name, screen)
         unknown = sorted(set(arguments) - set(arguments if member.takes is None else member.takes))
         if unknown:
             takes = ", ".join(member.takes or ()) or "none"
@@ -249,6 +247,11 @@ class Dialect(ABC):
             ValueError,
         ) as error:
             raise InvalidCallError(f"{name}: the arguments do not fit: {error}") from error
+
+    def _unknown(self, name: str, screen: Screen) -> InvalidCallError:
+        tools = (tool.name for tool in self.declare(screen).tools)
+        known = ", ".join(dict.fromkeys((*self.available(screen), *tools)))
+        return InvalidCallError(f"there is no {name[:100]!r} here: there are {known}")
 
     def member(self, call: ToolCall) -> tuple[str, dict[str, Any]] | None:
         """Return the member and arguments of a call of the native tool, None of another tool."""
