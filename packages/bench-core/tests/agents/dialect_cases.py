@@ -266,7 +266,7 @@ def qwen(middle: Point) -> list[Row]:
         ("answer", {"text": {"n": 42}}, Done(answer='{"n": 42}')),
         ("answer", {}, "lacks the argument 'text'"),
         ("terminate", {"status": "failed"}, "status is success or failure"),
-        ("open", {"text": "x"}, "has no 'open'"),
+        ("open", {"text": "x"}, "no 'open' here: there are key"),
         ("terminate", {"status": "success"}, Done()),
         ("terminate", {"status": "failure", "text": "no"}, Fail(reason="no")),
         ("left_click", {"coordinate": [1]}, "coordinate is"),
