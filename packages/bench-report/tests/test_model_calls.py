@@ -6,6 +6,7 @@ import hashlib
 import json
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Builds, Results, Runs
+    from conftest import Builds, Built, Results, Runs, Visits
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -62,16 +63,16 @@ CALLS = [
 
 
 @pytest.fixture
-def steps_shown(
+def page_of(
     scored_run: Runs,
     scored_result: Results,
     add_trajectory: Callable[..., Path],
     build: Builds,
     pixel: bytes,
-) -> Callable[..., list[dict[str, Any]]]:
-    """Return the steps of the page of a run whose only trial made these calls."""
+) -> Callable[..., Built]:
+    """Return the page of a run whose only trial made these calls."""
 
-    def shown(calls: list[ModelCall], steps: int, name: str = "conversation.jsonl") -> Any:
+    def built(calls: list[ModelCall], steps: int, name: str = "conversation.jsonl") -> Built:
         digest = hashlib.sha256(pixel).hexdigest()
         file = ArtifactFile(path="screenshots/step-001.png", size=len(pixel), sha256=digest)
         run = scored_run({"t1": [1]}, results=[scored_result("t1", 1, 1.0, artifacts=(file,))])
@@ -84,10 +85,15 @@ def steps_shown(
             (folder / "trajectory.jsonl").unlink()
         lines = [each.model_dump_json().replace("PIXEL", digest) for each in calls]
         (folder / name).write_text("\n".join([*lines, '{"torn": ']), encoding="utf-8")
-        evidence = build(run).embedded("evidence-0")
-        return evidence[0]["steps"] if isinstance(evidence, list) else evidence
+        return build(run)
 
-    return shown
+    return built
+
+
+@pytest.fixture
+def steps_shown(page_of: Callable[..., Built]) -> Callable[..., list[dict[str, Any]]]:
+    """Return the steps of the page of a run whose only trial made these calls."""
+    return lambda *of: page_of(*of).embedded("evidence-0")[0]["steps"]
 
 
 @pytest.mark.parametrize("name", ["conversation.jsonl", "proxied_calls.jsonl"])
@@ -127,3 +133,21 @@ def test_a_page_holds_so_much_of_long_conversations_and_no_more(
 
     cut = [each["cut"] for each in step["model"]]
     assert (cut.count(True) > 50, cut[0], cut[-1]) == (True, False, True)
+
+
+@pytest.mark.browser
+def test_what_was_sent_and_replied_can_be_read_beside_the_picture(
+    page_of: Callable[..., Built], visit: Visits
+) -> None:
+    built = page_of(CALLS, 2)
+    run_id = built.report.runs[0].info.run_id
+    fragment = "#open=" + quote(json.dumps([run_id, "t1", 1])) + "&step=2"
+    page = visit().open(built, fragment)
+    page.click(".step-side summary:has-text('What the model was sent')")
+    page.click(".step-side summary:has-text('What the model replied')")
+
+    sent = page.locator(".turn.failed pre")
+    assert sent.inner_text() == "covered by <a dialog>"
+    assert (sent.bounding_box() or {"width": 0})["width"] > 100
+    assert page.inner_text(".step-side .problem") == "cut off"
+    assert "after 2 earlier turns" in page.inner_text(".step-side")

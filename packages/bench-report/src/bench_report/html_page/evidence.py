@@ -59,7 +59,7 @@ def evidence_of(
     if folder is not None:
         calls = read_calls(folder.path)
         sent = () if calls is None or isinstance(calls, str) else calls
-        pictures = {each.sha256: each.path for each in result.artifacts if each.sha256}
+        pictures = {e.sha256: e.path for e in reversed(result.artifacts) if e.sha256}
         asked = read_model_calls(folder.path, pictures)
         steps, note = reader.steps_of(folder, sent, read_changes(folder.path), asked)
         stored = {

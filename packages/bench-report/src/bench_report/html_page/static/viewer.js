@@ -285,7 +285,7 @@ function inFront({ url, title, front }) {
 
 const quiet = (text) => h("p", { class: "quiet" }, text);
 
-const spoken = ([who, text]) => h("div", { class: who.endsWith("failed") ? "spoken failed" : "spoken" }, h("h4", {}, who), h("pre", { tabindex: 0 }, text));
+const spoken = ([who, text]) => h("div", { class: who.endsWith("failed") ? "turn failed" : "turn" }, h("h4", {}, who), h("pre", { tabindex: 0 }, text));
 
 /** The turns of a call that are new since the one before. */
 const sentParts = (call) => [
