@@ -38,6 +38,7 @@ REASONS = {
     r"^(jq|curl|moto_server|webarena-verified|nox)\b": "runs a program of others",
     r"\bpip install\b|-m venv|/bin/nox\b": "installs packages",
     r" \.\.\.( |$)": "is cut short",
+    r"--model by-hand": "needs a person",
     r"(anthropic|openai):|--model (gpt52|claude_opus55|\$model)": "needs a key",
     r"--vm (localhost|VM|qemu:|attached:(?!.*--write-only)|20\.)|--url http|--evaluate \S*localhost": "needs a Windows VM",
     r"WindowsAgentArena|WAA_TASKS|--check-hosts|--tasks-dir ~/|task\.json|--server main\.py|cache/$": (

@@ -22,7 +22,7 @@ from bench_core.cli import (
     import_options,
     json_option,
     list_tasks,
-    paid_option,
+    paid_options,
     planned_agent_option,
     render_table,
     rescore_options,
@@ -280,7 +280,7 @@ def rescore(run_folder: Path, name: str | None, as_json: bool, **options: Any) -
     metavar="DIR",
     help="Your model configs (YAML).",
 )
-@paid_option
+@paid_options
 @json_option
 def doctor(**options: Any) -> None:
     """Check everything a run needs, including the apps, and print how to fix what is missing."""

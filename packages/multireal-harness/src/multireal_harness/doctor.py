@@ -20,6 +20,7 @@ from bench_core.cli.doctor import (
 from bench_core.discovery import find_plugins
 from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
+from bench_core.play import play_checks
 from multireal_harness.lint import lint_tasks
 from multireal_harness.models import load_config
 from multireal_harness.preflight import check_apps, origins_of, reachable_tasks
@@ -31,6 +32,7 @@ from multireal_harness.world.launch import built_in_world
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench_core.models import Model
     from bench_core.records import Task
     from multireal_harness.preflight import AppStatus
 
@@ -47,6 +49,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     model: str | None = None,
     models_dir: Path | None = None,
     paid: bool = False,
+    play: bool = False,
 ) -> list[Check]:
     """Return the checks for runs of these tasks, of this agent with this model."""
     if world == "built-in":
@@ -63,9 +66,12 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     ]
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model, models_dir)))
-    found += paid_checks(
-        model, paid=paid, open_model=lambda: load_config(str(model), models_dir).open()
-    )
+
+    def opened() -> Model:
+        return load_config(str(model), models_dir).open()
+
+    found += paid_checks(model, paid=paid, open_model=opened)
+    found += play_checks(model, agent, wanted=play, open_model=opened)
     try:
         folder = resolve_tasks_dir(tasks_dir)
         tasks = load_tasks(folder)

@@ -23,7 +23,7 @@ from bench_core.cli import (
     import_options,
     json_option,
     list_tasks,
-    paid_option,
+    paid_options,
     planned_agent_option,
     rescore_options,
     run_options,
@@ -384,7 +384,7 @@ def compare(  # noqa: PLR0913  # one for each option
 @_world_option
 @planned_agent_option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened.")
-@paid_option
+@paid_options
 @json_option
 def doctor(  # noqa: PLR0913  # the command's options
     vms: str | None,
@@ -393,6 +393,7 @@ def doctor(  # noqa: PLR0913  # the command's options
     *,
     agent: str | None,
     paid: bool,
+    play: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -401,7 +402,9 @@ def doctor(  # noqa: PLR0913  # the command's options
     from waa_client.options import WaaTaskOptions  # noqa: PLC0415  # same
 
     tasks = WaaTaskOptions(**options)
-    found = checks(tasks, vms=vms, evaluators=evaluators, agent=agent, model=model, paid=paid)
+    found = checks(
+        tasks, vms=vms, evaluators=evaluators, agent=agent, model=model, paid=paid, play=play
+    )
     execute_doctor(found, as_json=as_json)
 
 

@@ -19,6 +19,7 @@ from bench_core.cli.doctor import (
 from bench_core.discovery import find_plugins
 from bench_core.errors import InputError
 from bench_core.models import paid_checks, price_checks
+from bench_core.play import play_checks
 from waa_client.options import WaaTaskOptions
 from waa_client.probe import vm_checks
 from waa_client.provenance import PACKAGES
@@ -38,6 +39,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     agent: str | None = None,
     model: str | None = None,
     paid: bool = False,
+    play: bool = False,
 ) -> list[Check]:
     """Return the checks for runs of these tasks, on these VMs, of this agent with this model."""
     chosen = options or WaaTaskOptions()
@@ -53,6 +55,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     if model:
         found.append(Check(f"model {model}", partial(_model, model)))
     found += paid_checks(model, paid=paid)
+    found += play_checks(model, agent, wanted=play)
     if vms or evaluators:
         return [*found, *vm_checks(vms, evaluators)]
     return found if chosen.world == "built-in" else [*found, Check("VM", _no_vm)]

@@ -22,7 +22,7 @@ from bench_core.cli import (
     import_options,
     json_option,
     list_tasks,
-    paid_option,
+    paid_options,
     planned_agent_option,
     render_table,
     rescore_options,
@@ -304,7 +304,7 @@ def _by_kind(note: Any) -> tuple[str, int]:
 @_environment_options
 @planned_agent_option
 @click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model has its key.")
-@paid_option
+@paid_options
 @json_option
 def doctor(*, as_json: bool, **options: Any) -> None:
     """Check everything a run needs and print how to fix what is missing."""

@@ -23,6 +23,7 @@ from bench_core.cli.doctor import (
 )
 from bench_core.errors import BenchError, InputError
 from bench_core.models import paid_checks, price_checks
+from bench_core.play import play_checks
 from bench_core.protocols import TrialContext
 from bench_core.serving import BoundedHandler, BoundedServer
 from webarena_runner.capacity import default_workers
@@ -58,6 +59,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     agent: str | None = None,
     model: str | None = None,
     paid: bool = False,
+    play: bool = False,
 ) -> list[Check]:
     """Return the checks for runs on these sites, of this agent with this model."""
     found = [
@@ -76,6 +78,7 @@ def checks(  # noqa: PLR0913  # keywords with defaults
     if model is not None:
         found.append(Check(f"model {model}", partial(_model, model)))
     found += paid_checks(model, paid=paid)
+    found += play_checks(model, agent, wanted=play)
     if world == "built-in":
         return [*found, Check("built-in sites", _built_in)]
     try:

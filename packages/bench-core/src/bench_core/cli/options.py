@@ -29,7 +29,7 @@ __all__ = [
     "import_options",
     "json_option",
     "out_option",
-    "paid_option",
+    "paid_options",
     "planned_agent_option",
     "rescore_options",
     "run_options",
@@ -47,12 +47,18 @@ def json_option(command: _Command) -> _Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
 
 
-def paid_option(command: _Command) -> _Command:
-    """Add `--paid` of a `doctor` command: one call of the model that costs something."""
-    return click.option(
+def paid_options(command: _Command) -> _Command:
+    """Add `--paid` and `--play` of a `doctor` command: calls of the model that cost something."""
+    paid = click.option(
         "--paid", is_flag=True,
         help="With --model: also buy one token of it with the real key, and say what it cost.",
-    )(command)  # fmt: skip
+    )  # fmt: skip
+    play = click.option(
+        "--play", is_flag=True,
+        help="With --model: also let it click, type, drag and answer on three small pages, and say where its "
+        "clicks land and what was refused: some thirty requests.",
+    )  # fmt: skip
+    return paid(play(command))
 
 
 def planned_agent_option(command: _Command) -> _Command:

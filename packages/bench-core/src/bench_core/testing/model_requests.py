@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,6 +105,12 @@ class ReadRequest:
         return "\n".join(
             each.text for each in self.parts() if each.kind in {"text", "result"} and each.text
         )
+
+    @property
+    def replies(self) -> int:
+        """How often the model has answered: its turns, however many items each has."""
+        roles = ["user", *(role for role, _ in self.turns)]
+        return sum(a != "assistant" and b == "assistant" for a, b in pairwise(roles))
 
     @property
     def pictures(self) -> list[bytes]:
@@ -206,8 +213,9 @@ def _google(content: Any) -> tuple[ReadPart, ...]:
     for each in content:
         if "text" in each:
             parts.append(ReadPart("text", each["text"]))
-        elif "inlineData" in each:
-            data = each["inlineData"]["data"].replace("-", "+").replace("_", "/")
+        elif "inlineData" in each or "inline_data" in each:
+            blob = each.get("inlineData") or each["inline_data"]
+            data = blob["data"].replace("-", "+").replace("_", "/")
             parts.append(ReadPart("picture", picture=base64.b64decode(data)))
         elif "functionCall" in each:
             call = each["functionCall"]
