@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import statistics
 import tempfile
@@ -24,6 +25,8 @@ __all__ = ["Landing", "PlayFinding", "play"]
 
 SIZES = ((1024, 768), (1280, 720), (1440, 900), (1920, 1080))
 _STEPS = 14
+_LAST_NOTES_S = 0.5
+"""So long a page gets to tell of what was done last, before its browser is closed."""
 _MOST_SHOWN = 300
 _NO_ANSWER: dict[str, Any] = {"type": "object", "properties": {}}
 _TARGET = f"Click the middle of the red square. It moves after each click; click it {CLICKS} times in all."
@@ -210,6 +213,7 @@ async def _trial(  # noqa: PLR0913, PLR0917  # what a trial is made of
             outcome, refused = None, []
             try:
                 outcome = await agent.run(task.model_copy(update={"limits": limits}), handle, place)
+                await asyncio.sleep(_LAST_NOTES_S)
             except EnvironmentFaultError as error:
                 refused = [str(error)[:_MOST_SHOWN]]
             calls = list(_refused_calls(Path(folder) / "trajectory.jsonl"))
