@@ -79,7 +79,7 @@ class Following:
         self._elements = elements
 
     def view(self, _: TrialContext) -> View:
-        return View(elements=self._elements, backend="uia")
+        return View(elements=self._elements)
 
     async def run(self, *arguments: Any) -> Any:
         make = named_agent if self._elements else scripted_agent
@@ -206,7 +206,7 @@ def test_a_model_of_any_provider_does_the_task_over_its_wire_format(
     pytest.importorskip({"google": "google.genai"}.get(provider, provider))
     monkeypatch.setenv(KEYS[provider], "a key of some length")
     with ModelServer(Knowing(desk.world.solutions()[task_id].elements)) as server:
-        options = {"base_url": server.base_url(provider), "uia": True}
+        options = {"base_url": server.base_url(provider)}
         result = desk.run(
             tmp_path / "run", desk.tasks[task_id], VisionAgent(), model=f"{provider}:m",
             config={"agent_options": options},

@@ -67,7 +67,7 @@ class Following:
         self.actions = actions
 
     def view(self, _: object) -> View:
-        return View(elements=True, backend="uia")
+        return View(elements=True)
 
     async def run(self, *arguments: Any) -> Any:
         idle = [(Wait(seconds=0),)] * (STEPS - 1 - len(self.actions))

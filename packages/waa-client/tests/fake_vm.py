@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAMESPACES = (
     'xmlns:st="uri:deskat:state.at-spi.gnome.org" '
     'xmlns:cp="uri:deskat:component.at-spi.gnome.org" '
-    'xmlns:val="uri:deskat:value.at-spi.gnome.org"'
+    'xmlns:val="uri:deskat:value.at-spi.gnome.org" xmlns:win="uri:deskat:uia.windows.microsoft.org"'
 )
 TREE = f"""<desktop {NAMESPACES}>
   <notepad name="draft - Notepad" st:visible="true" st:enabled="true"
@@ -195,6 +195,7 @@ class FakeVm:
     run: Callable[[list[str]], dict[str, Any]] | None = None
     world: str | None = None
     uia_tree: str | None = None
+    uia_stalls: bool = False
 
     def __post_init__(self) -> None:
         self.computer = FakeComputer(self.size)
@@ -296,6 +297,8 @@ class FakeVm:
 
     def on_accessibility(self, _: Any) -> Any:
         uia = self.seen[-1].query.get("backend") == ["uia"]
+        if uia and self.uia_stalls:
+            return Reply(stall=True)
         return {"AT": self.uia_tree if uia and self.uia_tree is not None else self.tree}
 
     def on_obs_winagent(self, _: Any) -> Any:

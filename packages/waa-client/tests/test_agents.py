@@ -75,7 +75,7 @@ def test_a_model_of_any_provider_does_a_task_on_the_marked_screen(  # noqa: PLR0
     assert (result.usage.requests, result.model_reported) == (4, "m")
     first = str(server.requests[0].body)
     assert "Write a draft." in first
-    assert "[1] edit 'Text' = 'hello'" in first
+    assert "[1] textbox" in first
     assert "a computer with Windows" in first
 
 
@@ -207,6 +207,7 @@ def test_an_agent_elsewhere_is_asked_over_http(
     assert [each["name"] for each in asked[0]["observation"]["elements"]] == [
         "File",
         "Text",
+        "Grey",
         "Start",
     ]
     assert "config" not in asked[0]["task"]

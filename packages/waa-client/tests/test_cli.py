@@ -230,7 +230,7 @@ def test_a_probe_goes_layer_by_layer(vm: FakeVm, evaluator: FakeEvaluator) -> No
     assert {name: each["status"] for name, each in checks.items()} == dict.fromkeys(
         ["reach", "system", "screenshot", "window", "accessibility", "action", "evaluate"], "ok"
     )
-    assert checks["accessibility"]["detail"].endswith("3 elements")
+    assert checks["accessibility"]["detail"].endswith("4 elements")
     assert vm.computer.pointer == (640, 360)
 
 
@@ -268,21 +268,8 @@ def test_a_layer_that_fails_is_named_with_its_fix(
 EMPTY_TREE = "<desktop/>"
 
 
-def test_a_window_that_only_uia_reads_is_reported_with_that_backend(vm: FakeVm) -> None:
-    vm.tree, vm.uia_tree = EMPTY_TREE, vm.tree
-    found = invoke("probe", "--vm", vm.url)
-    lines = found.output.splitlines()
-    at = next(i for i, line in enumerate(lines) if "accessibility" in line)
-    assert "win32 finds no elements, uia finds 3" in lines[at]
-    assert "--agent-option uia=true" in lines[at + 1]
-    assert "restart" not in lines[at + 1]
-
-
-@pytest.mark.parametrize("uia", [None, "<a"], ids=["empty", "broken"])
-def test_a_screen_that_no_backend_reads_is_reported_with_the_server(
-    vm: FakeVm, uia: str | None
-) -> None:
-    vm.tree, vm.uia_tree = EMPTY_TREE, uia
+def test_a_screen_whose_tree_is_empty_is_reported_with_the_server(vm: FakeVm) -> None:
+    vm.uia_tree = EMPTY_TREE
     lines = invoke("probe", "--vm", vm.url).output.splitlines()
     at = next(i for i, line in enumerate(lines) if "accessibility" in line)
     assert "restart the VM's server" in lines[at + 1]

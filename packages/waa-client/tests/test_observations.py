@@ -41,12 +41,55 @@ def names(elements: Iterable[Element]) -> list[str]:
 
 def test_leaves_that_can_be_used_are_elements_front_windows_first() -> None:
     found = elements_of(TREE, SIZE)
-    assert [(e.id, e.role, e.name, e.rect) for e in found] == [
-        ("0", "button", "File", (110, 60, 40, 20)),
-        ("1", "edit", "Text", (110, 90, 380, 250)),
-        ("2", "button", "Start", (4, 684, 32, 32)),
+    assert [(e.id, e.role, e.name, e.rect, e.states) for e in found] == [
+        ("0", "button", "File", (110, 60, 40, 20), ()),
+        ("1", "textbox", "Text", (110, 90, 380, 250), ()),
+        ("2", "button", "Grey", (160, 60, 40, 20), ("disabled",)),
+        ("3", "button", "Start", (4, 684, 32, 32), ()),
     ]
     assert found[1].value == "hello"
+
+
+def test_elements_of_the_window_with_the_focus_come_first() -> None:
+    bar = node("shell", "Taskbar", (0, 680, 1280, 40), node("button", "Start", (4, 684, 32, 32)))
+    front = node(
+        "notepad", "draft", (0, 0, 800, 600), node("button", "OK", (9, 9, 20, 20)), active="true"
+    )
+    assert names(elements_of(tree(bar, front), SIZE)) == ["OK", "Start"]
+
+
+def test_roles_are_words_and_not_window_classes_and_states_are_named() -> None:
+    wrapped = "win:class=\"&lt;class 'pywinauto.controls.uia_controls.{}Wrapper'&gt;\""
+    inside = "".join(
+        node(f"{tag} {wrapped.format(kind)}", tag, (at * 30, 9, 20, 20), **states).replace(
+            f"</{tag} {wrapped.format(kind)}>", f"</{tag}>"
+        )
+        for at, (tag, kind, states) in enumerate(
+            [
+                ("richeditd2dpt", "Edit", {"keyboard_focused": "true"}),
+                ("checkbox", "Button", {"checked": "true"}),
+                ("uiitem", "ListItem", {"selected": "true"}),
+                ("strange-button", "Button", {"expanded": "true"}),
+                ("cabinetwclass", "Unknown", {}),
+            ]
+        )
+    )
+    found = elements_of(tree(node("w", "w", (0, 0, 900, 600), inside)), SIZE)
+    assert [(e.role, e.states) for e in found] == [
+        ("textbox", ("focused",)), ("checkbox", ("checked",)), ("listitem", ("selected",)),
+        ("button", ("expanded",)), ("pane", ()),
+    ]  # fmt: skip
+
+
+def test_a_control_is_one_element_with_the_texts_inside_it_and_stays_one_around_others() -> None:
+    texts = node("static", "Report.docx", (0, 0, 50, 20)) + node("static", "12 KB", (60, 0, 50, 20))
+    folded = node("treeitem", "", (0, 0, 200, 20), texts)
+    inner = node("treeitem", "Inner", (10, 60, 200, 20))
+    outer = node("treeitem", "Outer", (0, 40, 200, 40), inner)
+    found = elements_of(tree(node("w", "w", (0, 0, 900, 600), folded + outer)), SIZE)
+    assert [(e.role, e.name) for e in found] == [
+        ("treeitem", "Report.docx 12 KB"), ("treeitem", "Outer"), ("treeitem", "Inner"),
+    ]  # fmt: skip
 
 
 def test_what_a_window_above_covers_is_no_element() -> None:

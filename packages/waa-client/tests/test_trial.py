@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_evaluator import FakeEvaluator, failure, verdict
-from fake_vm import FakeVm, Reply, png
+from fake_vm import NAMESPACES, FakeVm, Reply, png
 from sample_tasks import NoSleep, make_task, run, script
 
 from bench_core.records import AgentOutcome, Limits, Status
@@ -242,6 +242,40 @@ def test_an_agent_sees_elements_and_windows_but_where_it_says_otherwise(  # noqa
     run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
     assert bool(agent.seen.elements) is ("/accessibility" in paths)
     assert {"/accessibility", "/obs_winagent"} & set(vm.paths()) == paths
+
+
+def test_a_tree_that_takes_too_long_is_read_the_quick_way_from_then_on(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    vm.uia_stalls = True
+    agent = Looking(then=(Block(code=TYPE),))
+    options = VmOptions(slack=0.06, tries=2, wait_s=0.01, connect_s=10)
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent, options=options)
+    asked = [each.query["backend"] for each in vm.seen if each.path == "/accessibility"]
+    assert asked == [["uia"], ["win32"]]
+    assert "Only classic controls are in the list" in agent.seen.notices[0]
+    result = only(tmp_path / "run")
+    assert (result.score, "uia_too_slow" in result.flags) == (1.0, True)
+
+
+def test_every_agents_tree_is_read_as_its_option_says(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    config = {"agent_options": {"tree_backend": "win32"}}
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=Looking(), config=config)
+    asked = [each.query["backend"] for each in vm.seen if each.path == "/accessibility"]
+    assert asked == [["win32"]]
+
+
+def test_a_window_without_controls_in_the_tree_is_said_to_have_none(
+    tmp_path: Path, vm: FakeVm, evaluator: FakeEvaluator, task: Task
+) -> None:
+    vm.tree = f"""<desktop {NAMESPACES}><shell st:visible="true" cp:screencoord="(0, 680)" cp:size="(1280, 40)">
+        <button name="Start" st:visible="true" st:enabled="true" cp:screencoord="(4, 684)" cp:size="(32, 32)"/>
+        </shell></desktop>"""
+    agent = Looking()
+    run(tmp_path / "run", [task], [vm.url], [evaluator.url], working=agent)
+    assert "no controls in the list" in agent.seen.notices[0]
 
 
 def test_what_an_agent_did_that_keeps_no_steps_of_its_own_is_numbered_from_one(

@@ -65,8 +65,6 @@ def audit_world() -> Iterator[AuditWorld]:
         name="solution",
         tasks=tuple(world.solutions()),
         make=lambda task: named_agent(solution(task)),
-        # names of elements that the solutions use are in this tree alone
-        config={"view": {"elements": True, "windows": True, "backend": "uia"}},
     )
     benchmark = WaaBenchmark(load_tasks(world.tasks_folder()), pool=BuiltInDesktops())
     yield AuditWorld(benchmark=benchmark, make=_Attacker, honest=(honest,), time_limit_s=300.0)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bench_core.agents import (
     ActionResult,
+    Click,
+    ElementRef,
     Observation,
     PointerPosition,
+    TypeText,
     Wait,
     Zoom,
     draw_marks,
@@ -22,14 +25,22 @@ from bench_core.records import Record
 from waa_client.actions import OFFERS, Block, Screen, UntranslatableError, translate
 from waa_client.actions.duration import outlasts
 from waa_client.errors import VmAnswerError, VmError, VmTimeoutError, VmUnreachableError
-from waa_client.observations import TreeError, elements_of, enlarged, is_still
+from waa_client.observations import (
+    TreeError,
+    controls_of,
+    enlarged,
+    is_still,
+    looks_as_before,
+    same_control,
+)
 from waa_client.timing import TIMINGS, RealClock
 from waa_client.vm import calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bench_core.agents import Action, Element
+    from waa_client.observations import Control
     from waa_client.timing import Clock, Timing
     from waa_client.vm import Picture, VmClient, WindowView
     from waa_client.vm.wire import Call
@@ -47,6 +58,10 @@ _PYAUTOGUI = "import pyautogui; import time; pyautogui.FAILSAFE = False; {code}"
 _POSITION = "import pyautogui; at = pyautogui.position(); print(at[0], at[1])"
 _POINT = re.compile(r"(-?\d+) (-?\d+)")
 _OUT_OF_CORNER = _PYAUTOGUI.format(code="pyautogui.moveTo(20, 20)")
+_QUICK_TREE_S = 1.0
+_TEXTUAL = frozenset({"textbox", "combobox"})
+_EVERYWHERE = (1_000_000, 1_000_000)
+_NOWHERE = (-1.0, -1.0, 0.0, 0.0)
 # Vanilla's own client waits 90 s; a block with a long text to type takes longer.
 _CODE_S = 90.0
 _CHARACTERS_PER_SECOND = 50
@@ -60,14 +75,15 @@ class View(Record):
         marks: The elements' ids drawn on the screenshot.
         tree: The accessibility tree as text.
         windows: The foreground window and the titles of all windows.
-        backend: How the tree is read: `win32` is quick, `uia` finds more and may take minutes.
+        backend: How the tree is read: `uia`, as WAA's own agent does; `win32` is quick and sees only classic
+            controls.
     """
 
     elements: bool = False
     marks: bool = False
     tree: bool = False
     windows: bool = False
-    backend: calls.Backend = "win32"
+    backend: calls.Backend = "uia"
 
     @property
     def needs_tree(self) -> bool:
@@ -101,11 +117,12 @@ class WaaDesktop:
         view: The parts of observations that the agent gets.
         timing: The sleeps and waits.
         clock: The clock for sleeps.
+        simulated: Whether its time passes only by what is done.
     """
 
     def __init__(
         self, vm: VmClient, view: View | None = None, timing: Timing = TIMINGS["fast"],
-        clock: Clock | None = None,
+        clock: Clock | None = None, *, simulated: bool = False,
     ) -> None:  # fmt: skip
         self.vm = vm
         self.view = view or View()
@@ -115,6 +132,10 @@ class WaaDesktop:
         self.fault: EnvironmentFaultError | None = None
         self.flags: dict[str, None] = {}
         self.window: WindowView | None = None
+        self._simulated = simulated
+        self._controls: dict[str, Control] = {}
+        self._tree_s = 0.0
+        self._window_now: WindowView | None = None
         self._clock = clock or RealClock()
         self._screen: Screen | None = None
         self._settled: Picture | None = None
@@ -125,7 +146,8 @@ class WaaDesktop:
 
     async def offers(self) -> frozenset[str]:
         """Return the kinds of actions that work on a desktop; see `bench_core.agents.Offering`."""
-        return OFFERS
+        # a window is brought to the front by its place in the list of windows
+        return OFFERS if self.view.windows else OFFERS - {"switch_tab"}
 
     async def observe(self) -> Observation:
         """Observe the desktop; see `bench_core.agents.Environment`."""
@@ -275,8 +297,13 @@ class WaaDesktop:
         picture = await self._screenshot()
         size = self._screen.size if self._screen else await self._ask(calls.screen_size())
         wants_windows = self.view.windows or self.timing.window_always
-        self.window = window = await self._window() if wants_windows else None
-        tree = await self._tree(picture) if self.view.needs_tree else ("", ())
+        if wants_windows:
+            self.window = self._window_now or await self._window()
+            self._window_now = None
+        window = self.window
+        text, controls = await self._tree(picture) if self.view.needs_tree else ("", ())
+        self._controls = {each.element.id: each for each in controls}
+        tree = (text, tuple(each.element for each in controls))
         self._screen = _screen(size, picture, tree[1], window)
         if self.timing.update_always:
             await self._send_screen(picture)
@@ -299,7 +326,26 @@ class WaaDesktop:
             active_tab=active,
             elements=elements if self.view.elements or self.view.marks else (),
             text=text if self.view.tree else None,
+            notices=self._missing(elements, window),
         )
+
+    def _missing(self, elements: tuple[Element, ...], window: WindowView | None) -> tuple[str, ...]:
+        """Say which controls are not in the list, so that no one takes an empty list for an empty window."""
+        if not (self.view.elements or self.view.marks):
+            return ()
+        left, top, right, bottom = window.rect if window else (0, 0, *_EVERYWHERE)
+        if not any(
+            left <= x + width / 2 < right and top <= y + height / 2 < bottom
+            for x, y, width, height in (each.rect or _NOWHERE for each in elements)
+        ):
+            return (
+                "The window in front has no controls in the list: act on points of the picture.",
+            )
+        if "uia_too_slow" in self.flags:
+            return (
+                "Only classic controls are in the list: act on points of the picture for others.",
+            )
+        return ()
 
     async def _window(self) -> WindowView | None:
         """Return the foreground window; None while Windows shows its secure desktop, where the server fails."""
@@ -309,16 +355,28 @@ class WaaDesktop:
             self.flags["window_unknown"] = None
             return None
 
-    async def _tree(self, picture: Picture) -> tuple[str, tuple[Element, ...]]:
-        for _ in range(
-            2
-        ):  # a tree that is read while windows change may be incomplete; the next one is not
-            xml = await self._ask(calls.accessibility(self.view.backend))
+    async def _tree(self, picture: Picture) -> tuple[str, tuple[Control, ...]]:
+        began = self._clock.now()
+        # a tree that is read while windows change may be incomplete; the next one is not
+        for _ in range(2):
+            xml = await self._xml()
             try:
-                return xml, elements_of(xml, picture.size)
+                found = xml, controls_of(xml, picture.size)
+                self._tree_s = self._clock.now() - began
+                return found  # noqa: TRY300  # what fails is above
             except TreeError as error:
                 fault = VmAnswerError(self.vm.url, str(error))
         raise fault
+
+    async def _xml(self) -> str:
+        if self.view.backend == "uia" and "uia_too_slow" not in self.flags:
+            call = calls.accessibility("uia", timeout_s=self.timing.uia_s)
+            try:
+                return await self._ask(replace(call, repeatable=False))
+            except VmTimeoutError:
+                # an application that does not answer would take as long at every step
+                self.flags["uia_too_slow"] = None
+        return await self._ask(calls.accessibility("win32"))
 
     async def _act(self, action: Action) -> ActionResult:
         screen = await self._known_screen()
@@ -326,16 +384,89 @@ class WaaDesktop:
             return await self._zoom(action)
         if isinstance(action, PointerPosition):
             return await self._where(screen)
+        gone = await self._look_again(action)
+        if gone is not None:
+            return ActionResult(ok=False, error=gone)
+        if isinstance(action, TypeText) and action.clear:
+            return await self._type_over(action)
+        return await self._do(action)
+
+    async def _do(self, action: Action) -> ActionResult:
+        assert self._screen is not None  # noqa: S101  # the caller has observed
         try:
-            block = translate(action, screen)
+            block = translate(action, self._screen)
         except UntranslatableError as error:
             return ActionResult(ok=False, error=str(error))
         for note in block.notes:
             self.flags["corner_moved" if "corner" in note else "text_changed"] = None
-        if isinstance(action, Wait) and self.timing.settle_s:
+        if isinstance(action, Wait):
+            await self._wait(action.seconds)
+        result = await self._run(block)
+        if block.special or not self.view.windows:
+            return result
+        before, self._window_now = self.window, await self._window()
+        self.window = self._window_now
+        return result.model_copy(update={"changed": _changed(before, self.window)})
+
+    async def _wait(self, seconds: float) -> None:
+        if self._simulated:
+            await self._ask(
+                calls.execute(["python", "-c", f"import time; time.sleep({seconds:g})"])
+            )
+        elif self.timing.settle_s:
             # vanilla's WAIT has no length of its own, so the rest is slept here
-            await self._clock.sleep(max(0.0, action.seconds - self.timing.after_action_s))
-        return await self._run(block)
+            await self._clock.sleep(max(0.0, seconds - self.timing.after_action_s))
+
+    async def _look_again(self, action: Action) -> str | None:
+        """Put the elements that `action` aims at where they are now; return what is gone, None for nothing.
+
+        The desktop may have changed while the agent thought, and by the earlier actions of its turn.
+        """
+        places = [getattr(action, name, None) for name in ("target", "start", "end")]
+        places += getattr(action, "path", ())
+        named = [each.element for each in places if isinstance(each, ElementRef)]
+        aimed = {each: self._controls[each] for each in named if each in self._controls}
+        if not aimed or await self._unmoved(aimed.values()):
+            return None
+        _, now = await self._tree(self._picture)
+        assert self._screen is not None  # noqa: S101  # elements were observed on it
+        rects = dict(self._screen.rects)
+        for name, control in aimed.items():
+            found = same_control(control, now)
+            if found is None:
+                what = f"{control.element.role} {control.element.name!r}"
+                return f"the element {name}, {what}, is gone or covered: look again"
+            rects[name] = _corners(found.element)
+        self._screen = self._screen.model_copy(update={"rects": rects})
+        return None
+
+    async def _unmoved(self, controls: Iterable[Control]) -> bool:
+        """Compare the picture where the controls were, if that is quicker than to read the tree again."""
+        if self._tree_s < _QUICK_TREE_S:
+            return False
+        picture = await self._ask(calls.screenshot())
+        return all(
+            looks_as_before(self._picture.data, picture.data, each.element.rect or _NOWHERE)
+            for each in controls
+        )
+
+    async def _type_over(self, action: TypeText) -> ActionResult:
+        """Select what is in a text field and type over it: elsewhere the keys would select, and delete, other things."""
+        target = action.target
+        known = self._controls.get(target.element) if isinstance(target, ElementRef) else None
+        if known is not None and known.element.role == "textbox":
+            return await self._do(action)
+        if target is not None:
+            clicked = await self._do(Click(target=target))
+            if not clicked.ok:
+                return clicked
+        _, now = await self._tree(self._picture)
+        if any("focused" in each.element.states and each.element.role in _TEXTUAL for each in now):
+            return await self._do(action.model_copy(update={"target": None}))
+        return ActionResult(
+            ok=False,
+            error="nothing was typed: `clear` replaces the text of a text field, and none has the focus",
+        )
 
     async def _zoom(self, action: Zoom) -> ActionResult:
         picture = await self._screenshot()
@@ -446,15 +577,26 @@ def _aim(screen: Screen | None) -> object:
     return None if screen is None else (screen.size, screen.view, screen.rects)
 
 
+def _changed(before: WindowView | None, now: WindowView | None) -> str:
+    """Say which other window is in front; a window whose title alone changed is the same one."""
+    if before is None or now is None or now.title == before.title:
+        return ""
+    if before.title not in now.windows and now.rect == before.rect:
+        return ""
+    return f"another window is in front now: {now.title!r}"
+
+
+def _corners(element: Element) -> tuple[int, int, int, int]:
+    x, y, width, height = map(int, element.rect or (0, 0, 0, 0))
+    return x, y, x + width, y + height
+
+
 def _screen(
     size: tuple[int, int],
     picture: Picture,
     elements: tuple[Element, ...],
     window: WindowView | None,
 ) -> Screen:
-    rects = {}
-    for each in elements:
-        x, y, width, height = map(int, each.rect or (0, 0, 0, 0))
-        rects[each.id] = (x, y, x + width, y + height)
+    rects = {each.id: _corners(each) for each in elements}
     view = None if picture.size == size else picture.size
     return Screen(size=size, view=view, rects=rects, titles=window.windows if window else ())

@@ -118,7 +118,8 @@ async def open_environment(given: Conditions) -> AsyncIterator[DesktopEnvironmen
         # images differ: 1280 x 720 and 1440 x 900 are usual
         screen = await vm.send(calls.screen_size())
         view = _view_of(given.agent, given.context)
-        desktop = WaaDesktop(vm, view, given.timing, given.clock)
+        simulated = given.context.world == "built-in"
+        desktop = WaaDesktop(vm, view, given.timing, given.clock, simulated=simulated)
         handle = (await _handle(given, desktop, stack)).model_copy(update={"screen": screen})
         environment = DesktopEnvironment(given, desktop, evaluator, handle)
         environment.note_setup(report, flags)
@@ -174,15 +175,21 @@ async def _set_up(
 
 
 def _view_of(agent: Agent, context: TrialContext) -> View:
-    """Return the view of the run's configuration, else the one the agent asks for, else elements."""
+    """Return the view of the run's configuration, else the one the agent asks for, else elements.
+
+    Any agent's option `tree_backend` says how the tree is read.
+    """
     given = context.config.get("view")
-    if given is not None:
-        return View.model_validate(given)
     wanted = getattr(agent, "view", None)
-    if callable(wanted):
-        return View.model_validate(wanted(context))
-    observes = getattr(agent, "observes", ("elements", "windows"))
-    return View(**{name: True for name in observes if name in View.model_fields})
+    if given is not None:
+        view = View.model_validate(given)
+    elif callable(wanted):
+        view = View.model_validate(wanted(context))
+    else:
+        observes = getattr(agent, "observes", ("elements", "windows"))
+        view = View(**{name: True for name in observes if name in View.model_fields})
+    backend = context.agent_option("tree_backend")
+    return view if backend is None else View.model_validate({**dict(view), "backend": backend})
 
 
 async def _handle(given: Conditions, desktop: WaaDesktop, stack: AsyncExitStack) -> DesktopHandle:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from bench_core.errors import InputError
 from bench_core.machines import INITIAL, spec_digest
@@ -20,6 +19,7 @@ from waa_client.preflight import preflight
 from waa_client.provenance import provenance
 from waa_client.provided import ProvidedVms, read_vm_spec
 from waa_client.tasks import BENCHMARK
+from waa_client.vm.calls import Backend
 from waa_client.world.launch import BuiltInDesktops
 
 if TYPE_CHECKING:
@@ -115,12 +115,7 @@ def prepared_sessions(
         given = {**{name: urls for name, urls in named.items() if urls}, **given}
     asked = WaaRunOptions.from_mapping(given)
     with prepared_run(make, asked, checked=checked, kept=True) as ready:
-        spec = ready.spec
-        if spec.world == "built-in" and "view" not in spec.config:
-            # what takes minutes on a real VM costs nothing on a simulated desktop
-            view = View(elements=True, windows=True, backend="uia").model_dump(mode="json")
-            spec = spec.model_copy(update={"config": {**spec.config, "view": view}})
-        yield replace(ready, spec=spec)
+        yield ready
 
 
 def _from_environment(options: RunOptions) -> WaaRunOptions:
@@ -140,6 +135,9 @@ def _spec(options: WaaRunOptions, demonstrations: Demonstrations | None) -> RunS
     config: dict[str, Any] = {"setup": options.setup, "variant": options.variant}
     if options.agent_options:
         config["agent_options"] = options.agent_options
+        backend = options.agent_options.get("tree_backend")
+        if backend not in {None, *get_args(Backend)}:
+            raise InputError(f"the option tree_backend is uia or win32, not {backend!r}")
     if options.observe is not None:
         config["view"] = _view(options.observe).model_dump(mode="json")
     if demonstrations is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from waa_client.errors import RouteMissingError, VmError
 from waa_client.evaluation import EvaluationClient, evaluator_url
 from waa_client.observations import TreeError, elements_of
 from waa_client.pool import vm_urls
+from waa_client.timing import TIMINGS
 from waa_client.vm import SyncVmClient, VmOptions, calls
 
 if TYPE_CHECKING:
@@ -30,9 +32,9 @@ _REACH = (
 _WRONG_SERVER = "something else listens there: WAA's server is vm/setup/server/main.py on port 5000"
 _BLACK = "open the VM at port 8006 with a browser: is there a lock screen or a dialog, or is it still booting?"
 _TREE = "restart the VM's server; the tree needs pywinauto inside the VM"
-_UIA = (
-    "a modern application is in front, which win32 does not read: let agents use uia, "
-    "--agent-option uia=true for those that have it"
+_SLOW = (
+    "agents read it before every step, and give up after {limit:g} s: close what does not answer, or pass "
+    "--agent-option tree_backend=win32, which sees classic controls alone"
 )
 _ACTION = "restart the VM's server and read its server.log; is pyautogui installed in the VM?"
 _EVALUATOR = (
@@ -109,19 +111,20 @@ def _window(vm: SyncVmClient) -> CheckResult:
 
 
 def _accessibility(vm: SyncVmClient) -> CheckResult:
-    """Read the tree as agents do by default, and with the slow backend where that finds nothing."""
+    """Read the tree as agents do by default, and say how long that takes."""
     size = vm.send(calls.screen_size())
-    xml = vm.send(calls.accessibility())
+    began = time.monotonic()
+    xml = vm.send(calls.accessibility("uia"))
+    seconds = time.monotonic() - began
     try:
         elements = elements_of(xml, size)
-        if elements:
-            return ok(f"{len(xml) // 1024} KiB, {len(elements)} elements")
-        slow = elements_of(vm.send(calls.accessibility("uia")), size)
     except TreeError as error:
         return failed(str(error), _TREE)
-    if slow:
-        return warned(f"win32 finds no elements, uia finds {len(slow)}", _UIA)
-    return warned("neither win32 nor uia finds elements: agents get no marks", _TREE)
+    found = f"{len(xml) // 1024} KiB in {seconds:.1f} s, {len(elements)} elements"
+    limit = TIMINGS["fast"].uia_s
+    if seconds > limit / 2:
+        return warned(found, _SLOW.format(limit=limit))
+    return ok(found) if elements else warned(f"{found}: agents act on points alone", _TREE)
 
 
 def _act(vm: SyncVmClient) -> CheckResult:

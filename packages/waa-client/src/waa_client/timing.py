@@ -11,7 +11,7 @@ import asyncio
 import time
 from typing import Literal, Protocol
 
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from bench_core.errors import InputError
 from bench_core.moved import moved_names
@@ -29,6 +29,7 @@ class Timing(Record):
         boot_polls: How often to poll whether the VM answers before the trial fails.
         after_setup_s: After the task's set-up.
         after_action_s: After every action; WAIT takes it twice.
+        uia_s: Longest reading of the accessibility tree by `uia`, after which `win32` is used for the trial.
         settle_s: Wait at most this long until two screenshots in a row are the same; 0 for no wait.
         update_always: Send the elements to the VM at every step, as WAA's own agent does.
         window_always: Ask for the foreground window at every step, as WAA does.
@@ -40,6 +41,7 @@ class Timing(Record):
     boot_polls: PositiveInt
     after_setup_s: NonNegativeFloat = 0.0
     after_action_s: NonNegativeFloat = 0.0
+    uia_s: PositiveFloat = 300.0  # as long as vanilla waits
     settle_s: NonNegativeFloat = 0.0
     update_always: bool = False
     window_always: bool = False
@@ -58,7 +60,9 @@ TIMINGS = {
         update_always=True,
         window_always=True,
     ),
-    "fast": Timing(name="fast", poll_s=0.1, boot_polls=1000, after_action_s=0.05, settle_s=3.0),
+    "fast": Timing(
+        name="fast", poll_s=0.1, boot_polls=1000, after_action_s=0.05, uia_s=30.0, settle_s=3.0
+    ),
 }
 
 

@@ -315,10 +315,10 @@ class _Writer:
             self._move(action.target)
             self._lines.append("computer.mouse.single_click()")
         if action.clear:
-            self._lines += [
-                "computer.keyboard.press('ctrl+a')",
-                "computer.keyboard.press('delete')",
-            ]
+            # typing replaces the selection; `delete` would delete files where the focus is on them
+            self._lines.append("computer.keyboard.press('ctrl+a')")
+            if not action.text:
+                self._lines.append("computer.keyboard.press('backspace')")
         typing = typing_of(action.text)
         if typing.dropped:
             self._notes.append(f"left out {typing.dropped} control characters")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GUIDE", "solution"]
 
-_AS_A_MODEL = View(elements=True, marks=True, windows=True, backend="uia")
-
 
 def solution(task_id: str) -> list[tuple[Action, ...]]:
     """Return the steps that solve a task of the simulated desktop.
@@ -67,7 +65,7 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
         aims = any('"element"' in step.model_dump_json() for each in steps for step in each)
         return _Solver(steps, View(elements=aims))
     if context.world == "built-in":
-        return _Solver(solution(task.task_id), _AS_A_MODEL)
+        return _Solver(solution(task.task_id), View(elements=True, windows=True))
     raise InputError("the agent 'scripted' needs --agent-option script=...")
 
 

@@ -44,8 +44,8 @@ _MOST_NOTES = 4000
 class VisionAgent:
     """Agent that sends a model the screen with marks and carries out its tool calls.
 
-    Options: `marks` (true), `tree` (false: also the raw accessibility tree), `uia` (false: the slow
-    backend), `images` (five, of Claude all: how many of the latest screenshots are sent, or "all"), `max_cost_usd` (none: of one trial), `base_url`.
+    Options: `marks` (true), `tree` (false: also the raw accessibility tree), `images` (five, of Claude all: how many
+    of the latest screenshots are sent, or "all"), `max_cost_usd` (none: of one trial), `base_url`.
     """
 
     name = "vision"
@@ -54,9 +54,8 @@ class VisionAgent:
     def view(self, context: TrialContext) -> View:
         """Return elements and windows, and marks unless the option `marks` is false."""
         marks = _flag(context, "marks", default=True)
-        backend = "uia" if _flag(context, "uia", default=False) else "win32"
         tree = _flag(context, "tree", default=False)
-        return View(elements=True, marks=marks, tree=tree, windows=True, backend=backend)
+        return View(elements=True, marks=marks, tree=tree, windows=True)
 
     def check_model(self, context: TrialContext) -> None:
         """Refuse a run whose model cannot be used.

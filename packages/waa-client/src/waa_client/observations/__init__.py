@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from waa_client.observations.accessibility import TreeError, elements_of
-from waa_client.observations.marks import enlarged, is_still
+from waa_client.observations.accessibility import (
+    Control,
+    TreeError,
+    controls_of,
+    elements_of,
+    same_control,
+)
+from waa_client.observations.marks import enlarged, is_still, looks_as_before
 
-__all__ = ["TreeError", "elements_of", "enlarged", "is_still"]
+__all__ = [
+    "Control",
+    "TreeError",
+    "controls_of",
+    "elements_of",
+    "enlarged",
+    "is_still",
+    "looks_as_before",
+    "same_control",
+]

@@ -1,30 +1,60 @@
 """Elements of the screen from the accessibility tree of WAA's server.
 
 Rects come from `cp:screencoord` and `cp:size`, the only places the server writes them. As WAA's own
-agent does, leaves that are visible, enabled and not covered by a window above become elements.
+agent does, leaves that are visible and not covered by a window above become elements; so do controls that
+hold nothing but texts, which say what the control is, and controls that hold others.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from xml.etree.ElementTree import ParseError, XMLParser
 
 from bench_core.agents import Element
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["TreeError", "elements_of"]
+__all__ = ["Control", "TreeError", "controls_of", "elements_of", "same_control"]
 
 _STATE = "{uri:deskat:state.at-spi.gnome.org}"
 _PLACE = "{uri:deskat:component.at-spi.gnome.org}"
 _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"
 _PAIR = re.compile(r"\(\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
+_CLASS = "{uri:deskat:uia.windows.microsoft.org}class"
+_WRAPPER = re.compile(r"\.(\w+)Wrapper'>$")
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_ELEMENTS = 2000
 _DEEPEST = 200  # the server itself stops at 50 levels
+
+_TEXTBOX = frozenset(
+    {"edit", "textbox", "textarea", "richedit", "richeditd2dpt", "omniboxviewviews"}
+)
+_ROLES = {
+    **dict.fromkeys(_TEXTBOX, "textbox"), "checkbox": "checkbox", "radiobutton": "radio", "toggleswitch": "switch",
+    "togglebutton": "button", "tasklistbutton": "button", "splitbutton": "button", "menubaritem": "menuitem",
+    "menuflyoutitem": "menuitem", "tabviewitem": "tab", "treeviewitem": "treeitem", "tableview": "table",
+    "listview": "list", "syslistview32": "list", "systreeview32": "tree", "hyperlink": "link", "static": "text",
+    "textblock": "text", "statusbar": "text", "titletext": "text", "titlebar": "titlebar", "mspaintview": "canvas",
+}  # fmt: skip
+"""What the classes of controls are to a reader; a class says more than its wrapper, where it is known."""
+_WRAPPED = {
+    "Edit": "textbox", "Button": "button", "ComboBox": "combobox", "ListItem": "listitem", "MenuItem": "menuitem",
+    "Menu": "menu", "TabControl": "tab", "Slider": "slider", "Static": "text", "HeaderItem": "columnheader",
+    "Header": "header", "TreeItem": "treeitem", "TreeView": "tree", "ListView": "list", "ListBox": "list",
+    "Toolbar": "toolbar", "Tooltip": "tooltip",
+}  # fmt: skip
+"""What pywinauto's wrappers are; it has one for each type of control that it knows."""
+_KNOWN = frozenset({*_ROLES.values(), *_WRAPPED.values(), "image", "hyperlink", "pane", "window"})
+_HOLDING = frozenset(
+    {"textbox", "button", "combobox", "listitem", "menuitem", "tab", "treeitem", "link", "checkbox", "radio", "switch"}
+)  # fmt: skip
+"""Controls that are acted on although something is inside them."""
+_SAYING = frozenset({"text", "textbox", "combobox", "pane"})
+"""Their names may change with what they hold; that of a button is what it does."""
+_STATES = ("checked", "selected", "expanded", "collapsed")
 
 Rect = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels."""
@@ -38,20 +68,55 @@ class TreeError(ValueError):
 class _Node:
     """One node; `rect` is None where the server gives no place."""
 
-    tag: str
+    role: str
     name: str
     value: str | None
     rect: Rect | None
     shown: bool
+    front: bool
     usable: bool
+    states: tuple[str, ...]
     depth: int
+    path: tuple[tuple[str, str], ...] = ()
     children: list[_Node] = field(default_factory=list)
 
 
+class Control(NamedTuple):
+    """An element, and the roles and names of what it is in, from its window down."""
+
+    element: Element
+    path: tuple[tuple[str, str], ...]
+
+
 def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
+    """Return the elements on a screen of `size`; see `controls_of`."""
+    return tuple(each.element for each in controls_of(xml, size))
+
+
+def same_control(wanted: Control, now: Sequence[Control]) -> Control | None:
+    """Return the control of a later tree that `wanted` is, None where it is gone or cannot be distinguished from others.
+
+    It has the same role and name in the same place of the tree. Of several, or where a field or text changed
+    its name, it is the one that has not moved. Titles of windows change with what is in them.
+    """
+    _, *inside = wanted.path
+    kind = (wanted.element.role, wanted.path[0][0], inside)
+    alike = [each for each in now if (each.element.role, each.path[0][0], [*each.path[1:]]) == kind]
+    named = [each for each in alike if each.element.name == wanted.element.name]
+    there = [each for each in named if each.element.rect == wanted.element.rect]
+    if not named and wanted.element.role in _SAYING:
+        there = [each for each in alike if each.element.rect == wanted.element.rect]
+    same_window = [each for each in named if each.path == wanted.path]
+    for found in (there, same_window, named):
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def controls_of(xml: str, size: tuple[int, int]) -> tuple[Control, ...]:
     """Return the elements on a screen of `size`, ids from 0.
 
-    Those of the front window come first; each window's are in the order of the tree.
+    Those of the window that has the focus come first; each window's are in the order of the tree.
 
     Raises:
         TreeError: The tree is no XML, has a document type, or is too deep or too large.
@@ -59,6 +124,7 @@ def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
     root = _parse(xml)
     windows = [each for each in root.children if each.shown]
     found: dict[Rect, _Node] = {}
+    front: dict[Rect, _Node] = {}
     above: list[Rect] = []
     # the server lists windows from the top of the screen's pile to its bottom
     for window in windows:
@@ -66,13 +132,22 @@ def elements_of(xml: str, size: tuple[int, int]) -> tuple[Element, ...]:
         for node in _leaves(window):
             rect = _clipped(node.rect, size)
             # a click goes to the window on top, so that a covered element is of no use
-            if rect is not None and rect not in found and not _covered(rect, above):
+            if rect is None or rect in found or rect in front or _covered(rect, above):
+                continue
+            # a title bar repeats what the list of windows says
+            if node.role != "text" or node.name != window.name or node.value:
                 inside.setdefault(rect, node)
-        found |= inside
+        if window.front and not front:
+            front = inside
+        else:
+            found |= inside
         if window.rect is not None and _area(window.rect):
             above.append(window.rect)
-    placed = list(found.items())[:_MOST_ELEMENTS]
-    return tuple(_element(number, *each) for number, each in enumerate(placed))
+    placed = [*front.items(), *found.items()][:_MOST_ELEMENTS]
+    return tuple(
+        Control(_element(number, rect, node), node.path)
+        for number, (rect, node) in enumerate(placed)
+    )
 
 
 class _Builder:
@@ -87,7 +162,9 @@ class _Builder:
         if node.depth > _DEEPEST:
             raise TreeError(f"the tree is deeper than {_DEEPEST} nodes")
         if self._open:
-            self._open[-1].children.append(node)
+            above = self._open[-1]
+            above.children.append(node)
+            node.path = (*above.path, (above.role, above.name)) if above.depth else ()
         else:
             self._root = node
         self._open.append(node)
@@ -125,17 +202,38 @@ def _parse(xml: str) -> _Node:
 
 
 def _node(tag: str, attributes: dict[str, str], depth: int) -> _Node:
+    is_true = {
+        key for key, value in attributes.items() if key.startswith(_STATE) and value == "true"
+    }
+    name, enabled = attributes.get("name", ""), f"{_STATE}enabled" in is_true
+    focused = is_true & {f"{_STATE}focused", f"{_STATE}keyboard_focused"}
+    role = _role(tag.rpartition("}")[2], attributes)
+    states = [name for name in _STATES if f"{_STATE}{name}" in is_true]
+    if role in {"checkbox", "switch"} and attributes.get(f"{_STATE}checked") == "false":
+        states.append("unchecked")
     return _Node(
-        tag=tag.rpartition("}")[2],
-        name=attributes.get("name", ""),
+        role=role,
+        name=name,
         value=attributes.get(_VALUE),
         rect=_rect(attributes.get(f"{_PLACE}screencoord"), attributes.get(f"{_PLACE}size")),
         shown=attributes.get(f"{_STATE}visible", "true") == "true"
-        and attributes.get(f"{_STATE}minimized", "false") != "true",
-        usable=attributes.get(f"{_STATE}enabled", "false") == "true"
-        and attributes.get(f"{_STATE}visible", "false") == "true",
+        and f"{_STATE}minimized" not in is_true,
+        front=f"{_STATE}active" in is_true,
+        usable=f"{_STATE}visible" in is_true and (enabled or bool(name)),
+        states=(*states, *(["focused"] if focused else []), *([] if enabled else ["disabled"])),
         depth=depth,
     )
+
+
+def _role(tag: str, attributes: dict[str, str]) -> str:
+    """Return what a control is to a reader: WAA's tag is the window class, which may be `richeditd2dpt`."""
+    if tag in _ROLES or tag in _KNOWN:
+        return _ROLES.get(tag, tag)
+    wrapper = _WRAPPER.search(attributes.get(_CLASS, ""))
+    known = _WRAPPED.get(wrapper[1]) if wrapper else None
+    if known == "listitem" and "tree" in tag:
+        return "treeitem"
+    return known or "pane"
 
 
 def _rect(place: str | None, size: str | None) -> Rect | None:
@@ -147,12 +245,23 @@ def _rect(place: str | None, size: str | None) -> Rect | None:
 
 
 def _leaves(node: _Node) -> Iterator[_Node]:
-    """Yield the nodes to act on: usable ones with a place and no such node below them."""
+    """Yield the nodes to act on or to read: those with a place and nothing below them, and controls."""
     below = [each for child in node.children for each in _leaves(child)]
-    if below:
+    if not (node.usable and node.rect is not None and node.depth > 1):
         yield from below
-    elif node.usable and node.rect is not None and node.depth > 1:
+    elif not below:
         yield node
+    elif node.role not in _HOLDING:
+        yield from below
+    elif all(each.role in {"text", "image"} for each in below):
+        texts = [each.name for each in below if each.name]
+        node.name = node.name or " ".join(texts)
+        rest = [each for each in texts if each not in node.name]
+        node.value = node.value or " ".join(rest) or None
+        yield node
+    else:
+        yield node
+        yield from below
 
 
 def _clipped(rect: Rect | None, size: tuple[int, int]) -> Rect | None:
@@ -177,8 +286,9 @@ def _element(number: int, rect: Rect, node: _Node) -> Element:
     left, top, right, bottom = rect
     return Element(
         id=str(number),
-        role=node.tag,
+        role=node.role,
         name=node.name,
         value=node.value or None,
         rect=(left, top, right - left, bottom - top),
+        states=node.states,
     )

@@ -6,7 +6,7 @@ import io
 
 from PIL import Image, ImageChops
 
-__all__ = ["enlarged", "is_still"]
+__all__ = ["enlarged", "is_still", "looks_as_before"]
 
 _LARGEST_ZOOM = 4.0
 _STILL_SHARE = 0.002
@@ -49,6 +49,20 @@ def is_still(before: bytes, after: bytes) -> bool:
         return True
     changed = (box[2] - box[0]) * (box[3] - box[1])
     return changed <= _STILL_SHARE * first.width * first.height
+
+
+def looks_as_before(before: bytes, after: bytes, rect: tuple[float, float, float, float]) -> bool:
+    """Return whether a part of the screen - x, y, width, height - is the same in both pictures.
+
+    Raises:
+        ValueError: One cannot be decoded.
+    """
+    x, y, width, height = map(int, rect)
+    first, second = (_open(each).convert("RGB") for each in (before, after))
+    if first.size != second.size:
+        return False
+    box = (x, y, x + width, y + height)
+    return ImageChops.difference(first.crop(box), second.crop(box)).getbbox() is None
 
 
 def _open(png: bytes) -> Image.Image:

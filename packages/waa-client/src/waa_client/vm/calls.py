@@ -112,11 +112,11 @@ def obs_winagent() -> Call[WindowView]:
     return Call("GET", "/obs_winagent", readers.window_view, repeatable=True)
 
 
-def accessibility(backend: Backend = "win32") -> Call[str]:
+def accessibility(backend: Backend = "win32", *, timeout_s: float = _TREE_S) -> Call[str]:
     """Read the accessibility tree as XML; `uia` finds more and takes up to minutes."""
     params = {"backend": backend}
     return Call(
-        "GET", "/accessibility", readers.tree, params=params, repeatable=True, timeout_s=_TREE_S
+        "GET", "/accessibility", readers.tree, params=params, repeatable=True, timeout_s=timeout_s
     )
 
 

@@ -1,0 +1,135 @@
+"""What an element's id stands for when the act is done, and what is said of the desktop after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_vm import TREE, FakeVm
+
+from bench_core.agents import Click, ElementRef, Point, PressKeys, SwitchTab, TypeText, Wait
+from waa_client.desktop import View, WaaDesktop
+from waa_client.vm import VmClient, VmOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+FILE = Click(target=ElementRef(element="0"))
+
+
+@pytest.fixture
+async def desktop(vm: FakeVm) -> AsyncIterator[WaaDesktop]:
+    async with VmClient(vm.url, VmOptions(wait_s=0.01)) as client:
+        yield WaaDesktop(client, View(elements=True, windows=True))
+
+
+async def test_a_click_goes_to_where_the_control_is_now(vm: FakeVm, desktop: WaaDesktop) -> None:
+    await desktop.observe()
+    vm.tree = TREE.replace('cp:screencoord="(110, 60)"', 'cp:screencoord="(310, 60)"')
+    assert (await desktop.act(FILE)).ok
+    assert vm.computer.clicks == [("left", 330, 70)]
+
+
+async def test_a_control_that_is_gone_is_not_clicked(vm: FakeVm, desktop: WaaDesktop) -> None:
+    await desktop.observe()
+    vm.tree = TREE.replace('name="File"', 'name="Delete all"')
+    result = await desktop.act(FILE)
+    assert not result.ok
+    assert "'File', is gone" in str(result.error)
+    assert vm.computer.clicks == []
+
+
+async def test_a_control_whose_window_has_another_title_is_the_same(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    vm.tree = TREE.replace("draft - Notepad", "*draft - Notepad")
+    assert (await desktop.act(FILE)).ok
+
+
+async def test_a_control_with_the_name_of_one_in_another_window_is_not_taken_for_it(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    vm.tree = TREE.replace("<notepad", "<dialog").replace("</notepad", "</dialog").replace(
+        'cp:screencoord="(110, 60)"', 'cp:screencoord="(310, 60)"'
+    )  # fmt: skip
+    vm.tree = vm.tree.replace('<button name="File"', '<checkbox name="File"')
+    assert not (await desktop.act(FILE)).ok
+
+
+async def test_where_the_tree_is_slow_the_picture_says_whether_a_control_is_still_there(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    desktop._tree_s = 5.0  # as a real VM's may take
+    before = vm.paths().count("/accessibility")
+    assert (await desktop.act(FILE)).ok
+    assert vm.paths().count("/accessibility") == before
+    vm.shade = 90
+    vm.tree = TREE.replace('name="File"', 'name="Other"')
+    assert not (await desktop.act(FILE)).ok
+
+
+async def test_another_window_in_front_is_a_change_and_another_title_is_none(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    await desktop.observe()
+    vm.title, vm.windows = "*draft - Notepad", ("*draft - Notepad", "Taskbar")
+    assert (await desktop.act(PressKeys(keys=("a",)))).changed == ""
+    vm.title, vm.windows = "Save as", ("Save as", "*draft - Notepad", "Taskbar")
+    result = await desktop.act(PressKeys(keys=("ctrl", "s")))
+    assert "'Save as'" in result.changed
+    asked = vm.paths().count("/obs_winagent")
+    assert (await desktop.observe()).title == "Save as"
+    assert vm.paths().count("/obs_winagent") == asked
+
+
+async def test_clear_types_over_the_text_of_a_field(vm: FakeVm, desktop: WaaDesktop) -> None:
+    await desktop.observe()
+    assert (await desktop.act(TypeText(text="x", target=ElementRef(element="1"), clear=True))).ok
+    assert (vm.computer.pressed, vm.computer.typed) == ([("ctrl", "a")], "x")
+
+
+@pytest.mark.parametrize(
+    "target", [None, ElementRef(element="0"), Point(x=300, y=10)], ids=["none", "button", "point"]
+)
+async def test_clear_presses_nothing_where_no_text_field_has_the_focus(
+    vm: FakeVm, desktop: WaaDesktop, target: ElementRef | Point | None
+) -> None:
+    await desktop.observe()
+    result = await desktop.act(TypeText(text="x", target=target, clear=True))
+    assert not result.ok
+    assert "none has the focus" in str(result.error)
+    assert (vm.computer.pressed, vm.computer.typed) == ([], "")
+
+
+async def test_clear_types_over_what_a_click_gave_the_focus(
+    vm: FakeVm, desktop: WaaDesktop
+) -> None:
+    vm.tree = TREE.replace('<edit name="Text"', '<edit name="Text" st:keyboard_focused="true"')
+    result = await desktop.act(TypeText(text="x", target=Point(x=300, y=100), clear=True))
+    assert result.ok
+    assert vm.computer.clicks == [("left", 300, 100)]
+    assert vm.computer.typed == "x"
+
+
+async def test_windows_are_switched_to_where_they_are_shown_and_pages_are_not_offered(
+    vm: FakeVm,
+) -> None:
+    async with VmClient(vm.url) as client:
+        shown, hidden = WaaDesktop(client, View(windows=True)), WaaDesktop(client, View())
+        assert "switch_tab" in await shown.offers()
+        assert not {"switch_tab", "goto", "back"} & await hidden.offers()
+        await shown.observe()
+        assert (await shown.act(SwitchTab(index=1))).ok
+
+
+async def test_time_passes_on_a_simulated_desktop_while_an_agent_waits(vm: FakeVm) -> None:
+    ran: list[list[str]] = []
+    vm.run = lambda command: (
+        ran.append(command) or {"status": "success", "output": "", "returncode": 0, "error": ""}
+    )  # type: ignore[func-returns-value]
+    async with VmClient(vm.url) as client:
+        await WaaDesktop(client, simulated=True).act(Wait(seconds=30))
+    assert ran == [["python", "-c", "import time; time.sleep(30)"]]
