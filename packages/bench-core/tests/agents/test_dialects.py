@@ -376,6 +376,20 @@ def test_a_dialect_names_only_its_own_tools_and_one_scale(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
+def test_the_form_of_the_answer_is_stated_or_that_none_is_asked_for(name: str) -> None:
+    dialect = dialect_named(name)
+    for fields, expected in (
+        ({}, "asks for no answer"),
+        ({"verdict": {"type": "string"}}, '"verdict"'),
+    ):
+        schema = {"type": "object", "properties": fields}
+        screen = replace(SCREEN, task=TASK.model_copy(update={"answer_schema": schema}))
+        system = dialect.declare(screen).system or ""
+        assert [each in system for each in ("asks for no answer", '"verdict"')].count(True) == 1
+        assert expected in system
+
+
+@pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_5", "ui_tars_1_5"])
 @given(text=st.text(max_size=300) | st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_any_text_is_acted_on_or_answered(name: str, text: str) -> None:
     dialect = dialect_named(name)

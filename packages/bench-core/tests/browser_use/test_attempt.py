@@ -129,11 +129,12 @@ async def test_the_model_is_told_of_nothing_that_is_not_there(
     system, _ = asked[0]
     assert system.endswith("The file of Maria is in todo.md.")
     assert not re.search(
-        r"todo\.md|_file\b|file.?system|`search`",
+        r"todo\.md|_file\b|file.?system|files_to|`search`",
         system[: -len("The file of Maria is in todo.md.")],
         re.IGNORECASE,
     )
     assert "`navigate`, `go_back`" in system
+    assert "your previous action was extract." in system
     for _, user in asked:
         assert GOAL in user
         assert not re.search(

@@ -12,9 +12,11 @@ __all__ = ["PromptFilter", "agent_class"]
 
 _FILE_TOOLS = ("write_file", "read_file", "replace_file")
 _SECTIONS = re.compile(r"^<(file_system|todo_examples)>.*?</\1>\n?", re.DOTALL | re.MULTILINE)
-_MENTIONS = re.compile(r", file operations|<file_system>, |<todo_contents>, (?:and )?")
+_MENTIONS = re.compile(
+    r", file operations|<file_system>, |<todo_contents>, (?:and )?| or read_file|, or saved a file"
+)
 _LINES = re.compile(
-    r"^.*(?:todo\.md|file_?system|_file\b|\bfiles?\b).*\n", re.IGNORECASE | re.MULTILINE
+    r"^.*(?:todo\.md|file_?system|_file\b|\bfiles?(?:\b|_)).*\n", re.IGNORECASE | re.MULTILINE
 )
 _STATE = re.compile(
     r"<file_system>\s*</file_system>\n|<todo_contents>\n\[empty todo\.md[^\n]*\]\n</todo_contents>\n"

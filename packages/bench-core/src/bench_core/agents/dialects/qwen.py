@@ -172,18 +172,18 @@ class Qwen(Dialect):
 
     def declare(self, screen: Screen) -> Declaration:
         """Declare the tool; see `Dialect`."""
-        ends = [
-            f"- End with the action `answer`; its text is {answer_form(screen.task)}.",
-            "- Where no answer is asked for, end with the action `terminate` and the status success.",
-        ]
+        form = answer_form(screen.task)
+        ends = (
+            "- The task asks for no answer: end with the action `terminate` and the status success."
+            if form == "nothing"
+            else f"- End with the action `answer`; its text is {form}."
+        )
         if screen.task.can_fail:
-            ends.append(
-                "- When the task cannot be done, end with `terminate` and the status failure."
-            )
-        ends.append("Do not claim success you cannot see.")
+            ends += "\n- When the task cannot be done, end with `terminate` and the status failure."
+        ends += "\n- Do not claim success you cannot see."
         return Declaration(
             tools=(_tool(self.available(screen), screen), *tools_for_tabs(screen, "goto", "back")),
-            system=system_prompt(screen.task, endings="\n".join(ends), place=place_text(screen)),
+            system=system_prompt(screen.task, endings=ends, place=place_text(screen)),
         )
 
     def show(self, observation: Observation, *, results: bool) -> tuple[Part, ...]:
