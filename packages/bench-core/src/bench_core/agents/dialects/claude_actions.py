@@ -50,7 +50,7 @@ _MOST_EDGE = 2000
 NOTCH_PX = 100
 """Claude's `scroll_amount` counts notches of a wheel; actions count pixels."""
 _MOST_WAIT_S = 60.0
-_MOST_NOTCHES = 100
+_MOST_NOTCHES = _MOST_PRESSES = 100
 BUTTONS: dict[str, dict[str, Any]] = {
     "left_click": {},
     "right_click": {"button": "right"},
@@ -186,9 +186,11 @@ def _scroll(arguments: dict[str, Any], screen: Screen) -> tuple[Action, ...]:
 
 def keys(arguments: dict[str, Any]) -> tuple[Action, ...]:
     """Return presses of keys: several combinations in a row, as xdotool takes them, so many times."""
-    repeat = whole(arguments, "repeat", 1, 100)
+    repeat = whole(arguments, "repeat", 1, _MOST_PRESSES)
     text = words(arguments, "text")
     each = [names_of_keys(word) for word in text.split()]
+    if len(each) * repeat > _MOST_PRESSES:
+        raise InvalidCallError(f"so many keys are {_MOST_PRESSES} at most")
     if len(each) <= 1:
         return (PressKeys(keys=names_of_keys(text), repeat=repeat),)
     return tuple(PressKeys(keys=pressed) for _ in range(repeat) for pressed in each)

@@ -39,6 +39,9 @@ __all__ = [
     "tools_for_tabs",
 ]
 
+_MOST_KEYS = 10
+_MOST_NAME = 100
+"""Letters of a key, or of several held together as `ctrl+shift+a`."""
 _DATED = re.compile(r"(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|@\S+)$")
 _KEYS = {"return": "enter", "super": "meta", "cmd": "meta", "command": "meta", "win": "meta",
          "windows": "meta", "control": "ctrl", "option": "alt", "esc": "escape", "arrowup": "up",
@@ -352,7 +355,12 @@ def names_of_keys(given: Any) -> tuple[str, ...]:
     >>> names_of_keys("ctrl+Return"), names_of_keys("ctrl++"), names_of_keys(["CTRL", "A"])
     (('ctrl', 'enter'), ('ctrl', '+'), ('ctrl', 'a'))
     """
-    listed = [str(each) for each in (given if isinstance(given, list | tuple) else [given])]
+    listed = [*given] if isinstance(given, list | tuple) else [given]
+    named = all(isinstance(each, str) and len(each) <= _MOST_NAME for each in listed)
+    if len(listed) > _MOST_KEYS or not named:
+        raise InvalidCallError(
+            f"keys are names of keys to press together, not {str(given)[:200]!r}"
+        )
     # a blank is a key, blanks around a name are not
     texts = tuple(each if len(each) == 1 else each.strip() for each in listed if each)
     if not any(texts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from bench_core.agents.dialects.interface import (
@@ -50,7 +51,7 @@ def _point(value: dict[str, Any], screen: Screen) -> Point:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) not in {int, float} or not math.isfinite(value):
         raise InvalidCallError(f"places and distances are numbers, not {value!r}")
     return float(value)
 

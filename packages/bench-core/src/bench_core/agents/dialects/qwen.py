@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -130,7 +131,8 @@ def _number(arguments: dict[str, Any], name: str, default: float | None = None) 
     value = arguments.get(name)
     if value is None and default is not None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or not number or not math.isfinite(value):
         raise InvalidCallError(f"{name} is a number, not {str(value)[:_MOST_SHOWN]!r}")
     return float(value)
 
