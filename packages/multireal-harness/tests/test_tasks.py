@@ -28,6 +28,15 @@ def test_all_published_tasks_load(shared_tasks: Path) -> None:
     assert sum(len(definition_of(task).evals) for task in tasks) == 230
 
 
+def test_an_answer_is_asked_for_only_where_one_is_graded(
+    a_task: Callable[..., dict[str, Any]],
+) -> None:
+    graded = a_task(evals=[{"type": "jmespath"}, {"type": "llm_boolean", "rubric": "17?"}])
+    assert Definition.model_validate(graded).answer_schema["type"] == "string"
+    states = Definition.model_validate(a_task(evals=[{"type": "jmespath"}])).answer_schema
+    assert states == {"type": "object", "properties": {}}
+
+
 def test_unknown_keys_are_kept(task_file: Callable[..., Path]) -> None:
     path = task_file(colour="red", evals=[{"query": "a", "mood": "good"}])
     task = load_tasks(path.parent)[0]

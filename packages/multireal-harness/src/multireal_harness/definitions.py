@@ -99,6 +99,13 @@ class Definition(_Lenient):
         return len(self.sites) > 1 or bool((self.model_extra or {}).get("websites"))
 
     @property
+    def answer_schema(self) -> dict[str, JsonValue]:
+        """The form of the answer that an agent ends with: a text where one is graded, else none."""
+        if any(one.kind == "llm_boolean" for one in self.evals):
+            return {"type": "string", "description": "what the task asks for, in words"}
+        return {"type": "object", "properties": {}}
+
+    @property
     def apps(self) -> tuple[str, ...]:
         """The ids of its apps."""
         return tuple(site.id for site in self.sites)

@@ -30,8 +30,6 @@ from multireal_harness.world.replay import disagreements, read_beginning
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic import JsonValue
-
     from bench_core.protocols import TrialContext
     from bench_core.records import AgentEnding
     from bench_core.redaction import Redactor
@@ -99,13 +97,6 @@ def _instructions(definition: Definition, pages: BrowserSettings) -> str:
     )
 
 
-def _answer_schema(definition: Definition) -> dict[str, JsonValue]:
-    """Return the form of the answer: a text where one is graded, else none."""
-    if any(one.kind == "llm_boolean" for one in definition.evals):
-        return {"type": "string", "description": "what the task asks for, in words"}
-    return {"type": "object", "properties": {}}
-
-
 class AppEnvironment(TrialEnvironment):
     """The opened apps of one trial.
 
@@ -138,7 +129,7 @@ class AppEnvironment(TrialEnvironment):
             handle=handle.with_live(AppBrowser(lease, viewport)),
             inputs={"apps": {site.name or site.id: site.origin for site in sites}},
             instructions=_instructions(definition, pages),
-            answer_schema=_answer_schema(definition),
+            answer_schema=definition.answer_schema,
             can_fail=True,  # REAL's own action `report_infeasible`
             details={"browser": lease.version},
             integrity=lease.watch,

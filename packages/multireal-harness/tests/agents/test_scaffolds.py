@@ -45,7 +45,8 @@ class Talker:
             return Answer(tool_calls=(("done", {"answer": None}),))
         if step.do == "open":
             return Answer(tool_calls=(("switch_tab", {"index": self._apps.index(step.app)}),))
-        shown = list(ELEMENT.finditer(_latest_text(seen.body)))
+        # what has not changed is not shown again: the latest mention of each counts
+        shown = list(ELEMENT.finditer(_strings(seen.body["input"])))[::-1]
         if step.do == "fill":
             label = {"to": "To", "body": "Message"}.get(step.field, step.field.title())
             field = next(
@@ -60,8 +61,9 @@ class Talker:
         return Answer(tool_calls=(("click", {"element": (exact + holding)[0]}),))
 
 
-def _latest_text(body: dict[str, Any]) -> str:
-    return str(_strings(body["input"][-1]))
+def _stated(body: dict[str, Any]) -> str:
+    """Return what a model reads of the task, before the first page."""
+    return _strings(body["input"]).partition("You have at most")[0]
 
 
 def _strings(value: Any) -> str:
@@ -84,6 +86,10 @@ async def test_tool_calling_agent_does_a_task(task: str, runner: Any) -> None:
         )  # fmt: skip
         result = await runner.run(task, "tool-calling", config=config)
     assert (result.status.value, result.score) == ("completed", 1.0), result.error
+    assert "time zone America/Denver" in _stated(server.requests[0].body)
+    assert [
+        _stated(server.requests[0].body).count(f"{runner.world.urls[app]}\n") for app in apps
+    ] == [1, 1]
     assert result.integrity.findings == ()
     assert result.model_reported == "gpt-5.2"
     assert result.usage.requests == result.steps == len(good(task).steps)

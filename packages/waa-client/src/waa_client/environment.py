@@ -49,14 +49,12 @@ SETUP = "setup.json"
 _OBSERVE_S = 900.0
 _IN_PROCESS = "http://desktop.invalid"
 _MORE_EVALUATIONS = 2
-_INSTRUCTIONS = """
-You work on a computer with Windows, whose user is logged in; the programs that the task needs are installed.
-What counts is what is on the computer and on its screen at the end, and no one reads an answer: save what has to be
-saved, and leave open what the task asks to be shown. Some tasks cannot be done on this computer.
-""".strip()
-_DEMONSTRATION = """
-A demonstration follows. It was made on another screen: follow what it does, not where it clicks.
-""".strip()
+_INSTRUCTIONS = (
+    "You work on a computer with Windows, whose user is logged in; the programs that the task needs are installed. "
+    "What counts is what is on the computer and on its screen at the end, and no one reads an answer: save what has "
+    "to be saved, and leave open what the task asks to be shown. Some tasks cannot be done on this computer."
+)
+_DEMONSTRATION = "A demonstration follows. It was made on another screen: follow what it does, not where it clicks."
 
 
 class EnvironmentSettings(Record):

@@ -79,7 +79,7 @@ def test_fields_that_a_goal_names_are_in_the_form_and_nothing_of_what_is_expecte
     tasks = load_tasks()
     named = [each.goal for each in tasks if "required" in _items(each.goal)]
 
-    assert len(named) == 87
+    assert len(named) == 90
     assert _items(tasks[8].goal)["required"] == ["name", "state", "postcode"]
     assert "NOT_FOUND_ERROR" in answer_schema("Go.")["properties"]["status"]["enum"]
 

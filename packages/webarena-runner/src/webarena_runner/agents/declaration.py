@@ -33,7 +33,7 @@ _DATA = (
     "site shows, bare values without any words around them; an object when the task asks for named fields."
 )
 _DETAILS = "What went wrong, when status is not SUCCESS."
-_KEYS = re.compile(r"\bkeys? ((?:[^.]|\.(?=\S))*)")
+_KEYS = re.compile(r"\b(?:keys? |Use (?=\"))((?:[^.]|\.(?=\S))*)")
 _NAME = re.compile(r'"(\w+)"')
 
 
@@ -134,22 +134,20 @@ _SITES = {
     "shopping_admin": "Shop's back office: it lives below /admin; reports may need Show Report.",
     "wikipedia": "Wikipedia: an offline copy; use its own search.",
 }
-_INSTRUCTIONS = """
-You work on test copies of web sites that are open in your tabs. You are logged in where an account is
-needed. Stay on these sites.
-
-- Open a page: leave it open as the last page you visited, then finish.
-- Change something: carry the change out on the site before you finish, unless the task says to
-  leave it unsent.
-- Find something: read it on the site; never answer from memory.
-- Dates: the sites' data is from earlier years. Go by the dates in the task and on the site, not by
-  today's; write dates in full, with day, month and year.
-- When the task cannot be done, say so by the status and explain it in error_details.
-""".strip()
+_INSTRUCTIONS = (
+    "You are logged in where an account is needed. Stay on these sites.",
+    "",
+    "- Asked to open or show a page: leave it open as the last page you visited, then finish.",
+    "- Asked to change something: carry it out on the site before you finish, unless the task says to leave it unsent.",
+    "- Asked for information: read it on the site; never answer from memory.",
+    "- The sites' data is of earlier years: go by the dates in the task and on the site. Write dates with day, month and year.",
+    "- When the task cannot be done, say so by the status and explain it in error_details.",
+)
 
 
 def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
     """Return what every agent gets beside the task, the same for all tasks on the same sites."""
-    known = [f"- {_SITES[name]}" for name in sorted(set(sites)) if name in _SITES]
     tabs = [f"- Tab {number}: {url}" for number, url in enumerate(start_urls, 1)]
-    return "\n".join([_INSTRUCTIONS, *known, *tabs])
+    known = [f"- {_SITES[name]}" for name in sorted(set(sites)) if name in _SITES]
+    opening = "You work on test copies of web sites, which are open in your tabs:"
+    return "\n".join([opening, *tabs, *_INSTRUCTIONS, *known])
