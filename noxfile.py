@@ -64,6 +64,8 @@ MATRIX = {
 FLOORS = [nox.param(each.pythons[0], each.name, id=each.name) for each in packages()]
 REFERENCES = {
     "anthropic": ("compare", "3.11", ["anthropic>=2.14"]),
+    "google": ("compare", "3.11", ["google-adk>=2.13"]),
+    "openai": ("compare", "3.11", ["openai-agents>=0.24"]),
     "ui_tars": ("compare_texts", "3.11", ["ui-tars==0.5.1"]),
     "qwen": (
         "compare_texts",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import AgentOutcome
 
-PROVIDERS = ("anthropic",)
+PROVIDERS = ("anthropic", "google", "openai")
 """Each has a module `<provider>_exchanges` with EXCHANGES and `comparable`, a program `reference_<provider>.py`, a list of
 reasons, and a row in the noxfile's REFERENCES."""
 

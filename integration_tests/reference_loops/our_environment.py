@@ -30,6 +30,7 @@ from bench_core.agents import (
     Screenshot,
     ScrollTo,
     SetValue,
+    SwitchTab,
     Tab,
     Zoom,
 )
@@ -59,7 +60,8 @@ class OurEnvironment:
     async def offers(self) -> frozenset[str]:
         """Return every kind that some dialect needs."""
         kinds = {k for each in dialects().values() for m in each.members.values() for k in m.needs}
-        return frozenset(kinds if self._browser else kinds - {"goto", "back", "switch_tab"})
+        browsing = {"goto", "back", "switch_tab"}
+        return frozenset(kinds | browsing if self._browser else kinds - browsing)
 
     async def observe(self) -> Observation:
         """Return the active page."""
@@ -112,6 +114,10 @@ class OurEnvironment:
             world.open()
         elif isinstance(action, ActivateTab):
             world.switch(action.tab)
+        elif isinstance(action, SwitchTab):
+            if action.index >= len(world.pages):
+                raise RefusedError(f"there is no tab {action.index}")
+            world.switch(world.pages[action.index].id)
         elif isinstance(action, CloseTab):
             world.close(action.tab)
         elif isinstance(action, Goto):

@@ -415,7 +415,9 @@ async def test_three_calls_that_make_no_sense_are_the_agents_failure(
         outcome = await computer_use_agent(model, browser=False).run(task, handle, context)
     assert outcome.status is Status.AGENT_ERROR
     assert "outside the screen" in str(outcome.error)
-    assert "The computer call failed" in json.dumps(server.requests[1].body["input"][-1])
+    assert "This computer call was not carried out" in json.dumps(
+        server.requests[1].body["input"][-1]
+    )
 
 
 async def test_an_option_that_would_change_turns_is_refused(

@@ -84,7 +84,7 @@ async def test_commentary_ends_nothing_and_is_no_answer(
         responses(message("I found it.", "commentary"), message("42", "final_answer")),
     )
     outcome = await run("openai:gpt-5.6-sol", server, task, handle, context)
-    assert (outcome.status, outcome.answer, outcome.steps) == (Status.COMPLETED, "42", 1)
+    assert (outcome.status, outcome.answer, outcome.steps) == (Status.COMPLETED, "42", 2)
     assert "ended_by_text" in outcome.flags
     again = server.requests[1].body["input"]
     assert [each.get("phase") for each in again] == [None, "commentary", None]
@@ -146,8 +146,8 @@ async def test_a_batch_that_fails_says_of_each_action_what_became_of_it(
         "3. type: not carried out: an earlier action of this turn failed",
     ]
     assert told[1] == (
-        "The computer call failed: action 2 of 2: click: (900, 1) is outside the screen, 320 x 200 pixels; "
-        "no action of this call was carried out"
+        "This computer call was not carried out: action 2 of 2: click: (900, 1) is outside the screen, 320 x 200 pixels; "
+        "none of its actions was done"
     )
 
 

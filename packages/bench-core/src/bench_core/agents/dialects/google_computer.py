@@ -138,8 +138,7 @@ class GoogleComputer(Dialect):
             response["output"] = done.text
         if _asked(done.call):
             response["safety_acknowledgement"] = "true"
-        # where nothing was done, the screen is the one that it was shown
-        content = () if seen.screenshot is None or done.again else (seen.screenshot,)
+        content = () if seen.screenshot is None else (seen.screenshot,)
         return (reply_to(done.call, *content, extra={"response": response}),)
 
 

@@ -141,7 +141,7 @@ class OpenAIComputer(Dialect):
                 made += self.make(str(each.get("type")), arguments, screen)
             except InvalidCallError as error:
                 raise InvalidCallError(
-                    f"action {number} of {len(given)}: {error}; no action of this call was carried out"
+                    f"action {number} of {len(given)}: {error}; none of its actions was done"
                 ) from error
         # a turn without an action asks for a look
         return tuple(made) or (Screenshot(),)
@@ -188,7 +188,7 @@ def _texts_and_pictures(parts: tuple[Part, ...]) -> list[TextPart | ImagePart]:
 def _became(arguments: dict[str, Any], done: Answered) -> str:
     """Return what became of each action of a computer call."""
     if not done.results:
-        return f"The computer call failed: {done.error}"
+        return f"This computer call was not carried out: {done.error}"
     lines = ["Not every action was carried out:" if done.error else "The actions were carried out:"]
     for number, (action, result) in enumerate(
         zip(arguments.get("actions") or (), done.results, strict=False), 1
