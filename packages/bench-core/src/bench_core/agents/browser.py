@@ -167,7 +167,7 @@ class BrowserEnvironment:
                     return ActionResult(ok=False, error=error, changed=changed, carried_out=False)
             self._refused = False
             page = self._tabs.named(tab)
-            async with self._tabs.lent(tab):
+            async with self._tabs.borrowed(tab):
                 result = await self._do(action) or ActionResult()
             if not isinstance(action, _LOOKING):
                 await asyncio.sleep(_REACTION_S)  # until a navigation it causes has begun
@@ -200,7 +200,7 @@ class BrowserEnvironment:
         return await self._navigate(page, action)
 
     async def _point(self, page: Any, action: Action) -> ActionResult | None:
-        told = ""
+        text = ""
         if isinstance(action, ScrollTo):
             await self._acts.bring(action.target)
         elif isinstance(action, Drag):
@@ -212,14 +212,14 @@ class BrowserEnvironment:
             modifiers = () if isinstance(action, MouseDown | MouseUp) else action.modifiers
             target = None if action.target is None else self._point_of(action.target)
             async with held(page, modifiers):
-                told = await self._point_at(page, action, target)
-        return ActionResult(text=told)
+                text = await self._point_at(page, action, target)
+        return ActionResult(text=text)
 
     async def _point_at(
         self, page: Any, action: Click | Move | MouseDown | MouseUp | Scroll,
         target: ElementRef | tuple[float, float] | None,
     ) -> str:  # fmt: skip
-        """Act with the mouse at a node, at a point or where the pointer is; return what is to be told."""
+        """Act with the mouse at a node, at a point or where the pointer is; return what the agent is to read."""
         pointer, node, at = self._pointer, None, None
         if isinstance(target, ElementRef):
             node = target
@@ -248,14 +248,14 @@ class BrowserEnvironment:
         return ""
 
     async def _write(self, page: Any, action: Action) -> ActionResult | None:
-        told = ""
+        text = ""
         if isinstance(action, TypeText):
             if action.target is not None and not isinstance(action.target, ElementRef):
                 at = action.target.pixels(self._viewport)
                 await self._pointer.click(page, at, "left", 1)
-            told = await self._acts.type(page, action)
+            text = await self._acts.type(page, action)
         elif isinstance(action, SetValue):
-            told = await self._acts.set_value(page, action)
+            text = await self._acts.set_value(page, action)
         elif isinstance(action, PressKeys):
             await press(page, action.keys, action.repeat)
         elif isinstance(action, HoldKeys):
@@ -264,7 +264,7 @@ class BrowserEnvironment:
             await page.keyboard.down(key_name(action.key))
         elif isinstance(action, KeyUp):
             await page.keyboard.up(key_name(action.key))
-        return ActionResult(text=told)
+        return ActionResult(text=text)
 
     async def _read(self, page: Any, action: Action) -> ActionResult | None:
         if isinstance(action, Zoom):

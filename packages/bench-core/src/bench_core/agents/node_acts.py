@@ -1,7 +1,7 @@
 """Acts on a node: found where it is at that moment, and done to it or to nothing.
 
 Chromium sends the mouse to a place and keys to what has the focus, and a page may change between the look and the
-press. So each act is watched from within the page: what would go to another node is kept from it, and told.
+press. So each act is watched from within the page: what would go to another node is kept from it, and reported.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class NodeActs:
             await asyncio.sleep(_STILL_S)
 
     async def type(self, page: Any, action: TypeText) -> str:
-        """Type into a node, or into what has the focus, and into nothing else; return what is to be told.
+        """Type into a node, or into what has the focus, and into nothing else; return what is to be reported.
 
         Raises:
             NoSuchTargetError: It takes no text, or has not taken all of it.
@@ -171,10 +171,10 @@ class NodeActs:
             return await self._type_on(page, action)
         me = f"element {action.target.element}"
         if await self._on(action.target, scripts.TAKES) == "chosen":
-            told = await self._choose(page, action.target, action.text)
+            text = await self._choose(page, action.target, action.text)
             if action.enter:
                 await page.keyboard.press("Enter")
-            return told
+            return text
         await self.click(page, action.target, "left", 1)
         field = await self._on(action.target, scripts.FOCUS, {"clear": action.clear})
         if "wrong" in field:
@@ -201,7 +201,7 @@ class NodeActs:
         return f"typed into {field['name']}"
 
     async def set_value(self, page: Any, action: SetValue) -> str:
-        """Give a control its value and return what is to be told.
+        """Give a control its value and return what is to be reported.
 
         Raises:
             NoSuchTargetError: It does not take the value.
@@ -223,9 +223,9 @@ class NodeActs:
         if "wrong" in found:
             raise NoSuchTargetError(f"element {target.element} {found['wrong']}")
         if "type" in found:
-            told = await self.type(page, TypeText(text=found["type"], target=target, clear=True))
+            text = await self.type(page, TypeText(text=found["type"], target=target, clear=True))
             await self._on(target, scripts.LEAVE)
-            return told
+            return text
         return str(found["text"])
 
     async def _type_on(self, page: Any, action: TypeText) -> str:

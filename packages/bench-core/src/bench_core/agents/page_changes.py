@@ -40,7 +40,7 @@ class _UnderWay:
 
 
 class Changes:
-    """Tells each change once: in the result of the act that brought it, or else before the next act.
+    """Reports each change once: in the result of the act that brought it, or else before the next act.
 
     Dialogs are answered at once, since a page stands still while one is open: an alert is closed, a question
     (`confirm`) is answered with OK and one for a text (`prompt`) with what it offers, a page that asks whether it may
@@ -63,19 +63,19 @@ class Changes:
         shown = {page: await self._look(page)}
         if await self._settled(page):
             shown[page] = await self._look(page)
-        told = tuple(self._dialogs)
+        found = tuple(self._dialogs)
         self._dialogs.clear()
         pages, known = self._tabs.pages(), self._known
         front = self._tabs.page()
         if known is not None:
-            told += tuple(
+            found += tuple(
                 f"the page opened the tab {self._tabs.id(each)} ({each.url}), which is behind this one"
                 for each in pages
                 if each not in known and each is not front
             )
             if front is not self._front:
                 closed = "its tab was closed; " if self._front not in pages else ""
-                told += (
+                found += (
                     f"{closed}in front is now the tab {self._tabs.id(front)}, {await _words(front)}",
                 )
         self._known, self._front = list(pages), front
@@ -92,8 +92,8 @@ class Changes:
                 and now != before
                 and not (each is front and known and front not in known)
             ):
-                told += (f"the page is now {await _words(each)}",)
-        return told if known is not None else ()
+                found += (f"the page is now {await _words(each)}",)
+        return found if known is not None else ()
 
     async def _look(self, page: Any) -> _Shown | None:
         from playwright.async_api import Error  # noqa: PLC0415  # loaded by connect_browser
@@ -133,14 +133,14 @@ class Changes:
 
         words = f"'{dialog.message[:_MOST_WORDS]}'"
         offered = dialog.default_value
-        told = {
+        found = {
             "alert": f"the page showed a dialog, which was closed: {words}",
             "confirm": f"the page asked {words}, which was answered with OK",
             "prompt": f"the page asked for a text, {words}, and was given what it offered: '{offered[:_MOST_WORDS]}'",
             "beforeunload": "the page asked whether it may be left, which was answered with yes",
         }.get(dialog.type, words)
         if len(self._dialogs) < _MOST_DIALOGS:
-            self._dialogs.append(told)
+            self._dialogs.append(found)
         with suppress(Error):  # closed with its page
             await dialog.accept(offered) if dialog.type == "prompt" else await dialog.accept()
 

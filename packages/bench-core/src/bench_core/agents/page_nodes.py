@@ -1,4 +1,4 @@
-"""The nodes of a browser's pages that an agent has been told of, each by a number of its own."""
+"""The nodes of a browser's pages that an agent has been shown, each by a number of its own."""
 
 from __future__ import annotations
 
